@@ -1,4 +1,4 @@
-"""The fourteen steps of a message, and the worker's part of them: steps 9 to 14.
+"""The fourteen steps of a message, and the part of them that a worker does (`MessageFlow`).
 
     1  receive             inbox/inbox.py           InboxService.receive
     2  route and permit    routing.py               Router.route, called by inbox/accept.py handle_message
@@ -15,8 +15,9 @@
     13 send                delivery/deliverer.py    Deliverer.run; commit 3
     14 end the job         engine/lifecycle.py      complete
 
-Steps 1 to 4 and 8 are one commit, which calls no model. `MessageFlow.run` does the others but 13 in a worker; after the death
-of a worker another one repeats only the work since the last commit. Rows are written first, events are published after.
+Steps 1, 2, 4 and 8 are one commit, which calls no model; step 3 follows this commit. `MessageFlow.run` does steps 5 to
+7, 9 to 12 and 14 in a worker. If the worker dies, another one repeats only the work since the last commit. Rows are
+written first, events are published after.
 """
 
 from __future__ import annotations
@@ -56,18 +57,19 @@ from arvis.turns import turns, workflow_results
 from arvis.turns.requeue import separate
 from arvis.turns.turns import Ending
 
-#: Seconds of waiting after which the person gets a notice.
+#: A person gets a notice about a wait of at least this many seconds.
 NOTICE_AFTER = 20
-#: Seconds until the next attempt after a rate limit for which the provider names no time.
+#: Seconds until the next attempt after a rate limit, if the vendor names no time.
 LIMIT_SECONDS = 60
-#: Seconds until the next attempt of a call whose budget is reserved for running calls.
+#: Seconds until the next attempt of a call, if running calls have reserved the budget.
 BUSY_SECONDS = 2
 BUSY = "budget"
 
 
 class MessageFlow:
-    """`Handler` of the jobs of kind `message`, `advance` and `compact`. `zone` is the daemon's; `limits` are those of the actions
-    in replies. A job without progress for `answer_within` ms is given up (None: never)."""
+    """The `Handler` of the jobs of kind `message`, `advance` and `compact`. `zone`: the time zone of the daemon.
+    `limits`: the limits of actions in replies. `answer_within`: the maximum time that a job may wait without progress
+    (ms), after which it fails; None: no limit."""
 
     def __init__(
         self,
@@ -89,7 +91,8 @@ class MessageFlow:
         self._answer_within = answer_within
 
     async def run(self, job: Job) -> JobResult:
-        """Steps 5 to 7, 9 to 12 and 14: walk the execution of the turn to its end and commit the reply."""
+        """Walk the execution of the turn until it ends or waits, and commit the reply (steps 5 to 7, 9 to 12 and
+        14)."""
         if (late := await self._too_late(job, self._clock.now())) is not None:
             return late
         if is_suspect(job):
@@ -97,24 +100,24 @@ class MessageFlow:
         if job.kind is JobKind.ADVANCE:
             self._publish(await self._store.read(messages_of, job.execution_id or ""), MessageStatus.RUNNING)
         elif job.followers:
-            await self._store.write(join_waiting_messages, job, self._clock.now())  # 9
+            await self._store.write(join_waiting_messages, job, self._clock.now())  # step 9
         turn_end = TurnEnd(limits=self._limits, zone=self._zone)
         try:
-            # 5 to 7 and 10 are nodes of the execution's graph; `turn_end` does 11 and 12; 14 is in the same commit as 12.
+            # Steps 5 to 7 and 10 are nodes of the graph; `turn_end` does steps 11 and 12; 14 is in the commit of 12.
             execution, ended = await self._engine.advance(job, completion=turn_end.completion)
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
             result = result_of(failure, self._clock.now())
-            # Give the job up now if its pause would end after the time for an answer.
+            # The job fails now if its pause would end after the time for an answer.
             late = await self._too_late(job, result.run_at) if isinstance(result, Snooze) else None
             return late or result
         except ExecutionError as broken:  # a defect of the graph: no attempt can succeed
             return Fail("broken", broken.what)
         if ended is not None:
             self._publish_end(execution, ended)
-        return Done()  # the commit has queued the delivery: 13
+        return Done()  # the commit has queued the delivery (step 13)
 
     def _publish_end(self, execution: Execution, ended: TurnResult) -> None:
-        """Publish the changes of the commit that ended a walk."""
+        """Publish the events about the commit that ended a walk."""
         self._publish(ended.messages, _status_after(execution))
         if ended.rescheduled:
             self._bus.publish(SchedulesChanged())
@@ -124,7 +127,8 @@ class MessageFlow:
             self._bus.publish(completed(execution, ended.messages[-1]))
 
     def postponed(self, tx: Transaction, job: Job, result: Unfinished, now: int) -> None:
-        """In the commit that postpones the job or gives it up: write a notice to the person and a line of the timeline."""
+        """Store a line in the timeline, and a notice to the person if the wait is long or the job has failed. It is
+        called in the commit that postpones or fails the job."""
         execution = tx.executions.get(job.execution_id or "")
         if execution is None:
             return
@@ -142,7 +146,7 @@ class MessageFlow:
                 _report_delay(tx, execution, run_at, reason, now)
 
     async def announce(self, job: Job, result: Unfinished) -> None:
-        """After that commit: publish the new status of the messages and of a workflow run."""
+        """Publish the new status of the messages and of the workflow run, after the commit of `postponed`."""
         asked = await self._store.read(messages_of, job.execution_id or "")
         if isinstance(result, Fail):
             self._publish(asked, MessageStatus.FAILED, result.reason)
@@ -168,7 +172,7 @@ class MessageFlow:
 
 
 def completed(execution: Execution, message: StoredMessage) -> GraphCompleted:
-    """Return the event that ends the stream of a walk (seed 000)."""
+    """Return the event that tells clients that the stream of a reply has ended."""
     waits = execution.status is ExecutionStatus.PAUSED
     status = (execution.result or {}).get("outcome", {}).get("status") if not waits else None
     return GraphCompleted(
@@ -182,7 +186,7 @@ def completed(execution: Execution, message: StoredMessage) -> GraphCompleted:
 
 
 def result_of(failure: RunFailed | BudgetReached | BudgetBusy, now: int) -> Unfinished:
-    """Return the result of a job whose model call failed or was not allowed."""
+    """Return the result of a job whose model call failed or was refused by a budget."""
     match failure:
         case BudgetReached(budget=budget):
             return Fail(budget_reason(budget), f"{failure.what}; {failure.fix}")
@@ -195,7 +199,7 @@ def result_of(failure: RunFailed | BudgetReached | BudgetBusy, now: int) -> Unfi
         seconds = LIMIT_SECONDS if error.retry_after is None else error.retry_after
         return Snooze.after(now, seconds, "rate_limit")
     if error.kind in PERMANENT or error.kind is ProviderErrorKind.EMPTY:
-        return Fail(error.kind, error.what)  # an empty reply was asked for several times within the run
+        return Fail(error.kind, error.what)  # after an empty reply the runner has repeated the call already
     return Retry(error.what)
 
 
@@ -215,19 +219,19 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 def separate_messages(tx: Transaction, job: Job, now: int) -> None:
-    """Give the messages that joined a turn their own turns again, because the turn may be what ends the process."""
+    """Give the messages that joined a turn their own turns, because one of them may be the cause of the crashes."""
     if tx.jobs.held(job) and (execution := tx.executions.get(job.execution_id or "")) is not None:
         separate(tx, execution, now)
 
 
 def messages_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
-    """Return the messages of the turn for which an execution works."""
+    """Return the messages of the turn for which an execution works: those of its root execution."""
     execution = tx.executions.get(execution_id)
     return tx.messages.of_turn(lifecycle.root_of(tx, execution).id) if execution is not None else []
 
 
 def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now: int, *, limits: Limits) -> None:
-    """End the execution of a job that becomes a dead letter, and the turn or run that it belongs to."""
+    """End the execution of a job that finally failed, and the turn or run for which it worked. Alert an owner."""
     if failed.reason == POISON:
         separate(tx, execution, now)
     lifecycle.fail(tx, execution.id, failed.error, now, reason=failed.reason)
@@ -244,7 +248,8 @@ def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now:
 
 
 def _report_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:
-    """Send a notice about a wait of 20 seconds or more. Short waits for a budget that follow one another count together."""
+    """Send a notice about a wait of at least `NOTICE_AFTER` seconds. Consecutive short waits for a budget count as
+    one."""
     since = now
     if reason == BUSY:
         since = WorkState.from_json(execution.state).waits_since or now

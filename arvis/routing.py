@@ -1,7 +1,6 @@
-"""Chooses the agent for a message and checks the person's permission: behaviour 1.3 and 1.4, in the order written
-there.
+"""Chooses the agent for a message (`Router.choose`) and checks the person's permission (`permit`).
 
-Every decision has a reason code, so that a missing answer can be explained. It calls no model and writes nothing.
+Every decision has a reason code, which explains a missing answer. Routing calls no model and writes nothing.
 """
 
 from __future__ import annotations
@@ -17,20 +16,21 @@ from arvis.domain.messages import Address, IncomingMessage, Principal, Principal
 from arvis.ports.store import Transaction
 
 WEB = "web"
-#: A message among people in a group, which is neither answered nor stored.
+#: The reason code of a group message that is not for the bot. It gets no answer, but may be stored as overheard.
 NOT_ADDRESSED = "not_addressed"
 DASHBOARD_AGENT = "dashboard-agent-"
 
-#: An agent is called by its name after one of these, but not inside a word (such as a mail address).
+#: The `@` before the name of an agent, but not inside a word (such as a mail address).
 _AT = re.compile(r"(?<![\w.@])@(?=\S)")
-#: The most marks that are examined, and the most characters after each.
+#: The maximum of `@` signs that are examined, and of characters after each.
 _MOST_PLACES = 50
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """An agent answers; `reason` is the rule that chose it, `role` the person's role; `message` has its known sender."""
+    """The decision that `agent` answers. `reason`: the code of the rule that chose the agent. `role`: the person's
+    role. `message`: the message with the final values of `addressed` and `sender.paired`."""
 
     agent: Agent
     reason: str
@@ -40,8 +40,8 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No agent answers; `reason` says why, `agent` is the one that would have answered. `observe`: the number of such
-    messages of this place that may be read along."""
+    """The decision that no agent answers, with its reason code. `agent`: the agent that the person may not use; None:
+    no rule chose an agent. `observe`: the maximum of overheard messages that are stored for this place; 0: none."""
 
     reason: str
     role: PrincipalRole
@@ -57,7 +57,7 @@ class Place:
     binding: Binding | None
 
     def active(self, name: str | None) -> Agent | None:
-        """The active agent of this slug or id."""
+        """Return the active agent with this slug or id, or None."""
         return next((agent for agent in self.agents if name in {agent.slug, agent.id} and agent.active), None)
 
     @property
@@ -66,15 +66,15 @@ class Place:
 
 
 class Router:
-    """The routing rules with their configuration: `rules` returns the present ones, `owners` maps a platform to user
-    ids with full rights."""
+    """The routing rules with their configuration. `rules` returns the present settings; `owners` maps a platform to the
+    ids of the users who are owners there."""
 
     def __init__(self, *, rules: Callable[[], Routing], owners: Mapping[str, Collection[str]]) -> None:
         self._rules = rules
         self._owners = owners
 
     def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused:
-        """A script that only reads: first who would answer, then whether this person may ask."""
+        """Choose the agent for a message, then check if the person may use it. This script only reads."""
         address = message.address
         known = tx.principals.find(address.platform, message.sender.user_id)
         role = self.role_of(address.platform, message.sender, known)
@@ -91,18 +91,20 @@ class Router:
         return Refused(refusal, role, agent) if refusal else Routed(agent, reason, role, message)
 
     def role_of(self, platform: str, sender: Sender, known: Principal | None) -> PrincipalRole:
-        """Return the person's role here; `known` is the stored person."""
+        """Return the person's role on this platform. `known`: the stored person; None: the person is unknown."""
         if known is not None and known.role is PrincipalRole.BLOCKED:
             return PrincipalRole.BLOCKED
         if sender.user_id in self._owners.get(platform, ()):
             return PrincipalRole.OWNER
         if sender.role is not None:
             return sender.role
-        # Owners are named by the configuration or by the surface: one who was struck off is an owner no more.
+        # The configuration or the connector names the owners. A stored role of owner does not count, because the person
+        # may have been removed from the configuration since.
         return known.role if known is not None and known.role is not PrincipalRole.OWNER else PrincipalRole.MEMBER
 
     def choose(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
-        """Return the agent by behaviour 1.3: the first rule that matches, with its code."""
+        """Return the agent that the first matching rule names, and the code of this rule. Without an agent, the code is
+        the reason."""
         addressed = message.addressed or message.is_direct
         channel = message.address.channel
         over_web = message.address.platform == WEB
@@ -130,7 +132,8 @@ class Router:
         return agent, "fallback" if agent else "none"
 
     def _choose_web(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
-        """Route a message of our own connector, which always has an agent (interfaces.md §4)."""
+        """Return the agent for a message of the connector `web` (dashboard and API), and the code of the rule: the
+        agent of the chat, else the fallback agent, else the first agent that the person may use."""
         channel = message.address.channel
         if channel.startswith(DASHBOARD_AGENT):
             agent = place.active(channel.removeprefix(DASHBOARD_AGENT))
@@ -156,7 +159,8 @@ def _respond(message: IncomingMessage, binding: Binding | None) -> Respond:
 
 
 def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | None) -> bool:
-    """A direct message always is; in a group one that addresses the bot, one in a thread that it takes part in, or any."""
+    """Return True if the message is for the bot. A direct message always is. In a group the setting `respond` decides:
+    no message, all messages, or messages that address the bot or are in a thread where it has a conversation."""
     if message.is_direct:
         return True
     match _respond(message, binding):
@@ -170,7 +174,8 @@ def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | No
 
 
 def _observed(message: IncomingMessage, place: Place) -> int:
-    """Return the number of messages of this place that an agent bound to it may read along."""
+    """Return the maximum of overheard messages that are stored for this place: 0 if no active agent is bound to its
+    channel or assigned to its bot."""
     binding = place.binding
     if binding is not None and place.active(binding.agent_id):
         return message.observe if binding.observe is None else binding.observe
@@ -178,16 +183,16 @@ def _observed(message: IncomingMessage, place: Place) -> int:
 
 
 def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: PrincipalRole) -> Agent | None:
-    """The conductor, else the first active agent that this person may ask; the first of all where they may ask none, so
-    that they learn why."""
+    """Return the first active agent that this person may ask; the conductor comes first. If the person may ask none,
+    return the first active agent, so that the refusal states the reason. Return None if no agent is active."""
     active = sorted((agent for agent in place.agents if agent.active), key=lambda agent: not agent.is_conductor)
     open_to_them = (agent for agent in active if permit(message, agent, "web_default", role, place.binding) is None)
     return next(open_to_them, active[0] if active else None)
 
 
 def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
-    """Return the active agent that the text calls by `@slug` or `@name`: the longest name first, of two with one name
-    the older agent, and never inside a word (such as a mail address)."""
+    """Return the active agent that the text calls by `@slug` or `@name`, or None. If several agents match, prefer the
+    one with the longest name; of two agents with the same name, prefer the older one."""
     places = itertools.islice(_AT.finditer(content), _MOST_PLACES)
     behind = [content[place.end() : place.end() + _LONGEST_NAME].casefold() for place in places]
     if not behind:
@@ -201,14 +206,15 @@ def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
 
 
 def _goes_on(rest: str) -> bool:
-    """Return whether the word continues."""
+    """Return True if the text begins with a letter, a digit or `_`, so that the word before it continues."""
     return bool(rest) and (rest[0].isalnum() or rest[0] == "_")
 
 
 def permit(
     message: IncomingMessage, agent: Agent, reason: str, role: PrincipalRole, binding: Binding | None
 ) -> str | None:
-    """Return None if this person may ask, else the reason (behaviour 1.4, first match)."""
+    """Return None if this person may ask the agent, else the reason code. The first rule that matches decides.
+    `reason`: the code of the rule that chose the agent."""
     sender = message.sender
     over_web = message.address.platform == WEB
     if role is PrincipalRole.OWNER:
@@ -222,27 +228,27 @@ def permit(
     if agent.is_conductor or agent.has_risky_tools:
         return None if sender.paired else "not_paired"
     bound_here = binding is not None and binding.agent_id == agent.id
-    # However the message reached it: a bot's own agent may be asked wherever that bot is.
+    # The agent that is assigned to a bot may be asked in every channel of this bot, by whatever rule it was chosen.
     assigned = reason == "bot_assignment" or message.assigned_agent in {agent.slug, agent.id}
     vouched_for = sender.paired and message.is_direct
     return None if over_web or bound_here or assigned or vouched_for else "not_bound"
 
 
 def reaches(sender: Sender, agent: Agent) -> bool:
-    """Return whether a person who is not an owner may ask this agent over our own connector, if it has no binding."""
+    """Return True if a person who is not an owner may ask this agent over the connector `web`, without a binding."""
     question = IncomingMessage(Address(WEB, WEB, f"{DASHBOARD_AGENT}{agent.slug}"), "", sender, "")
     return permit(question, agent, "dashboard_direct", PrincipalRole.MEMBER, None) is None
 
 
 def may_call(tx: Transaction, sender: Sender, agent: Agent, address: Address) -> bool:
-    """Return whether an agent may delegate a task to this one for a person who is neither owner nor operator. A
-    missing binding here does not forbid it, as with a bot's assigned agent; the agent's own permissions apply."""
+    """Return True if another agent may delegate a task to this agent for a person who is neither owner nor operator.
+    The rules for the person apply, except that the agent need not be bound to the channel."""
     question = IncomingMessage(address, "", sender, "")
     binding = tx.agents.binding_at(address.platform, address.channel)
     return permit(question, agent, "bot_assignment", PrincipalRole.MEMBER, binding) is None
 
 
 def key_reaches(agents: Sequence[str], agent: Agent) -> bool:
-    """Return whether a chat key may use the agent: the agents that the key names, or, if it names none, all without
-    risky tools."""
+    """Return True if a chat key that names these agents may use this agent. A key that names none may use all agents
+    without risky tools, except conductors."""
     return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)

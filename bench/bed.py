@@ -1,4 +1,4 @@
-"""A store and a queue on a fresh database, without the daemon: used by the rows about the queue."""
+"""A store and a queue on a fresh database, without the daemon, for the benchmark rows about the queue."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ class Worker:
         raise AssertionError(f"nothing fails here, but {job.id} did: {outcome}")
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """Nobody waits."""
+        """Do nothing, because nobody waits for these jobs."""
 
 
 class Bed:
-    """One database. `new_id` also makes lanes and boots; `boot` is also the name of the node."""
+    """The open store of one database, with its clock. `new_id` also makes the names of boots; `boot` is also the name
+    of the node."""
 
     def __init__(self, *, store: Store, clock: SystemClock, new_id: IdMaker, boot: str) -> None:
         self.store = store
@@ -56,7 +57,7 @@ class Bed:
 
     @asynccontextmanager
     async def queue(self, on_job: OnJob, *, workers: int = WORKERS) -> AsyncIterator[Queue]:
-        """Run a queue until the end of the block, as the daemon does; each time as a new boot."""
+        """Run a queue during the context, as the daemon does; each call is a new boot."""
         worker = Worker(store=self.store, clock=self.clock, on_job=on_job)
         queue = Queue(
             store=self.store,

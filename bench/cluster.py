@@ -1,5 +1,5 @@
-"""The row about a whole cluster: a web process, worker processes and a scheduler over one PostgreSQL, and people who
-write to it."""
+"""The benchmark row about a whole cluster: a web process, worker processes and a scheduler over one PostgreSQL, and
+people who write to it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def _figures(name: str, rounds: list[Round], one: list[Load], memory: list[float
 
 
 def _overlaps(name: str, database: Database) -> Figure:
-    """Count overlaps of the jobs of all these rounds: messages by conversation, deliveries by channel."""
+    """Count how often two jobs of a lane ran at the same time, in all these rounds. Messages have a lane for each
+    conversation, deliveries for each channel."""
     with connected(database) as connection:
         rows = connection.execute("SELECT lane, 0, started_at, finished_at FROM jobs WHERE finished_at IS NOT NULL")
         overlaps, _ = disorder(Stay(*row) for row in rows)
@@ -101,7 +102,7 @@ def _overlaps(name: str, database: Database) -> Figure:
 
 @contextmanager
 def running_cluster(folder: Path, database: Database, workers: int) -> Iterator[Cluster]:
-    """Run each process with its own data folder, as the guide says."""
+    """Run a cluster. Each process has its own data folder, as docs/scale-out.md recommends."""
     assert database.url is not None
     with ExitStack() as stack:
         settings = {**PLAIN, "ARVIS__DATABASE": database.url}

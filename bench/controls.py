@@ -1,4 +1,4 @@
-"""The maximum that the machine can do, in plain loops: the control of every figure, measured in the same run."""
+"""Controls for figures: the maximum that the machine can do in plain loops, measured in the same run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BODY = "x" * 200
 
 
 class RawCommits(Protocol):
-    """One insert of 200 bytes per durable commit, nothing else."""
+    """A control that makes one insert of 200 bytes in each durable commit, and nothing else."""
 
     def once(self) -> float:
         """Return the seconds of one commit."""
@@ -33,7 +33,7 @@ class RawCommits(Protocol):
 
 
 class SqliteCommits:
-    """WAL and `synchronous=FULL`. `connection` is to a fresh database."""
+    """Commits to SQLite in WAL mode with `synchronous=FULL`. `connection` is to a fresh database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -54,8 +54,8 @@ class SqliteCommits:
 
 
 class PostgresCommits:
-    """The requested number of connections, each with a thread that commits one row after the other. A context
-    manager."""
+    """Commits to PostgreSQL on `connections` connections, each with a thread that commits one row after the other. A
+    context manager."""
 
     def __init__(self, url: str, connections: int) -> None:
         self._connections = [psycopg.connect(url, autocommit=True) for _ in range(connections)]

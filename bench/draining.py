@@ -1,4 +1,5 @@
-"""Rows about processing jobs: the speed, the cost of a large queue or a long history, and the order inside lanes."""
+"""Benchmark rows about processing jobs: the speed, the cost of a large queue or a long history, and the order inside
+lanes."""
 
 from __future__ import annotations
 
@@ -16,21 +17,21 @@ from bench.order import Stay, disorder
 from bench.report import Figure, Target
 from bench.rounds import Paired, Setting, in_turn
 
-#: Jobs of a lane in the rows about order.
+#: The number of jobs in each lane, in the rows about order.
 EACH = 10
 PRODUCERS = 4
 MANY_WORKERS = 32
-#: Jobs that wait in the control of the rows about depth.
+#: The number of jobs that wait in the control of the rows about depth.
 SHALLOW = 1_000
-#: Seconds that a job in the rows about order takes.
+#: The possible durations of a job in the rows about order, in seconds.
 LENGTHS = (0, 0, 0.001)
 
 NOTHING = Target(gate=0, goal=0, lower=True)
 
 
 async def drain(setting: Setting) -> list[Figure]:
-    """Measure no-op jobs per second, claimed and settled one by one: the maximum of the queue, so with more workers
-    than a model would be called by at the same time. The processor time shows the remaining cost on a disk without
+    """Measure no-op jobs per second, claimed and settled one by one. To reach the maximum of the queue, there are more
+    workers than a daemon uses for model calls. The processor time shows the cost that would remain on a disk without
     delay."""
     work = setting.scale.work
     used = _Used(work)
@@ -57,7 +58,7 @@ async def drain(setting: Setting) -> list[Figure]:
 
 
 class _Used:
-    """Microseconds of this process's processor time for each of `work` operations, by round."""
+    """The processor time of this process, in microseconds for each of `work` operations, by round."""
 
     def __init__(self, work: int) -> None:
         self._work = work
@@ -72,7 +73,7 @@ class _Used:
 
 
 async def depth(setting: Setting) -> list[Figure]:
-    """Measure the cost of a million waiting jobs, or a million finished ones, for the drain, compared with a small
+    """Measure how a million waiting jobs, or a million finished ones, slow down the queue; the control is a small
     queue."""
     jobs = setting.scale.depth
     waiting = await _beside_small(setting, "pending", finished=False)
@@ -101,14 +102,15 @@ async def _beside_small(setting: Setting, name: str, *, finished: bool) -> Paire
 
 
 async def _drain_all(bed: Bed, count: int, *, workers: int = WORKERS) -> float:
-    """Add as many jobs as are removed, so that each round has the same depth."""
+    """Return jobs per second for `count` jobs. As many jobs are added before, so that the queue has about the same
+    depth in each round."""
     await bed.add(count)
     return await bed.drain(count - 10, workers=workers)
 
 
 async def lanes(setting: Setting) -> list[Figure]:
-    """Count in 200 lanes × 10 jobs from four producers how often two jobs of a lane ran at the same time, or a later
-    one first."""
+    """Count in 200 lanes × 10 jobs from four producers how often two jobs of a lane ran at the same time, and how often
+    a later job began first."""
     watch = _Watch(expected=setting.scale.lanes * EACH)
     async with open_bed(setting.place.fresh("lanes")) as bed, bed.queue(watch.see):
         await produce(bed, setting.scale.lanes)
@@ -117,7 +119,7 @@ async def lanes(setting: Setting) -> list[Figure]:
 
 
 async def produce(bed: Bed, lanes: int) -> None:
-    """Fill the lanes with several producers at the same time, each job of a lane after the one before."""
+    """Add the jobs of all lanes with several concurrent producers. The jobs of a lane are added one after the other."""
     names = [f"lane-{number}" for number in range(lanes)]
 
     async def hand(mine: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The control of the daemon's rows: the minimum work of a socket server of this kind.
+"""The control of the benchmark rows about the daemon: a socket server that does the minimum work.
 
 It implements only the part of the socket protocol that `bench.people` needs: it greets, acknowledges, and answers
 immediately. Run as a program it prints its address and serves until it is ended.

@@ -1,4 +1,4 @@
-"""Rows about adding jobs: alone, with many others at the same time, and until the handler starts."""
+"""Benchmark rows about adding jobs: one at a time, many at the same time, and the time until the handler starts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ async def _alone(setting: Setting) -> Figure:
 
 
 async def _together(setting: Setting) -> Figure:
-    """Run the control: the scripts of the store without its thread, queue and futures."""
+    """Measure with many calls in flight. The control runs the same scripts without the store's thread, queue and
+    futures."""
     work = setting.scale.work * 4
     beside = setting.place.fresh("plain")
     async with open_bed(setting.place.fresh("together")) as bed:
@@ -77,7 +78,8 @@ async def _together(setting: Setting) -> Figure:
 
 
 async def _enqueue_rate(bed: Bed, count: int, *, in_flight: int) -> float:
-    """Measure with `in_flight` callers, each of which waits for its commit before the next."""
+    """Return jobs added per second by `in_flight` concurrent callers, each of which waits for its commit before it adds
+    the next job."""
 
     async def caller() -> None:
         for _ in range(count // in_flight):
@@ -110,8 +112,8 @@ async def pickup(setting: Setting) -> list[Figure]:
                 samples = []
                 for _ in range(setting.scale.work // 10):
                     samples.append(await once())
-                    # The queue is idle again, and the control as well, because a processor that slept reacts slowly
-                    # for both.
+                    # The pause makes the queue idle again. The control pauses too, because a processor that has slept
+                    # reacts more slowly.
                     await asyncio.sleep(0.002)
                 return p50(samples)
 

@@ -1,5 +1,5 @@
-"""Large queues and long histories, made in seconds by plain statements: the store's scripts would take minutes, and
-the rows are the same."""
+"""Make large queues and long histories in seconds by plain statements. The store's scripts would take minutes; the rows
+are the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _LANES = "INSERT INTO lanes (lane, tail, live) SELECT lane, 1, 1 FROM jobs WHERE
 
 
 def fill(database: Database, count: int, *, finished: bool) -> None:
-    """Add this number of jobs, each in its own lane, that wait or have ended. The database is empty and not in use."""
+    """Add this number of jobs, each in its own lane; they wait, or have ended if `finished`. The database must be empty
+    and not in use."""
     if database.url is not None:
         _fill_postgres(database.url, count, finished=finished)
     else:
@@ -42,10 +43,10 @@ def _fill_sqlite(database: Database, count: int, *, finished: bool) -> None:
         for statement in _statements(count, "printf('%026d', n)", numbers, finished=finished):
             connection.execute(statement)
         connection.execute("PRAGMA journal_mode = WAL")
-    # Otherwise data in the system's cache would be written during the measurement.
+    # Otherwise the system would write its cached data during the measurement.
     with database.file.open("rb") as file:
         os.fsync(file.fileno())
-    # The checksums of the pages are computed again when it is opened.
+    # Without these files the next start computes the checksums of the pages again.
     sums_file(database.file).unlink(missing_ok=True)
     kept_log(database.file).unlink(missing_ok=True)
     bring_up_to_date(database, SystemClock().now())
@@ -62,7 +63,7 @@ def _fill_postgres(url: str, count: int, *, finished: bool) -> None:
 
 
 def _statements(count: int, new_id: str, numbers: str, *, finished: bool) -> list[str]:
-    """Return the statements. These rows are older than all rows that are added later, so they are claimed first."""
+    """Return the statements. The jobs are older than all jobs that are added later, so they are claimed first."""
     now = SystemClock().now()
     jobs = _JOBS.format(
         id=new_id,

@@ -27,12 +27,12 @@ from tests.acceptance.daemon import running_daemon
 SOCKETS = 300
 WIDTH = 400
 UPLOAD = 2_000_000
-#: Goals: `/health` in ms, and the additional wait of the quiet person.
+#: The goals: the p99 of `/health` in ms, and the factor by which the wait of the quiet person may increase.
 HEALTH_MS, FACTOR = 50.0, 2.0
 
 
 class LoadedDaemon:
-    """The daemon under load, over one session."""
+    """A client of the daemon under load, with one HTTP session."""
 
     def __init__(self, url: str, key: str, session: aiohttp.ClientSession) -> None:
         self.url, self._session = url, session
@@ -44,7 +44,7 @@ class LoadedDaemon:
             return response.status, await response.json(content_type=None)
 
     async def upload(self, data: str, channel: str) -> int:
-        """`data` is base64."""
+        """Send a message with a file and return the HTTP status; `data` is base64."""
         file = {"filename": "note.bin", "contentType": "application/octet-stream", "data": data}
         message = {"content": "Look", "channelId": channel, "attachments": [file]}
         return (await self.call("POST", "/api/messages", message))[0]
@@ -71,7 +71,7 @@ def wide() -> dict[str, object]:
 
 
 async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], list[float]]:
-    """Return response times of `/health` and waits of the quiet person, in ms."""
+    """Return the response times of `/health` and the waits of the quiet person, in ms."""
     end, health, waits = time.monotonic() + seconds, list[float](), list[float]()
 
     async def ask() -> None:
@@ -96,7 +96,8 @@ async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], l
 
 @asynccontextmanager
 async def loaded(target: LoadedDaemon, workflow: str) -> AsyncIterator[dict[str, int]]:
-    """Apply the load until the block ends, and count how often each part of it was done or refused."""
+    """Apply the load during the context, and count how often each part of it was accepted or refused, by HTTP
+    status."""
     counts: dict[str, int] = {}
 
     async def again(name: str, act: Callable[[], Awaitable[int]], pause: float) -> None:

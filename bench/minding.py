@@ -27,7 +27,7 @@ from bench.report import Figure, Target
 from bench.rounds import Round, Setting, in_turn
 
 SHORT, LONG = 100, 100_000
-#: Messages without a summary, and summaries of all others, in both conversations.
+#: The number of messages without a summary, and the number of summaries of all other messages, in both conversations.
 RECENT, SUMMARIES = 60, 4
 TEXT = "What we agreed on: the crane comes to the harbour on Monday, and somebody has to be there at seven."
 SUMMARY = f"- {TEXT}\n" * 10
@@ -72,7 +72,8 @@ async def prompt_cost(setting: Setting) -> list[Figure]:
 
 @asynccontextmanager
 async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
-    """Build one prompt, and return the milliseconds that it took."""
+    """Yield a round that builds one prompt of a conversation with this number of messages, and returns the
+    milliseconds."""
     clock = SystemClock()
     database = _fresh(folder, clock.now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
@@ -118,7 +119,7 @@ def _begin(tx: Transaction, now: int) -> Execution:
 
 
 def _fill(database: Database, execution: Execution, count: int, now: int) -> None:
-    """Fill by plain statements: the store's scripts would take minutes, and the rows are the same."""
+    """Fill the database by plain statements, because the store's scripts would take minutes; the rows are the same."""
     values = {
         "count": count,
         "conversation": execution.state["conversation"],
@@ -135,7 +136,7 @@ def _fill(database: Database, execution: Execution, count: int, now: int) -> Non
     with closing(sqlite3.connect(database.file)) as connection, connection:
         connection.execute(_MESSAGES.format(**values))
         connection.execute(_COMPACTIONS.format(**values))
-    # The checksums of the pages are computed again when it is opened.
+    # Without these files the next start computes the checksums of the pages again.
     sums_file(database.file).unlink(missing_ok=True)
     kept_log(database.file).unlink(missing_ok=True)
 

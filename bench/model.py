@@ -1,5 +1,5 @@
-"""A model server that answers immediately: chat completions as a stream, without parsing requests, so that it costs
-little beside the measured daemon. (`arvis.testing.openai_server` is the complete one.)"""
+"""A model server that answers immediately. It streams chat completions without parsing requests, so that it uses little
+processor time beside the measured daemon. (`arvis.testing.openai_server` is the complete server.)"""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ANSWER = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Lengt
 
 
 class Model:
-    """`newest` is the body of the last request, which came at `at` (`time.perf_counter`); `arrived` is set by each."""
+    """A running model server. `newest` is the body of the last request, which arrived at `at` (`time.perf_counter`).
+    Every request sets `arrived`."""
 
     def __init__(self) -> None:
         self.newest = b""
@@ -33,7 +34,8 @@ class Model:
 
 
 class _Connection(asyncio.Protocol):
-    """Handles any number of requests, one after another. Clients send a length and wait for the answer."""
+    """One client's connection, with any number of requests one after another. The client must send the length of each
+    request and wait for its answer."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

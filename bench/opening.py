@@ -1,5 +1,5 @@
-"""The row about the page: from opening the chat in a browser until a message can be written, and the size of its
-downloads."""
+"""The benchmark row about the chat page: the time from opening it in a browser until a message can be written, and the
+size of its downloads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.parts import find
 COOKIE = "arvis_session"
 KB = 1024
 
-#: Bytes of the bodies as transferred, after all requests were made.
+#: A script for the page that returns the transferred bytes of all response bodies, without those of the API.
 _FETCHED = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
     .filter(entry => !entry.name.includes('/api/')).reduce((sum, entry) => sum + entry.encodedBodySize, 0)"""
 
 
 async def page(setting: Setting) -> list[Figure]:
-    """Measure a browser with an empty cache, beside one that opens an empty page of the same server."""
+    """Measure the chat page in a browser with an empty cache; the control is an empty page of the same server."""
     program = find("chromium")
     if program is None:
         raise LookupError("it needs Chromium")
@@ -66,7 +66,7 @@ async def _log_in(endpoint: Endpoint) -> str:
 
 
 async def _context(browser: Browser, endpoint: Endpoint, cookie: str | None) -> BrowserContext:
-    """Open a browser without a cache."""
+    """Open a browser context with an empty cache."""
     context = await browser.new_context(base_url=endpoint.url)
     if cookie is not None:
         await context.add_cookies([{"name": COOKIE, "value": cookie, "url": endpoint.url}])
@@ -74,7 +74,7 @@ async def _context(browser: Browser, endpoint: Endpoint, cookie: str | None) -> 
 
 
 async def _empty(browser: Browser, endpoint: Endpoint) -> float:
-    """Return the milliseconds until a text of some bytes is shown."""
+    """Return the milliseconds until the short text of `/health` is shown."""
     async with await _context(browser, endpoint, None) as context:
         shown = await context.new_page()
         begun = time.perf_counter()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """The run of one job: its lane, its `number` in the order in which the jobs of the lane were added, and its
-    times, in any unit."""
+    """One job: its lane, its `number` in the order in which the jobs of the lane were added, and the times when it
+    began and ended, in any unit."""
 
     lane: str
     number: int

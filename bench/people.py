@@ -21,7 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from bench.processes import cpu_seconds
 
-#: A reply that takes longer (seconds) is a failure of the run.
+#: The maximum wait for a reply in seconds; a longer wait is a failure of the run.
 PATIENCE = 60.0
 
 _REPLY = '{"type":"message"'
@@ -55,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A message and its reply, in seconds of the clock that all processes of a machine share."""
+    """The times of a message and of its reply, in seconds of the clock that all processes of a machine share."""
 
     sent: float
     answered: float
@@ -82,7 +82,7 @@ class Person:
 
 @asynccontextmanager
 async def person(endpoint: Endpoint, *, pause: float = 0.0) -> AsyncIterator[Person]:
-    """Connect a new person, in a separate channel."""
+    """Connect a new person, who writes in a separate channel."""
     name = secrets.token_hex(6)
     async with connect(endpoint.url.replace("http", "ws", 1) + "/ws", compression=None) as socket:
         greeting = {"type": "auth", "userId": name, "userName": "Bench", "channelId": f"web-{name}"}

@@ -1,5 +1,5 @@
-"""The storage of a row: files on the disk of a folder, or a PostgreSQL server of our own. Each creates empty
-databases and measures the minimum cost of its commits."""
+"""The storage for a benchmark row: files in a folder, or our own PostgreSQL server. Each kind creates empty databases
+and measures the minimum cost of a commit."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class Place(Protocol):
         ...
 
     def commits(self) -> AbstractContextManager[RawCommits]:
-        """Return the control with one insert per commit."""
+        """Return the control: one insert in each commit."""
         ...
 
     def plain(self, database: Database, new_id: IdMaker) -> AbstractContextManager[tuple[Session, Callable[[], None]]]:
-        """Return a plain session in a transaction, and a function that commits it and begins the next."""
+        """Return a plain session in a transaction, and a function that commits this transaction and begins the next
+        one."""
         ...
 
 
@@ -53,7 +54,7 @@ class Files:
     @contextmanager
     def plain(self, database: Database, new_id: IdMaker) -> Iterator[tuple[Session, Callable[[], None]]]:
         with closing(connect(database.file, writing=True)) as connection:
-            # As rarely as the store does it under load.
+            # Under load the store makes its checkpoints as rarely as this.
             connection.execute("PRAGMA wal_autocheckpoint = 8000")
 
             def commit() -> None:
@@ -90,7 +91,8 @@ class Postgres:
 
 @contextmanager
 def postgres_in(folder: Path) -> Iterator[Postgres]:
-    """Run a server that waits for its disk, as in production. Raises `LookupError` if PostgreSQL is not installed."""
+    """Run a server whose commits wait for the disk, as in production. Raise `LookupError` if PostgreSQL is not
+    installed."""
     initdb = find("initdb")
     if initdb is None:
         raise LookupError("needs PostgreSQL's server (Debian: apt-get install postgresql)")

@@ -1,4 +1,5 @@
-"""Rows about a daemon with a bot on each chat platform. The platforms' servers and the model run in this process."""
+"""Benchmark rows about a daemon with a bot on each chat platform. The platforms' servers and the model run in this
+process."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tests.acceptance.town import Chats, settle_in, town, until
 
 AGENT = {"slug": "helper", "name": "Helper"}
 
-#: Seconds of silence before a message, in which the one before is settled.
+#: The seconds before each message in which the daemon finishes the previous one.
 _PAUSE = 0.03
 
 _WAIT = Target(10, 6, lower=True)
@@ -30,8 +31,8 @@ _BARE_ECHO = "a message and its echo over a bare asyncio and websockets server"
 
 
 async def start(setting: Setting) -> list[Figure]:
-    """Measure from the command to the ready line with three connectors, from the second start on, and until all three
-    are connected."""
+    """Measure the time from the command to the ready line with three connectors, and the time until all three are
+    connected. The first start does not count."""
     listening: list[float] = []
 
     async def control() -> float:
@@ -62,7 +63,7 @@ async def idle(setting: Setting) -> list[Figure]:
     """Measure memory and processor time of a daemon whose three bots are connected and idle."""
     async with town() as chats, _daemon(setting.folder, chats) as (daemon, _):
         await _started(daemon, chats)
-        # The start is over when it has been quiet for a moment.
+        # Work of the start may continue for a moment after the ready line.
         await asyncio.sleep(2)
         begun, used = time.perf_counter(), cpu_seconds(daemon.pid)
         await asyncio.sleep(setting.scale.idle_seconds)
@@ -77,7 +78,7 @@ async def idle(setting: Setting) -> list[Figure]:
 
 async def event(setting: Setting) -> list[Figure]:
     """Measure from a message on a platform to the model call, one message at a time, with a new person in each round.
-    This includes the time of the platform's server, which is written in Python as well."""
+    The result includes the time of the platform's server, which is also written in Python."""
     people = [f"person{number}" for number in range(setting.scale.rounds + 1)]
     waits: dict[str, list[float]] = {}
     async with town() as chats, _daemon(setting.folder, chats, owners=people) as (daemon, model):
@@ -103,7 +104,7 @@ def _figure(platform: str, waits: Sequence[float], bare: Sequence[float]) -> Fig
 
 
 async def _wait_of(here: Chats, person: str, model: Model, messages: int) -> float:
-    """Return the median over this number of messages, in ms."""
+    """Return the median wait over this number of messages, in ms."""
     waits = []
     place = here.direct(person)
     for number in range(messages):
@@ -121,8 +122,8 @@ async def _wait_of(here: Chats, person: str, model: Model, messages: int) -> flo
 async def _daemon(
     folder: Path, chats: Mapping[str, Chats], *, owners: Sequence[str] = ("ann",)
 ) -> AsyncIterator[tuple[Daemon, Model]]:
-    """Prepare a daemon of the default install that is not started yet, with a bot on each platform and a model of the
-    OpenAI type."""
+    """Prepare a daemon of the default install with a bot on each platform and a model of the OpenAI type; the caller
+    starts it."""
     settle_in(folder, chats, AGENT, owners=owners)
     async with running_model() as model:
         account = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}

@@ -1,4 +1,4 @@
-"""The rows of the queue on a PostgreSQL server that is started for them."""
+"""The benchmark rows about the queue, on a PostgreSQL server that is started for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Row = Callable[[Setting], Awaitable[list[Figure]]]
 
 
 def on_postgres(*rows: Row) -> Row:
-    """Run these rows with one server. They have no targets, which are SQLite's, except for the order in lanes."""
+    """Return a row that measures these rows on one server. Their targets are for SQLite and are removed, except those
+    for the order in lanes."""
 
     async def measure(setting: Setting) -> list[Figure]:
         with postgres_in(setting.folder) as place:
@@ -33,7 +34,7 @@ def _renamed(figure: Figure) -> Figure:
 
 
 async def raw(setting: Setting) -> list[Figure]:
-    """Measure the maximum of the server: durable commits per second, alone and together."""
+    """Measure the maximum of the server: durable commits per second, on one connection and on several."""
     place = setting.place
     assert isinstance(place, Postgres)
     figures = []

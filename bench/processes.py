@@ -1,4 +1,4 @@
-"""Processor time and memory of other processes, from the system. Linux only."""
+"""The processor time and memory of other processes, as the system reports them. Linux only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time (user and system) of a process and all its threads, in nanoseconds: `/proc` counts in
-    hundredths of a second, which is more than an idle daemon uses in ten."""
+    """Return the processor time (user and system) of a process and all its threads, in seconds with a resolution of
+    nanoseconds. `/proc` counts in hundredths of a second, which is more than an idle daemon uses in ten seconds."""
     clock = ctypes.c_int()
     error = ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
     if error:
@@ -21,7 +21,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def cpu_seconds_of_family(pid: int) -> float:
-    """Return the same for a process and all its running descendants."""
+    """Return the processor seconds of a process and all its running descendants."""
     total = 0.0
     for member in family(pid):
         with contextlib.suppress(OSError):
@@ -30,8 +30,8 @@ def cpu_seconds_of_family(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> float:
-    """Return the resident memory of a process and its descendants, in MB of 1,000,000 bytes; shared pages count once
-    in each."""
+    """Return the resident memory of a process and its descendants, in MB of 1,000,000 bytes. A page that several
+    processes share is counted for each of them."""
     return sum(_resident_kib(member) for member in family(pid)) * 1024 / 1_000_000
 
 
@@ -48,7 +48,7 @@ def family(pid: int) -> list[int]:
 
 
 def _resident_kib(pid: int) -> int:
-    """Return the resident memory; a process that has just ended has none."""
+    """Return the resident memory of a process in KiB; 0 if it has just ended."""
     return int(_status(pid).get("VmRSS", "0 kB").split()[0])
 
 

@@ -29,10 +29,10 @@ from bench.stamps import Stamps, stamping
 PAUSE = 0.005
 CHATS = 16
 WARM_UP = 25
-#: Modules with a smaller share of a thread's time are added up.
+#: Modules with a smaller share of a thread's time are shown together.
 SMALL = 0.01
 
-#: The stages in order, and the mark that ends each.
+#: The stages of a message in order, and the mark that ends each stage.
 STAGES = (
     ("socket: in", "received"),
     ("accept: way to the writer", "script"),
@@ -50,7 +50,7 @@ STAGES = (
     ("deliver: way to the worker", "delivering"),
     ("deliver: into the socket's queue", "pushed"),
 )
-#: The stage after the last of these, until the reply is at the client.
+#: The stage from the last of these marks until the reply is at the client.
 OUT = "socket: out"
 #: Stages for which no person waits.
 AFTERWARDS = (
@@ -100,7 +100,7 @@ async def chat_from_outside(endpoint: Endpoint, *, people: int, messages: int, p
 
 
 def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
-    """Return the seconds by stage; None when the marks are ambiguous (something else was written in between)."""
+    """Return the seconds by stage; None if the marks are ambiguous because something else was written in between."""
     seconds: dict[str, float] = {}
     at = _follow(STAGES, exchange.sent, stamps, seconds)
     if at is None or at > exchange.answered:

@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-#: With more runnable tasks than cores before the run, or one more after it (it loads the machine itself), wall times
-#: are not reliable.
+#: The number of cores. Wall times are not reliable if the load average is higher than this before the run, or more than
+#: one higher after it (the run itself also loads the machine).
 CORES = os.cpu_count() or 1
 
 
@@ -24,8 +24,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The targets of a figure. Below the gate is a defect (above it, if `lower` is better). `of_ratio`: the ratio to
-    the control is judged, not the value."""
+    """The targets of a figure. A value below the gate is a defect (if `lower`, a value above it). `of_ratio`: the ratio
+    to the control is judged, not the value."""
 
     gate: float
     goal: float
@@ -41,8 +41,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row. `control` was measured in the same run and has the same unit; `ratio` is the median over all rounds of
-    value ÷ control, so it need not be the quotient of the two medians."""
+    """One row of the report. `control` was measured in the same run and has the same unit. `ratio` is the median over
+    all rounds of value ÷ control, so it need not be the quotient of the two medians."""
 
     name: str
     value: float
@@ -126,7 +126,7 @@ def _cells(figure: Figure) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Format with three significant digits; whole numbers from a hundred on."""
+    """Return the number with three significant digits; from 100 on, without decimals."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""Rows about an idle daemon: its start, memory, processor time and size on disk."""
+"""Benchmark rows about an idle daemon: its start, memory, processor time and size on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.architecture.test_installed_size import needed, size_of, size_of_arvi
 
 
 async def start(setting: Setting) -> list[Figure]:
-    """Measure from the command to the ready line, from the second start on (byte code and database exist)."""
+    """Measure from the command to the ready line, from the second start on, when byte code and database exist."""
     folder = setting.folder / "start"
     folder.mkdir()
     used: list[float] = []
@@ -53,9 +53,9 @@ async def start(setting: Setting) -> list[Figure]:
 
 
 async def idle(setting: Setting) -> list[Figure]:
-    """Measure memory and processor time of a daemon without work, beside the bare echo server."""
+    """Measure memory and processor time of a daemon without work; the control is the bare echo server."""
     with daemon(setting.folder / "idle") as server, echo() as control:
-        # The start is over when it has been quiet for a moment.
+        # Work of the start may continue for a moment after the ready line.
         await asyncio.sleep(2)
         pid, bare_pid = server.pids[0], control.pids[0]
         begun, ours, bare = time.perf_counter(), cpu_seconds(pid), cpu_seconds(bare_pid)

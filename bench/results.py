@@ -18,7 +18,7 @@ from tests.parts import find
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "bench"
 
-#: A judged figure that changed by less counts as unchanged.
+#: A figure that changed by a smaller share than this counts as unchanged.
 NOISE = 0.1
 
 
@@ -52,7 +52,7 @@ HEADINGS = ("measure", "was", "is", "change", "ratio was", "is", "change", "verd
 
 
 def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Compare the rows that both have, and the conditions of the two runs."""
+    """Compare the rows that both runs have, and the conditions of the two runs."""
     before = {figure["name"]: figure for figure in old["figures"]}
     rows = [_row(before[figure["name"]], figure) for figure in new["figures"] if figure["name"] in before]
     differing = [
@@ -99,7 +99,7 @@ def _postgresql() -> str | None:
 
 
 def _first_line(*command: str) -> str | None:
-    """Return the first line that a program prints, None if it is missing or fails."""
+    """Return the first line that a program prints; None if the program is missing, fails or prints nothing."""
     try:
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

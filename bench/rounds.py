@@ -9,16 +9,16 @@ from statistics import median
 
 from bench.places import Place
 
-#: One round: does its work and returns its result.
+#: A function that makes one round and returns its result.
 Round = Callable[[], Awaitable[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The amount of work of a run: `rounds` of control and measurement, `work` operations in each (or `messages` of
-    each person, for conversations of a realistic length), `depth` jobs that wait or are kept in the rows about large
-    queues, `lanes` in those about order, the number of worker `processes` of a cluster, and the seconds for which an
-    idle daemon is observed."""
+    """The amount of work of a run: `rounds` of control and measurement; `work` operations in each, or `messages` of
+    each person, so that conversations have a realistic length; `depth` jobs that wait or are kept in the rows about
+    large queues; `lanes` in the rows about order; the numbers of worker `processes` of a cluster; and the seconds for
+    which an idle daemon is observed."""
 
     rounds: int
     work: int
@@ -61,12 +61,13 @@ class Paired:
 
     @property
     def ratio(self) -> float:
-        """Return the median of the rounds' own ratios: a slow minute of the machine slows both halves of a round."""
+        """Return the median of the ratios of all rounds, because a slow minute of the machine slows both halves of a
+        round."""
         return median(value / control for value, control in zip(self.values, self.controls, strict=True))
 
 
 async def in_turn(rounds: int, control: Round, measure: Round) -> Paired:
-    """Run A B A B …, after a round of each that does not count."""
+    """Run control and measurement alternately, `rounds` times, after one round of each that does not count."""
     await control()
     await measure()
     values, controls = [], []

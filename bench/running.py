@@ -1,4 +1,4 @@
-"""The rows about workflows: the number of short runs per second, and the cost of runs that wait for people."""
+"""Benchmark rows about workflows: the number of short runs per second, and the cost of runs that wait for people."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PATIENCE = 120.0
 
 
 async def workflows(setting: Setting) -> list[Figure]:
-    """Measure runs of three nodes with the built-in model; and memory and jobs with a thousand runs that wait for an
-    approval."""
+    """Measure the runs per second of a workflow with three nodes and the built-in model, and the memory of a thousand
+    runs that wait for an approval."""
     folder = setting.folder / "workflows"
     with daemon(folder) as server:
         data, pid = folder / "data", server.pids[0]
@@ -67,7 +67,8 @@ async def _rate(http: aiohttp.ClientSession, data: Path, count: int) -> float:
 
 
 async def _paused(http: aiohttp.ClientSession, data: Path, pid: int, count: int) -> float:
-    """Return the additional memory of `count` runs in MB, scaled to a thousand. None of them may hold a job."""
+    """Return the additional memory of `count` runs in MB, scaled to a thousand runs. Raise `AssertionError` if any of
+    them holds a job."""
     await _begin(http, "ask", count)
     await _until(lambda: _number(data, "SELECT COUNT(*) FROM waits WHERE answered_at IS NULL") >= count)
     await asyncio.sleep(1)
@@ -109,7 +110,8 @@ async def _begin(http: aiohttp.ClientSession, slug: str, count: int) -> None:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    """Poll every ten milliseconds, because the awaited change happens in another process."""
+    """Wait until `holds` returns True. It is polled every ten milliseconds, because the change happens in another
+    process."""
     deadline = time.monotonic() + PATIENCE
     for _ in iter(holds, True):
         if time.monotonic() > deadline:

@@ -17,7 +17,7 @@ from types import FrameType
 
 #: Seconds between two samples.
 INTERVAL = 0.0002
-#: Modules that run code of others: their time is attributed to the next module on the stack.
+#: The modules that only run the code of other modules. Work is attributed to the next module on the stack instead.
 CARRIERS = frozenset(
     [
         *(
@@ -44,8 +44,8 @@ CARRIERS = frozenset(
         *("arvis.store.transaction", "arvis.store.sqlite.store", "arvis.web.http.errors"),
     ]
 )
-#: The places where threads wait for work, by module and function. The time of a thread that is sampled there was used
-#: by work that ended before the sample: it is divided among the work that was sampled.
+#: The functions in which threads wait for work, by module and function. If a sample finds a thread there, the time
+#: since the last sample was used by work that has ended; this time is divided among the sampled work.
 WAITS = frozenset(
     [
         ("selectors", "select"),
@@ -55,12 +55,12 @@ WAITS = frozenset(
         ("arvis.store.sqlite.store", "run"),
     ]
 )
-#: Maximum seconds for which a thread may keep the interpreter while the sampler requests it.
+#: The maximum seconds for which another thread keeps the interpreter while the sampler waits for it.
 _SWITCH = 0.0001
 
 
 class Sampler:
-    """Seconds by thread, by (thread, module), and by (thread, our module for which the work is done)."""
+    """The processor seconds by thread, by (thread, module), and by (thread, module of Arvis that started the work)."""
 
     def __init__(self) -> None:
         self.threads: dict[str, float] = defaultdict(float)
@@ -108,7 +108,7 @@ def sampling() -> Iterator[Sampler]:
 
 
 def processor_seconds_by_thread() -> dict[str, float]:
-    """Return the processor time of the threads of this process, by kind."""
+    """Return the processor seconds of the threads of this process, by kind of thread."""
     used: dict[str, float] = defaultdict(float)
     for thread in threading.enumerate():
         if thread.ident is not None:
@@ -117,7 +117,7 @@ def processor_seconds_by_thread() -> dict[str, float]:
 
 
 def _processor_seconds(ident: int) -> float | None:
-    """Return the time; None for a thread that has just ended."""
+    """Return the processor seconds of a thread; None if it has just ended."""
     try:
         return time.clock_gettime(time.pthread_getcpuclockid(ident))
     except OSError:
@@ -132,13 +132,13 @@ def _kind(name: str) -> str:
 
 
 def _module(frame: FrameType) -> str:
-    """Return our modules by module, others by package."""
+    """Return the name of the module that runs; for a module outside Arvis, the name of its package."""
     name: str = frame.f_globals.get("__name__", "?")
     return name if name.startswith("arvis.") else name.partition(".")[0]
 
 
 def _served(frame: FrameType | None) -> str:
-    """Return our outermost module on the stack that does not only run code of others: the origin of the work."""
+    """Return the module of Arvis that started the work: the outermost one on the stack that is not in `CARRIERS`."""
     ours: list[str] = []
     while frame is not None:
         if (name := _module(frame)).startswith("arvis."):

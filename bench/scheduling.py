@@ -1,4 +1,4 @@
-"""The row about schedules that are not due: the cost of waiting for a thousand of them."""
+"""The benchmark row about schedules that are not due: the cost of waiting for a thousand of them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HOUR_MS = 3_600_000
 
 
 async def schedules(setting: Setting) -> list[Figure]:
-    """Measure the processor time of an idle daemon in a minute, without schedules and with a thousand of the next
-    day."""
+    """Measure the processor time of an idle daemon in a minute, with a thousand schedules that are due later that day;
+    the control is the same daemon without schedules."""
     folder = setting.folder / "schedules"
     without = await _idle(folder, setting.scale.idle_seconds)
     await _add(folder / "data")
@@ -42,9 +42,9 @@ async def schedules(setting: Setting) -> list[Figure]:
 
 
 async def _idle(folder: Path, seconds: float) -> float:
-    """Return milliseconds per minute."""
+    """Return the processor time of an idle daemon in milliseconds per minute."""
     with daemon(folder) as server:
-        # The start is over when it has been quiet for a moment.
+        # Work of the start may continue for a moment after the ready line.
         await asyncio.sleep(2)
         begun, used = time.perf_counter(), cpu_seconds(server.pids[0])
         await asyncio.sleep(seconds)
@@ -58,7 +58,7 @@ async def _add(data: Path) -> None:
 
 
 def add_schedules(tx: Transaction, now: int) -> None:
-    """Add schedules of which none is due within the hour."""
+    """Add schedules, none of which is due within the next hour."""
     agent = tx.agents.by_slug("helper") or tx.agents.all()[0]
     blank = Schedule(
         id="", kind=ScheduleKind.CRON, agent_id=agent.id, name="", schedule="0 8 * * *", timezone=None, prompt="Report.",

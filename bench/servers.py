@@ -13,14 +13,14 @@ from tests.acceptance.daemon import Daemon, running_daemon
 
 ROOT = Path(__file__).parents[1]
 
-#: The answering agent has no rules of its own, so that prompts are short.
+#: The settings of every daemon: the answering agent has no rules of its own, so that prompts are short.
 PLAIN = {"ARVIS__ROUTING__FALLBACK": "helper"}
 
 
 @contextmanager
 def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """Run a daemon that is ready for messages; it gets no key of the caller, so the demo answers unless `settings`
-    configure another model."""
+    """Run a daemon that is ready for messages. It gets no API key from our environment, so the demo answers unless
+    `settings` configure another model."""
     folder.mkdir(parents=True, exist_ok=True)
     with running_daemon(folder, settings={**PLAIN, **(settings or {})}) as running:
         yield server_of(running)

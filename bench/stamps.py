@@ -1,7 +1,7 @@
-"""Record the times at which a message passes methods of a running daemon that its parts offer to one another.
+"""Record the times at which a message passes certain methods of a running daemon.
 
-For `bench.profile` only: while the block lasts, these methods of the classes are replaced by ones that record the
-time and call the originals. The daemon is otherwise wired as for its users.
+For `bench.profile` only: during the context, these methods of the classes are replaced by functions that record the
+time and call the originals. In all other respects the daemon is wired as for its users.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arvis.web.realtime.connector import WebConnector
 
 
 class Stamps:
-    """Times by name, in order. Any thread may add one."""
+    """The recorded times by the name of the mark, in order. Any thread may add a time."""
 
     def __init__(self) -> None:
         self._times: dict[str, list[float]] = {}
@@ -33,7 +33,7 @@ class Stamps:
         self._times.setdefault(name, []).append(time.perf_counter())
 
     def first_after(self, name: str, moment: float) -> float | None:
-        """Return the next time of this mark, None if there is none after that moment."""
+        """Return the first time of this mark after `moment`; None if there is none."""
         times = self._times.get(name, [])
         place = bisect_right(times, moment)
         return times[place] if place < len(times) else None

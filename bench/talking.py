@@ -1,4 +1,4 @@
-"""Rows about the whole daemon: messages in over the socket, replies out."""
+"""Benchmark rows about the whole daemon: people send messages over the socket and wait for the replies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def http(setting: Setting) -> list[Figure]:
 
 
 async def prompt(setting: Setting) -> list[Figure]:
-    """Measure the request body for the word "hello", as JSON."""
+    """Measure the size of the request body for the message "hello", as JSON."""
     async with running_model() as model:
         settings = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
         with daemon(setting.folder / "prompt", settings) as server:
@@ -63,7 +63,7 @@ async def _measure(setting: Setting, server: Server, name: str, targets: Targets
 
 
 async def _round(server: Server, control: Server, people: int, messages: int) -> tuple[Load, Load]:
-    # It is forty times as fast: the same number of messages would end before they could be measured.
+    # The control is forty times as fast: with the same number of messages it would end too soon to be measured.
     against = await chat(control, people=people, messages=messages * 10)
     return await chat(server, people=people, messages=messages), against
 

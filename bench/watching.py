@@ -1,4 +1,5 @@
-"""The row about the dashboard: the cost of the page Now with a long history, and of an open page for the chats."""
+"""The benchmark row about the dashboard: the cost of its page Now with a long history, and the cost of an open page for
+the chats."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
 from bench.servers import daemon
 
-#: Jobs kept: of twenty, fifteen are done, four wait until tomorrow and one has failed.
+#: The number of stored jobs: of every twenty, fifteen are done, four wait until tomorrow and one has failed.
 JOBS = 100_000
 DAY_MS = 86_400_000
 CHATS = 16
@@ -45,8 +46,8 @@ INSERT INTO messages (
 
 
 async def dashboard(setting: Setting) -> list[Figure]:
-    """Measure `/api/overview` beside that of an empty database; and messages with a page that listens and reloads,
-    beside the same daemon without it."""
+    """Measure `/api/overview` with many jobs (control: an empty database), and the chats while a page listens and
+    reloads (control: the same daemon without that page)."""
     full = setting.folder / "full"
     jobs = JOBS if setting.scale.work >= 300 else 2_000
     _fill(full / "data", jobs)
@@ -110,7 +111,7 @@ async def _asking(endpoint: Endpoint) -> AsyncIterator[_Asking]:
 
 @asynccontextmanager
 async def _page(endpoint: Endpoint) -> AsyncIterator[None]:
-    """Run a page as people leave it open: it watches all topics of Now, and reloads at most once a second."""
+    """Run a page as people leave it open: it watches all topics of Now, and reloads whenever the overview changes."""
     async with (
         connect(endpoint.url.replace("http", "ws", 1) + "/ws", compression=None) as socket,
         _asking(endpoint) as asking,
@@ -133,7 +134,7 @@ async def _page(endpoint: Endpoint) -> AsyncIterator[None]:
 
 
 def _fill(data: Path, count: int) -> None:
-    """Fill by plain statements: the store's scripts would take minutes, and the rows are the same."""
+    """Fill the database by plain statements, because the store's scripts would take minutes; the rows are the same."""
     data.mkdir(parents=True)
     database = Database(data / "arvis.db", None, data, 1)
     now = SystemClock().now()
@@ -142,7 +143,7 @@ def _fill(data: Path, count: int) -> None:
         connection.executemany(_JOB, _jobs(count, now))
         connection.execute(_LANES)
         connection.executemany(_MESSAGE, _messages(count // 4, now))
-    # The checksums of the pages are computed again when it is opened.
+    # Without these files the next start computes the checksums of the pages again.
     sums_file(database.file).unlink(missing_ok=True)
     kept_log(database.file).unlink(missing_ok=True)
 

@@ -1,4 +1,5 @@
-"""Rows about several worker processes over one PostgreSQL: their combined speed, and the order inside lanes."""
+"""Benchmark rows about several worker processes over one PostgreSQL: their combined speed, and the order inside
+lanes."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from bench.report import Figure
 from bench.rounds import Setting, in_turn
 from bench.servers import ROOT
 
-#: Seconds between two checks if everything is done.
+#: The seconds between two checks whether all jobs are done.
 _LOOK = 0.02
 
 
 async def workers(setting: Setting) -> list[Figure]:
-    """Measure each number of processes beside the commits of the server for as many plain connections as one store
-    has."""
+    """Measure the speed of each number of processes. The control is the server's commits on as many plain connections
+    as one store has."""
     place = setting.place
     assert isinstance(place, Postgres)
     figures = [await _drain(setting, place, processes) for processes in setting.scale.processes]
@@ -56,19 +57,20 @@ async def _drain(setting: Setting, place: Postgres, processes: int) -> Figure:
 
 
 async def _drained(database: Database, bed: Bed, count: int) -> float:
-    """Return jobs per second from the first end to the last, by the rows."""
+    """Return jobs per second between the end of the first job and the end of the last, from the times in their rows."""
     await bed.add(count, slice_size=count)
     await all_done(database)
     with connected(database) as connection:
         row = connection.execute("SELECT max(finished_at) - min(finished_at) AS ms FROM jobs").fetchone()
         connection.execute("DELETE FROM jobs")
     assert row is not None
-    milliseconds: int = max(row[0], 1)  # in a smoke test all may end in the same one
+    milliseconds: int = max(row[0], 1)  # in a smoke test all jobs may end in the same millisecond
     return (count - 1) / milliseconds * 1000
 
 
 async def _order(place: Postgres, lanes: int, processes: int) -> list[Figure]:
-    """Check the same lanes and producers as for one process; the time at which each job ran is in its row."""
+    """Measure the order with the same lanes and producers as for one process; the row of each job contains the time at
+    which it ran."""
     database = place.fresh("lanes-of-many")
     with working(database, processes, lengths=LENGTHS):
         async with open_bed(database) as bed:
@@ -82,7 +84,7 @@ async def _order(place: Postgres, lanes: int, processes: int) -> list[Figure]:
 
 async def all_done(database: Database) -> None:
     with connected(database) as connection:
-        # Rows of other processes have no event.
+        # Poll, because no event reports the work of other processes.
         while connection.execute(  # noqa: ASYNC110
             "SELECT 1 FROM jobs WHERE status IN ('pending', 'running') LIMIT 1"
         ).fetchone():
@@ -100,7 +102,7 @@ def connected(database: Database) -> Iterator[psycopg.Connection]:
 def working(
     database: Database, processes: int, *, workers: int = 8, lengths: tuple[float, ...] = (0.0,)
 ) -> Iterator[None]:
-    """Run this number of processes that work on this database, until the end of the block."""
+    """Run this number of processes that work on this database, during the context."""
     with ExitStack() as stack:
         started = [stack.enter_context(_worker(database, workers, lengths)) for _ in range(processes)]
         for process in started:
@@ -120,4 +122,4 @@ def _worker(database: Database, workers: int, lengths: tuple[float, ...]) -> Ite
     try:
         yield process
     finally:
-        process.communicate()  # which closes its standard input
+        process.communicate()  # closes the standard input, which ends the process

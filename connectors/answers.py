@@ -1,7 +1,7 @@
-"""Read a platform's answer to one request: it becomes exactly one of four outcomes.
+"""Classify a platform's answer to one request as one of four outcomes: done, refused, uncertain or retry later.
 
-An answer is untrusted input. A proxy, a captive portal or an outage may put anything in its place, so only a document
-in the platform's own form counts as the platform's answer.
+An answer is untrusted input. A proxy or a captive portal may send something else, so only a document in the
+platform's own form counts as the platform's answer.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from arvis.ports.connector import SendError
 T = TypeVar("T")
 
 _NO_CONTENT, _REQUEST_TIMEOUT, _TOO_MANY, _SERVER_TROUBLE = 204, 408, 429, 500
-#: The longest delay (seconds) that is accepted, and the delay used when a platform asks for a pause without naming
-#: one.
+#: The longest accepted delay in seconds, and the delay if a platform asks for a pause without a number of seconds.
 _LONGEST_DELAY = 86_400.0
 _USUAL_DELAY = 30.0
 #: Maximum characters kept of a platform's error text.
@@ -37,9 +36,9 @@ class PlatformResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlatformError:
-    """A refusal by the platform, with its own `code` and `text`. `limited`: the platform asks for a pause of `delay`
-    seconds (None: it names no number). `uncertain`: part of the work may have been done. `passing`: the same request
-    may succeed later."""
+    """A refusal by the platform, with the platform's `code` and `text`. `limited`: the platform asks for a pause of
+    `delay` seconds (None: it gives no number). `uncertain`: the platform may have done a part of the work.
+    `passing`: the same request may succeed later."""
 
     code: str
     text: str
@@ -68,15 +67,15 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The platform carried out the request; `result` is the part of its answer that describes the result, of any
-    type."""
+    """The platform carried out the request. `result`: the part of its answer that describes the result; None for an
+    answer without content."""
 
     result: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The platform did not carry out the request and will not do so later. `document` is its whole answer."""
+    """The platform did not carry out the request and will not do so later. `document`: the platform's whole answer."""
 
     code: str
     reason: str
@@ -86,8 +85,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The platform may have carried out the request. `acknowledged`: it confirms that it did, but leaves out what is
-    needed to go on."""
+    """The platform may have carried out the request. `acknowledged`: the platform confirms that it did, but its answer
+    lacks a value that the caller needs, such as an id."""
 
     reason: str
     acknowledged: bool = False
@@ -95,7 +94,7 @@ class Uncertain:
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """The platform did not carry out the request but may do so later: after `delay` seconds, where that is known."""
+    """The platform did not carry out the request but may do so later. `delay`: seconds to wait; None if unknown."""
 
     reason: str
     delay: float | None = None
@@ -124,8 +123,8 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
 
 
 def send_error(failure: Failure, *, gone: bool = False, delay: float | None = None) -> SendError:
-    """Return the error for a message that is being sent. `gone`: the refusal concerns the place, not the message;
-    `delay` applies to retries where the platform names no time."""
+    """Return the error that a connector raises for a message that it could not send. `gone`: the channel accepts no
+    message of this bot, not only this one. `delay`: seconds until the next try if the platform gives no number."""
     match failure:
         case Refused():
             return SendError(failure.reason, permanent=True, gone=gone)
@@ -147,13 +146,13 @@ def value(result: Any, *path: str, kind: type[T]) -> T | None:
 
 
 def text(result: Any, *path: str) -> str:
-    """Return the text at a path of keys, or a number there as text; empty where there is neither."""
+    """Return the text at a path of keys. A whole number becomes text, and any other value an empty text."""
     number = value(result, *path, kind=int)
     return str(number) if number is not None else value(result, *path, kind=str) or ""
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """Return the mappings of a list; None if it is no list, or if it has items and none of them is a mapping."""
+    """Return the mappings in a list. Return None if `result` is no list, or a list of items without any mapping."""
     if not isinstance(result, list):
         return None
     found = [one for one in result if isinstance(one, Mapping)]
@@ -161,7 +160,7 @@ def mappings(result: Any) -> list[Mapping[str, Any]] | None:
 
 
 def seconds(value_given: Any) -> float | None:
-    """Read a delay as a platform writes it: a number, or its digits. None for anything else."""
+    """Return the delay that a platform wrote as a number or as text, at most `_LONGEST_DELAY`; None if it is neither."""
     if isinstance(value_given, bool) or not isinstance(value_given, int | float | str):
         return None
     try:
@@ -200,7 +199,8 @@ def _delay(platform_error: PlatformError | None, answer: PlatformResponse) -> fl
 
 
 def _header_delay(headers: Mapping[str, str]) -> float | None:
-    """Read `Retry-After`: a number of seconds, or a date, which is compared with the date of the answer."""
+    """Return the delay in the header `Retry-After`: seconds, or a date, from which the date of the answer is
+    subtracted. Return None if the header is missing or cannot be read."""
     value_given = headers.get("retry-after", "")
     if (number := seconds(value_given)) is not None:
         return number

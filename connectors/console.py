@@ -1,8 +1,8 @@
-"""The terminal of the daemon as a chat: lines that are typed are messages of the owner, and replies are printed.
+"""The terminal of the daemon as a chat: each typed line is a message of the owner, and replies are printed.
 
-With `input` and `output` it reads and writes files or named pipes instead. A terminal has no history that could be
-searched: a reply that is printed twice appears twice, and the numbers of the last options are lost when the process
-ends.
+With the settings `input` and `output`, the console reads and writes files or named pipes instead. A terminal has no
+history that the connector could search, so after an interruption a reply may be printed twice. The numbers of the
+last options are lost when the process ends.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ OWNER = Sender("console", "console", role=PrincipalRole.OWNER, paired=True)
 
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _CHUNK = 65_536
-#: Maximum bytes of a line; a longer one becomes several.
+#: Maximum bytes of a line; a longer line is divided into several messages.
 _LONGEST = 1_048_576
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-#: A terminal obeys these control characters, and a reply must not command it.
+#: Control characters. They are removed, because a terminal obeys them and a reply must not control the terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ConsoleConfig(BotConfig):
-    """`input` and `output` are paths (None: standard input and output)."""
+    """The settings of the console. `input` and `output` are paths (None: standard input and output)."""
 
     input: str | None = None
     output: str | None = None
@@ -93,7 +93,7 @@ class Console:
         return pieces(delivery, lambda text: [text], self._max_parts)
 
     async def send(self, part: Part) -> Receipt:
-        """Print the part. Options are numbered: the next line may be a number."""
+        """Print the part, with numbered options. A typed line that is one of these numbers chooses the option."""
         await self._print(_printed(part))
         if part.piece.buttons:
             self._options, self._options_ref = part.piece.buttons, part.key
@@ -146,7 +146,7 @@ class Console:
 
 
 class _Lines:
-    """Reads lines from a descriptor on its own threads, which `stop` ends: a terminal may be silent without limit."""
+    """Reads lines from a file descriptor in threads, because a read may wait for ever. `stop` ends the thread."""
 
     def __init__(self, source: int) -> None:
         self._source = source
@@ -210,14 +210,15 @@ async def _opened(path: str | None, terminal: int) -> AsyncIterator[_Lines]:
 
 
 def _open_input(path: str) -> int:
-    """Open a file, or a named pipe from both ends, so that it does not end when one of its writers closes it."""
+    """Open a file or a named pipe for reading. A pipe is also opened for writing, so that it does not end when a writer
+    closes it."""
     is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)  # noqa: PTH116  (beside os.open)
     return os.open(path, os.O_RDWR if is_pipe else os.O_RDONLY)
 
 
 def _identity(source: int) -> str:
-    """Return the identity under which a file is recognised when it is read again; empty for input that cannot be read
-    twice."""
+    """Return device and inode of a regular file, so that its lines get the same ids if it is read again. Return an
+    empty text for input that cannot be read twice."""
     found = os.fstat(source)
     return f"{found.st_dev:x}-{found.st_ino:x}" if stat.S_ISREG(found.st_mode) else ""
 
@@ -239,7 +240,7 @@ def _clean(text: str) -> str:
 
 
 def _write(path: str | None, terminal: int, text: bytes) -> None:
-    """Write all of it. Raises `OSError` if a pipe has no reader."""
+    """Write the whole text to the file at `path` or to the terminal. Raises `OSError` if a pipe has no reader."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
     target = terminal if path is None else os.open(path, flags, 0o600)
     try:

@@ -87,7 +87,7 @@ def _token(value: SecretStr) -> SecretStr:
     return SecretStr(text)
 
 
-#: A platform's id of a person or a channel: always text, and a number in the file is read as its digits.
+#: A platform's id of a person or a channel: always text; a number in the file becomes text.
 Id = Annotated[str, BeforeValidator(_text_of_id), Field(min_length=1, max_length=200)]
 
 #: Ids, as a list or as `a, b`.
@@ -106,10 +106,10 @@ Token = Annotated[SecretStr, AfterValidator(_token)]
 
 
 class BotConfig(BaseModel):
-    """The settings that a bot of any platform can have. `agent` answers it (None: by the routing rules). It listens
-    to `allowed_channels` (empty: all). `respond` says when it answers in groups, `reply_in` where it replies,
-    `observe` how many messages of others it reads as context, and `allow_bots` which bots it listens to. `late_after`
-    (ms) and `late` are its own rule for late replies (None: the daemon's)."""
+    """The settings that a bot of any platform can have. `agent` answers the bot's messages (None: the routing rules
+    choose the agent). The bot listens in `allowed_channels` (empty: in all). `respond` says when the bot answers in
+    groups, `reply_in` where it replies, `observe` how many messages of others it reads as context, and `allow_bots`
+    which bots it listens to. `late_after` (ms) and `late` are the bot's rule for late replies (None: the daemon's)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
 
@@ -127,7 +127,7 @@ Config = TypeVar("Config", bound=BotConfig)
 
 
 def read_settings(kind: type[Config], settings: BotSettings) -> Config:
-    """Read the settings of a bot as `kind`. Raises `BadSetting` for the first wrong one."""
+    """Return the settings of a bot as a `kind`. Raises `BadSetting` for the first wrong setting."""
     try:
         return kind.model_validate(dict(settings.values))
     except ValidationError as error:

@@ -1,1 +1,2 @@
-"""The composition root: builds everything, starts it in order, stops it in reverse. The only wiring there is."""
+"""The composition root, the only place that connects the parts: it builds them, starts them in order, and stops them in
+reverse order."""

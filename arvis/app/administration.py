@@ -1,4 +1,5 @@
-"""The choices that this installation offers to forms, and its examination by `arvis doctor`, for the dashboard."""
+"""The choices that the dashboard's forms offer, such as tools and models, and the run of `arvis doctor` for the
+dashboard."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ from arvis.ports.tool import Tool
 from arvis.tools.registry import Registry
 
 _OWN = ("arvis", "connectors")
-#: Beside a connector's package: how a bot is made there, and what its settings are.
+#: A file in a connector's package that explains how to create a bot, and describes its settings.
 _GUIDE = "guide.json"
 _VENDORS = (("claude", "anthropic"), ("gpt", "openai"), ("gemini", "google"))
 
 
 class InstalledChoices:
-    """`Choices`. `accounts` are the current accounts for models."""
+    """Implements `Choices`. `accounts` returns the present model accounts."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class InstalledChoices:
         return names_served(self._accounts())
 
     async def models(self) -> Sequence[OfferedModel]:
-        """Those of accounts first, then the vendors' others."""
+        """Return the models of accounts first, then the other models with a known price."""
         accounts = self._accounts()
         own = [(each.provider, model) for each in accounts for model in (each.model, *each.models)]
         listed = [(_vendor_of(model), model) for model in self._prices.listed]
@@ -117,20 +118,21 @@ def _origin(point: EntryPoint) -> tuple[Origin, str]:
 
 
 def _words(point: EntryPoint) -> str:
-    """The first sentences of a module, read and not run."""
+    """Return the first paragraph of a module's docstring, without importing the module; "" if it cannot be read."""
     file = _file_of(point)
     try:
         said = ast.get_docstring(ast.parse(file.read_text("utf-8"))) if file is not None else None
     except (OSError, ValueError, SyntaxError):
         return ""
     first = " ".join((said or "").partition("\n\n")[0].split())
-    # Ours begin with `Plugin NAME: `.
+    # The docstrings of Arvis's own plugins begin with `Plugin NAME: `.
     text = first.partition(": ")[2] if first.startswith("Plugin ") else first
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def _file_of(point: EntryPoint) -> Path | None:
-    """Of a module, or of the beginning of a package. The packages above it are imported, it itself is not."""
+    """Return the source file of an entry point's module (for a package its `__init__.py`); None if it cannot be found.
+    Parent packages are imported, the module itself is not."""
     try:
         spec = find_spec(point.module)
     except (ImportError, ValueError):
@@ -153,7 +155,8 @@ def _platform(point: EntryPoint) -> OfferedPlatform:
 
 
 def _guide(file: Path) -> Mapping[str, Any]:
-    """None where there is none, or where it cannot be read: the bot can be made all the same."""
+    """Return the guide of a connector. If it is missing or unreadable, return an empty mapping: a bot can be created
+    without it."""
     try:
         found = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
@@ -161,18 +164,19 @@ def _guide(file: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-# `arvis doctor` runs as a separate program: its checks belong to a higher layer, and its errors do not harm the
-# daemon.
+# `arvis doctor` runs as a separate program, because its checks are in a higher layer, and so that its errors cannot
+# harm the daemon.
 
-#: Seconds; it queries bots and accounts over the network.
+#: The time limit in seconds. The program queries bots and accounts over the network.
 _TIMEOUT = 60.0
 _MOST_OUTPUT = 1_048_576
-#: Exit codes of an examination that came to its end.
+#: The exit codes of an examination that was completed.
 _DONE = (0, 1)
 
 
 class Doctor:
-    """For the configuration and data of this process. Calls give what `--json` prints. Raises `ToolError`."""
+    """Runs `arvis doctor` for the configuration and the data of this process. A call returns the output of `--json`.
+    Raises `ToolError`."""
 
     def __init__(self, *, config: Config, folder: Path, programs: Programs) -> None:
         self._config = config
@@ -184,7 +188,8 @@ class Doctor:
         argv = [sys.executable, "-m", "arvis", "doctor", "--json", "--data", str(self._folder)]
         argv += ["--config", str(file)] if file is not None else []
         argv += ["--security"] if security else []
-        # Relative paths of the configuration and the default file start at the folder that the daemon was started in.
+        # Relative paths of the configuration, and the default file, start at the folder in which the daemon was
+        # started.
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
         task = Task(argv, Path.cwd(), environment=environment, timeout=_TIMEOUT, max_output=_MOST_OUTPUT)
         done = await self._programs.run(task)

@@ -1,4 +1,4 @@
-"""Bots of chat platforms: which there are, their connectors, and who runs them."""
+"""Builds the bots of chat platforms: their registry, their connectors, and the supervisor that runs them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
 
 @dataclass(frozen=True, slots=True)
 class Bots:
-    """`rooms` is the web as a platform; the fleet has it, too."""
+    """The parts for bots. `rooms` is the connector of the web, which is also in the `fleet`."""
 
     rooms: WebConnector
     fleet: ConnectorPool
@@ -33,8 +33,9 @@ class Bots:
 
 @asynccontextmanager
 async def open_bots(base: Base) -> AsyncIterator[Bots]:
-    """Opened before the roles, and so closed after their drain. Raises `ConfigError` for a bot of the configuration that
-    cannot be made."""
+    """Yield the parts for bots, and close the connectors at the end. Opened before the roles, so that the connectors
+    stay open until the roles have drained. Raises `ConfigError` for a bot of the configuration that cannot be
+    created."""
     rooms = WebConnector(notify_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
     registry = BotRegistry(configured=base.config.bots, store=base.store, secrets=base.secrets)
@@ -52,8 +53,8 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
 
 
 def build_supervisor(base: Base, bots: Bots, inbox: InboxService) -> BotSupervisor:
-    """Build the supervisor. It runs bots if the role `connectors` is on; in other processes it only keeps their
-    connectors up to date with the registry."""
+    """Return the supervisor of the bots. It runs the bots if the role `connectors` is on; in other processes it only
+    keeps their connectors up to date with the registry."""
     running = RunnerParts(
         inbox_for=inbox.fenced_by,
         tell_owner=owner_alerts.alert_bot_problem,

@@ -1,4 +1,4 @@
-"""Builds the parts of the daemon from the base: the flow of messages, the web server."""
+"""Builds parts of the daemon from the base: the flow of messages, the inbox, and the web server."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def reply_limits(config: Config) -> Limits:
 
 
 def spending_limits(base: Base) -> SpendingLimits:
-    """As they are set at this moment."""
+    """Return the budgets as they are set at this moment."""
     config = base.settings.current()
     return config.budgets.limits(config.scheduler.timezone)
 
@@ -144,7 +144,7 @@ def allowed_of(config: Config) -> Allowed:
 
 
 def build_inbox(base: Base, tools: Toolbox) -> InboxService:
-    """Build the inbox to which every connector of this process passes the events of its platform."""
+    """Return the inbox to which every connector of this process passes the events of its platform."""
     config = base.config
     router = Router(
         rules=lambda: base.settings.current().routing,
@@ -252,7 +252,8 @@ def _account_desk(base: Base, providers: Providers) -> AccountService:
 
 
 def _speech_rules(config: Config) -> UtteranceRules:
-    """A message from speech may not be longer than any other, at four bytes a character."""
+    """Return the rules for messages from speech. Such a message has at most a quarter as many characters as messages
+    have bytes, because a character takes up to four bytes."""
     bounds = config.speech.buffer
     return UtteranceRules(
         pause=bounds.pause_seconds,

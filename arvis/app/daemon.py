@@ -1,4 +1,4 @@
-"""The life of the daemon, from the lock on its folder to the last line of its log."""
+"""The life of the daemon, from the lock on its folder to its last log line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from arvis.web.server import WebServer
 
 log = structlog.get_logger(__name__)
 
-#: The exit code of a data folder that cannot be used.
+#: The exit code for a data folder that cannot be used.
 _WRONG_PLACE = 2
 
 
@@ -44,8 +44,8 @@ async def run(
     clock: SystemClock | None = None,
     watch: LoopWatch | None = None,
 ) -> None:
-    """Run the daemon until SIGTERM or SIGINT; a second signal stops it immediately. `say` prints a line for people.
-    `clock` None: the system clock. `watch` is that of the event loop, if it has one."""
+    """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. `say` prints a line for people.
+    `clock`: None means the system clock. `watch` is the watch of the event loop, if the loop has one."""
     stopping = _stop_on_signals()
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
@@ -68,7 +68,7 @@ async def run(
         )
         config = base.config
         keep_logs(config.retention.logs_days)
-        # Resources that turns need to end are opened before the roles, and so are closed after the roles have
+        # Resources that turns need until their end are opened before the roles, so they are closed after the roles have
         # drained.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         providers = await stack.enter_async_context(open_providers(clock=clock, timeouts=timeouts, folder=folder.path))
@@ -103,7 +103,8 @@ async def _announce(
 
 
 async def _end_without_folder(config: Config, folder: DataFolder) -> None:
-    """End immediately, as by a kill: an orderly stop would write to files that the next start does not find."""
+    """When the data folder is lost, end immediately, as after a kill: an orderly stop would write to files that the
+    next start does not find."""
     files = [folder.path / "lock", *([] if config.postgres_url else [folder.database])]
     lost = await FolderWatch(folder.path, files).until_lost()
     log.critical("data_folder_lost", error=lost.what, why=lost.why, fix=lost.fix)
@@ -112,7 +113,7 @@ async def _end_without_folder(config: Config, folder: DataFolder) -> None:
 
 @contextmanager
 def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
-    """Run work that no other part waits for and whose errors never end the daemon."""
+    """Run tasks until the end of the block. No other part waits for them, and their errors do not end the daemon."""
     running = [asyncio.create_task(task) for task in tasks]
     for task in running:
         task.add_done_callback(_tell_of_failure)
@@ -129,14 +130,14 @@ def _tell_of_failure(task: asyncio.Task[None]) -> None:
 
 
 def _models(base: Base) -> list[str]:
-    """Return the accounts of the configuration for `arvis doctor`, which reads stored accounts itself."""
+    """Return the usable accounts of the configuration, for `arvis doctor`, which reads stored accounts itself."""
     lasting = {*base.accounts.configured, DEMO}
     return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
 
 
 def _stop_on_signals() -> asyncio.Event:
-    """Return an event that the first SIGTERM or SIGINT sets. The second signal ends the process immediately, which
-    loses nothing."""
+    """Return an event that the first SIGTERM or SIGINT sets. A second signal ends the process immediately; no data is
+    lost, because everything important is in the database."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -1,5 +1,5 @@
-"""The configured database, and the start of a daemon while it is unavailable: the daemon waits, reports it, and continues
-when the database answers."""
+"""The configured database, and the start of a daemon while it is unavailable: the daemon waits, reports this, and
+continues when the database answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-#: Seconds between two tries, and between two lines of the log.
+#: Seconds between two attempts, and between two log lines.
 _PAUSE = 1.0
 _REPEAT = 60.0
 
@@ -32,11 +32,12 @@ def database_of(config: Config) -> Database:
 
 
 class Stopped(Exception):
-    """The daemon was stopped before it had started."""
+    """The daemon was stopped before its start was complete."""
 
 
 class Reaching:
-    """Repeats a step of the start until the database can be reached. `stopping` ends the wait with `Stopped`."""
+    """Repeats a step of the start until the database can be reached. If `stopping` is set, the wait ends with
+    `Stopped`."""
 
     def __init__(self, *, config: Config, say: Callable[[str], None], stopping: asyncio.Event) -> None:
         self._config = config
@@ -56,7 +57,7 @@ class Reaching:
             if "web" in self._config.roles:
                 web = self._config.web
                 await stack.enter_async_context(answering_while_waiting(web.host, web.port))
-            first, *_ = away.why.splitlines() or [""]  # the driver adds advice on lines of its own
+            first, *_ = away.why.splitlines() or [""]  # the driver adds advice on further lines
             self._say(f"Arvis waits for its database: {away.what} ({first})")
             while True:
                 if loop.time() >= next_line:
@@ -80,10 +81,10 @@ class Reaching:
         raise Stopped
 
 
-# The port of a daemon that waits: `/health` reports this, and every other path answers 503. Only the first line of a
-# request is parsed, and no connection is kept.
+# The web port while the daemon waits: `/health` reports the wait, and every other path answers 503. Only the first line
+# of a request is parsed, and each connection is closed after the answer.
 
-#: The maximum size in bytes and the maximum time in seconds of a request.
+#: The maximum size in bytes and the maximum duration in seconds of a request.
 _MOST_BYTES = 16_384
 _TIMEOUT = 5.0
 
@@ -99,7 +100,8 @@ _AWAY = {
 
 @asynccontextmanager
 async def answering_while_waiting(host: str, port: int) -> AsyncIterator[None]:
-    """Answer on this address until the block ends. If the address is in use, the real server reports it later."""
+    """Answer requests at this address until the end of the block. If the address is in use, do nothing: the real server
+    reports it later."""
     try:
         server = await asyncio.start_server(_answer, host, port, limit=_MOST_BYTES)
     except OSError:

@@ -1,4 +1,4 @@
-"""The base of all parts, opened in order: the disk, the database, the bridge to other processes."""
+"""The base of all parts, opened in order: the database, the settings, the accounts, the bridge to other processes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The resources that all parts use and that outlive every role. `config` is the configuration of the start,
-    including the values of the dashboard; `settings` has the current values of keys that take effect immediately."""
+    """The resources that all parts use and that outlive every role. `config` is the configuration of this start,
+    including the values set in the dashboard; `settings` has the current values of the keys that take effect
+    immediately."""
 
     config: Config
     folder: DataFolder
@@ -58,7 +59,8 @@ class Base:
 
 @asynccontextmanager
 async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> AsyncIterator[DiskWatch]:
-    """Room matters where the database lies in the data folder."""
+    """Yield the watch over free disk space. It is active only for SQLite, because PostgreSQL's data is not in the data
+    folder."""
     space, ballast = partial(disk_space, folder.path), ReservedSpace(folder.path / "ballast")
     disk = DiskWatch(space=space, ballast=ballast, clock=clock)
     async with nullcontext() if config.postgres_url else disk.watching():
@@ -116,19 +118,20 @@ async def open_base(
 
 
 def _topics(config: Config) -> list[Topic]:
-    """Return the topics that this process receives from the others."""
+    """Return the topics whose notices this process receives from other processes."""
     wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS, "scheduler": Topic.JOBS}
     return list({topic for role, topic in wanted.items() if role in config.roles})
 
 
 def _end_at_once(error: StoreLost) -> None:
-    """Called on a thread of the store: from now on no result may be reported, so the process ends immediately."""
+    """End the process immediately, because no result may be reported any more. Called on a thread of the store."""
     log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
     os._exit(1)
 
 
 def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
-    """Create the configured agents that are not there yet, and the conductor; the database is the truth afterwards."""
+    """Create the configured agents that do not exist yet, and the conductor. Existing agents are not changed, because
+    the database is authoritative for them."""
     for entry in config.agents:
         free = [each for each in entry.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
         agents.seed(tx, entry.agent, free, now=now)

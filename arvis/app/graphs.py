@@ -1,4 +1,4 @@
-"""Builds the graphs that executions run, each with the parts that its nodes need."""
+"""Builds the graphs that executions run, with the parts that their nodes need."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ from arvis.workflows.runtime.parts import NodeParts
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
-    """The parts of all graphs. `skills` returns the current skills; `summarizer` is the model that summarizes (None:
-    the agent's own); a reply has at most `reply_bytes` bytes; without a `bench` there is no graph `code`."""
+    """The parts of all graphs. `skills` returns the current skills; `summarizer` is the model that writes summaries
+    (None: the agent's own); `reply_bytes` is the maximum size of a reply. Without a `bench` there is no graph
+    `code`."""
 
     store: Store
     runner: Runner
@@ -57,7 +58,7 @@ class GraphParts:
 
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
-    """By name."""
+    """Return the graphs by name."""
     caller, rules = ModelCaller(runner=parts.runner, purse=parts.purse), parts.tools
     agent = AgentParts(
         store=parts.store,

@@ -1,4 +1,5 @@
-"""The providers of models by name: found by their entry points, loaded when the first account needs them."""
+"""The providers of models by name. They are found as entry points, and each is loaded when an account first needs
+it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 class LateHttp:
-    """`HttpClient` that is opened at its first request: a daemon without requests has none."""
+    """`HttpClient` that is opened at its first request, so that a daemon without requests does not import it."""
 
     def __init__(self, *, stack: AsyncExitStack) -> None:
         self._stack = stack
@@ -58,8 +59,8 @@ class LateHttp:
 
 @asynccontextmanager
 async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
-    """Opened before the roles, and so closed after their drain, with all that it opened meanwhile. `folder` is the data
-    folder."""
+    """Yield the providers, and close everything that they opened at the end. Opened before the roles, so that providers
+    stay open until the roles have drained. `folder` is the data folder."""
     async with AsyncExitStack() as stack:
         services = ProviderServices(
             http=LateHttp(stack=stack),
@@ -73,7 +74,7 @@ async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) 
 
 
 class ProviderPool:
-    """`Providers`: each is imported once, outside the event loop. Resources that are opened for them are closed with
+    """Implements `Providers`. Each provider is imported once, outside the event loop. Its resources are closed with
     `stack`."""
 
     def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:
@@ -85,11 +86,11 @@ class ProviderPool:
 
     @property
     def http(self) -> HttpClient:
-        """The client that all of them share."""
+        """The HTTP client that all providers share."""
         return self._services.http
 
     def require(self, names: Iterable[str]) -> None:
-        """Raise `ConfigError` for a name without a provider; loads nothing."""
+        """Raise `ConfigError` if one of these providers does not exist. No provider is loaded."""
         for name in names:
             self._point(name)
 
@@ -102,7 +103,8 @@ class ProviderPool:
         return self._loaded[name]
 
     async def warm(self, names: Iterable[str]) -> None:
-        """Load these before the first request. If one cannot be loaded, that is logged and its accounts are skipped."""
+        """Load these providers before the first request. If one cannot be loaded, log a warning; its accounts are then
+        skipped."""
         for name in names:
             try:
                 await self.get(name)

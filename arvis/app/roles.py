@@ -1,4 +1,4 @@
-"""The roles of a process, started in the order of their dependencies."""
+"""Starts the roles of a process in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ Up = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The resources through which the roles reach other systems: opened before the roles, closed after they have
-    drained."""
+    """The resources through which roles reach other systems. They are opened before the roles, and closed after the
+    roles have drained."""
 
     providers: Providers
     tools: Toolbox
@@ -53,7 +53,7 @@ class Outside:
 
 
 async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> WebServer | None:
-    """Build the flow around the store and start what this process is to do; the web server, if it has one."""
+    """Build the parts and start the roles of this process. Return the web server; None without the role `web`."""
     config, bots = base.config, outside.bots
     flow = build_flow(base, outside.providers, outside.tools, bots.fleet, outside.speech)
     inbox = build_inbox(base, outside.tools)
@@ -74,18 +74,19 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))
         if "workers" in config.roles:
-            # In a single process, the code that changes an account also updates the list.
+            # With a single process this role is not needed, because the code that changes an account also updates the
+            # list.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
-        # Started before the workers, and so stopped after their drain, which still shows what it does.
+        # Started before the workers and so stopped after them: during the drain it still shows typing and status.
         await supervisor.start(Role("presence", presence.run, required=False))
         handlers = await traced(base, _handlers(base, flow, outside.tools), supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, up)))
     if CONNECTOR_ROLES & set(config.roles):
-        # Started after the workers, and so stopped before them: no new events while the last deliveries leave.
+        # Started after the workers and so stopped before them: no new events arrive while the last deliveries are sent.
         await supervisor.start(Role("bots", bot_supervisor.run))
     if web is not None:
         await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))
@@ -93,7 +94,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
 
 
 def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind, Handler]:
-    """Return the handler of each kind of job; deliveries have their own handler."""
+    """Return the handler of each kind of job except deliveries, which have a separate handler."""
     patient = RetryingStore(store=base.store, clock=base.clock)
     scripts = ScriptRunner(store=patient, fetcher=tools.fetcher, clock=base.clock)
     begun = ScheduleHandler(runs=flow, scripts=scripts)
@@ -103,7 +104,7 @@ def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind,
 
 
 async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, presence: Presence, up: Up) -> None:
-    """The workers: run jobs until cancelled, then drain."""
+    """Run jobs until cancelled, then drain the queue."""
     settings = base.config.queue
     patient = RetryingStore(store=base.store, clock=base.clock)
     rules = base.config.delivery
@@ -147,7 +148,8 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
 
 
 async def _run_scheduler(base: Base, up: Up) -> None:
-    """The scheduler: of all processes of a database, one at a time."""
+    """Run the scheduler and the clean-up while this process has the role. Only one process of a database has it at a
+    time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
         name="scheduler",

@@ -1,4 +1,4 @@
-"""The configured engines for speech to text and text to speech. They are loaded at their first use."""
+"""The configured engines for speech to text and text to speech. Each is loaded at its first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The opened engines; None: no engine is configured. A voice message may last `minutes`."""
+    """The engines; None: no engine is configured. `minutes` is the maximum length of a voice message."""
 
     transcriber: Transcriber | None
     speaker: Speaker | None
@@ -41,7 +41,8 @@ class Speech:
 async def open_speech(
     settings: Settings, *, http: HttpClient, accounts: Callable[[], Sequence[Account]], clock: Clock
 ) -> AsyncIterator[Speech]:
-    """Opened before the roles, and so closed after their drain. `accounts` gives those of this moment."""
+    """Yield the engines, and close them at the end. Opened before the roles, so that they stay open until the roles
+    have drained. `accounts` returns the present accounts."""
 
     def access() -> ApiAccess:
         account = next((each for each in accounts() if each.provider == "openai"), None)

@@ -1,4 +1,4 @@
-"""Traces, where the configuration names a collector. Without one nothing of theirs is imported."""
+"""Exports traces if the configuration names a collector. Otherwise no OpenTelemetry package is imported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
 class TracedHandler:
-    """A handler whose work is traced after its commit. Implements `Handler`."""
+    """A handler that queues the execution of a job for export after the job's commit. Implements `Handler`."""
 
     def __init__(self, *, handler: Handler, queue: ExportQueue) -> None:
         self._handler = handler
@@ -62,7 +62,7 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
             forget()
 
     def stopped(event: StatusChanged) -> None:
-        """A turn that was ended while it waited for a person has no job that ends."""
+        """Queue a turn that was cancelled while it waited for a person, because no job of it ends."""
         if event.status is MessageStatus.CANCELLED:
             queue.add(event.message_id)
 
@@ -71,7 +71,7 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
 
 
 def exporter_of(settings: Telemetry, endpoint: str) -> Exporter:
-    """Raises `ConfigError` where the packages are missing."""
+    """Return the exporter. Raises `ConfigError` if the OpenTelemetry packages are not installed."""
     try:
         package: Any = importlib.import_module("arvis.telemetry.exporter")
     except ImportError as error:

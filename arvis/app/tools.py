@@ -1,5 +1,4 @@
-"""All tools and plugins that agents may be given, and what they are made with: opened when the first agent needs
-it."""
+"""All tools and plugins that agents can have, and the services that they use."""
 
 from __future__ import annotations
 
@@ -32,8 +31,9 @@ from arvis.turns.workflow_tools import WorkflowStarter
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools of agents, the sources that are slow at their first use, the fetcher for addresses that people give,
-    which is opened at its first use, and plugins; `named` are the plugins that agents use."""
+    """The tools and plugins of agents. `slow` are the tool sources whose first use takes long. `fetcher` opens, at its
+    first call, the fetcher for addresses that people and models give. `named` returns the names of the plugins that
+    agents use."""
 
     rules: ToolRules
     slow: Sequence[ToolSource]
@@ -42,8 +42,8 @@ class Toolbox:
     named: Callable[[], Awaitable[Sequence[str]]]
 
     async def warm(self) -> None:
-        """Query the sources before their first use, and load the plugins that agents use, whose commands `/help`
-        lists."""
+        """Query the slow sources before their first use, and load the plugins that agents use, so that `/help` lists
+        their commands."""
         await self.plugins.find(await self.named())
         for source in self.slow:
             await source.all()
@@ -51,13 +51,14 @@ class Toolbox:
 
 @asynccontextmanager
 async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolbox]:
-    """Opened before the roles, and so closed after their drain, with all that it opened meanwhile."""
+    """Yield the tools, and close everything that they opened at the end. Opened before the roles, so that tools stay
+    open until the roles have drained."""
     async with AsyncExitStack() as stack:
         services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
         if config.tools.allow_hosts:
-            # Reported at the start, not to the first model that asks.
+            # Read here, so that an invalid rule is reported at the start and not to the first model that fetches.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:
@@ -90,7 +91,7 @@ def _plugins_of_agents(tx: Transaction) -> list[str]:
 
 
 class _Services:
-    """Made once, with the first tool."""
+    """The services of tools, created when the first tool needs them."""
 
     def __init__(self, *, stack: AsyncExitStack, base: Base, providers: ProviderPool) -> None:
         self._stack = stack
@@ -106,7 +107,8 @@ class _Services:
             base, settings = self._base, self._base.config.tools
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
-            # A call that runs waits for a database that is away; as an error of the tool it would reach the model.
+            # With this store, a running tool waits while the database is unavailable. Otherwise the model would get
+            # that as an error of the tool.
             patient = RetryingStore(store=base.store, clock=base.clock)
             self._made = ToolServices(
                 store=patient,
@@ -125,7 +127,7 @@ class _Services:
 
 
 def _known_hosts(tools: Tools) -> frozenset[str]:
-    """The hosts that the configuration names for tools, without ports."""
+    """Return the hosts, without ports, that the configuration names for tools."""
     hosts = {urlsplit(f"//{host}").hostname for host in tools.allow_hosts} | {urlsplit(tools.search_url).hostname}
     return frozenset(host.lower() for host in hosts if host)
 
@@ -141,12 +143,12 @@ def schedule_rules(config: Config) -> Rules:
 
 
 def build_sandbox(base: Base) -> Bubblewrap:
-    """Return a sandbox that shows nothing of the data folder, with the bounds of the configuration."""
+    """Return a sandbox that hides the data folder, with the limits of the configuration."""
     limits = base.config.limits
     return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
 
 
-#: Settings of pip that the daemon's environment may hold, and ways to the network.
+#: Settings of pip and of proxies that are passed on from the daemon's environment.
 _PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 
 

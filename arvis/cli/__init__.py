@@ -1,4 +1,4 @@
-"""The command line. Commands talk to people and to the daemon's API; the daemon makes all decisions."""
+"""The command line. The commands read input, call the daemon's API and print results; the daemon makes all decisions."""
 
 from arvis.cli.main import main
 

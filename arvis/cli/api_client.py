@@ -1,6 +1,6 @@
-"""The command line's own client of the daemon's API: blocking, one request at a time, on the standard library alone.
+"""The command line's client of the daemon's API: blocking, one request at a time, with the standard library only.
 
-It finds the daemon by what that leaves in the data folder: `address` while it runs and `api-key`.
+It finds the daemon by two files in the data folder: `address`, which exists while the daemon runs, and `api-key`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from arvis.config import Config, load
 from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable, NotFound
 from arvis.process.data_folder import address_file, api_key_file
 
-#: Seconds that any answer but a long wait may take.
+#: The timeout in seconds of requests that do not wait for a long task.
 TIMEOUT = 30.0
 
 _FIRST_ERROR = 400
-#: Of what is wrong with a document so much is printed.
+#: Maximum problems of a document that are printed.
 _MOST_PROBLEMS = 50
 _NOT_KNOWN, _NOT_FOUND = 401, 404
 
@@ -34,14 +34,14 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """One daemon. Raises `DaemonUnreachable`, or an `ArvisError` with what the daemon complains of."""
+    """The API of one daemon. Its methods raise `DaemonUnreachable`, or the daemon's own error as an `ArvisError`."""
 
     def __init__(self, *, url: str, key: str) -> None:
         self.url = url
         self.key = key
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> Any:
-        """Get the resource at `path`, given in parts; None values in `query` are left out."""
+        """Return the resource at `path`, which is given in parts. None values in `query` are left out."""
         return self._call("GET", _joined(path) + _asked(query), timeout=timeout)
 
     def post(self, *path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
@@ -64,7 +64,7 @@ class Api:
 
 
 def connect(config: Path | None, data: Path | None) -> Api:
-    """The daemon of this data folder. Raises `DaemonUnreachable` when it has never run."""
+    """Return the API of the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet."""
     settings = load(config, data, os.environ)
     file = api_key_file(settings.data_dir)
     key = left_in(file)
@@ -78,7 +78,7 @@ def connect(config: Path | None, data: Path | None) -> Api:
 
 
 def daemon_url(config: Config) -> str:
-    """Return the address at which the daemon serves, else the address in the configuration."""
+    """Return the address at which the daemon serves, or the address in the configuration if the daemon does not run."""
     url = left_in(address_file(config.data_dir))
     if url is not None:
         return url
@@ -97,8 +97,8 @@ def request(
     timeout: float = TIMEOUT,
     decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
-    """Send one request and return the response, with any status. Raises `DaemonUnreachable` if no Arvis answers
-    there, also if `decode` cannot read the response."""
+    """Send one request and return the response, with any status. Raises `DaemonUnreachable` if nothing answers, or if
+    `decode` cannot read the response, which then is not from Arvis."""
     place = urlsplit(url)
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:
@@ -126,7 +126,7 @@ def _asked(query: Mapping[str, object] | None) -> str:
 
 
 def left_in(file: Path) -> str | None:
-    """The one line of a file that the daemon leaves; None when there is no such file."""
+    """Return the line in a file that the daemon wrote; None if the file does not exist. Raises `ConfigError`."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def left_in(file: Path) -> str | None:
 
 
 def _complaint(answer: Answer, url: str) -> ArvisError:
-    """Return the daemon's own error."""
+    """Return the daemon's error, or `DaemonUnreachable` if the response is not in the form of Arvis."""
     match answer.data:
         case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
             if answer.status == _NOT_KNOWN:

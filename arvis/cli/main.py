@@ -1,7 +1,7 @@
-"""`arvis`: finds the command, runs it, and turns errors into what / why / fix and an exit code.
+"""`arvis`: find the command, run it, and print errors as what / why / fix, with an exit code.
 
-The module of a command is imported only when the command is used: `arvis.app` alone takes half a second, which `arvis
-version` must not pay. Only this table imports commands.
+The module of a command is imported only when the command is used, because the import of `arvis.app` alone takes half a
+second, and `arvis version` must be fast. Commands are imported only through the table `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ COMMANDS = {
 
 
 class LazyCommands(click.Group):
-    """The commands of the table. A module holds its command under the name of the command."""
+    """The group of the commands in `COMMANDS`. The function of a command has the same name as the command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
         return list(COMMANDS)
@@ -82,7 +82,7 @@ class LazyCommands(click.Group):
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):
-            # Click makes the second of the first, and of the end of input, at a question.
+            # At a question, click raises `Abort` after Ctrl-C and at the end of the input.
             ctx.exit(INTERRUPTED)
 
 
@@ -92,7 +92,7 @@ def arvis() -> None:
 
 
 def main() -> None:
-    """The entry point of the package; leaves by `SystemExit`."""
+    """Run a command; this is the entry point of the package. It ends with `SystemExit`."""
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal's encoding lacks is shown as "?" and does not end the command.
         if isinstance(stream, io.TextIOWrapper):

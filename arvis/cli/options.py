@@ -1,4 +1,5 @@
-"""The options and hidden inputs that many commands take, and groups that list their commands in reading order."""
+"""The options that many commands have, the input of secrets, and groups that list their commands in the order of the
+code."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def place_options(command: _Function) -> _Function:
-    """`--config` and `--data`, which every command takes."""
+    """Add `--config` and `--data`, which every command has."""
     path = click.Path(path_type=Path)
     config = click.option(
         "--config", type=path, metavar="FILE", help="The configuration file (default: ./config.yaml, if it exists)."
@@ -30,7 +31,7 @@ def place_options(command: _Function) -> _Function:
 
 
 def page_options(command: _Function) -> _Function:
-    """`--limit` and `--cursor`, for lists."""
+    """Add `--limit` and `--cursor`, for commands that print a list."""
     most = click.IntRange(1, 200)
     limit = click.option("--limit", type=most, default=50, show_default=True, help="The maximum number of rows.")
     cursor = click.option("--cursor", help="The cursor that the previous page printed.")
@@ -49,7 +50,7 @@ def all_options(*options: Callable[[Any], Any]) -> Callable[[_Function], _Functi
 
 
 def channel_of(text: str) -> dict[str, str]:
-    """The PLATFORM:CHANNEL behind `--to`, as the API takes it."""
+    """Convert the PLATFORM:CHANNEL of `--to` to the form of the API."""
     platform, colon, channel = text.partition(":")
     if not (platform and colon and channel):
         raise click.BadParameter("must have the form PLATFORM:CHANNEL, such as telegram:-1001234", param_hint="--to")
@@ -57,12 +58,13 @@ def channel_of(text: str) -> dict[str, str]:
 
 
 def workflow_option(words: str) -> Callable[[_Function], _Function]:
-    """`--workflow`, which `as_graph` reads; a command may also take `--graph`."""
+    """Add `--workflow`, which `as_graph` converts. A command can also have `--graph`."""
     return click.option("--workflow", metavar="NAME", help=words)
 
 
 def as_graph(given: Mapping[str, Any]) -> dict[str, Any]:
-    """With the workflow that was given as the `graph`, as the API takes it; empty takes it away."""
+    """Return the given options in the form of the API, with the workflow as `graph`. An empty workflow becomes None,
+    which removes the stored one."""
     rest = {name: value for name, value in given.items() if name != "workflow"}
     if "workflow" not in given:
         return rest
@@ -73,16 +75,16 @@ def as_graph(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Commands(click.Group):
-    """A group whose help lists the commands as the module does; click sorts them by name."""
+    """A group whose help lists the commands in the order of the module; click's own group sorts them by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
         return list(self.commands)
 
 
-# Secrets come from a variable, a file or standard input. Never from an argument, which every user of the machine can
-# read while the command runs, and which the shell stores in its history.
+# Secrets come from a variable, a file or standard input. They never come from an argument, which every user of the
+# machine can read while the command runs, and which the shell stores in its history.
 
-#: Characters; what is longer is no secret.
+#: Maximum characters of a secret; the rest of a longer text is not read.
 _MOST = 65_536
 
 
@@ -103,8 +105,8 @@ def secret_options(word: str) -> Callable[[_Function], _Function]:
 
 
 def read_secret(word: str, variable: str | None, file: Path | None, *, hidden: bool = True) -> str:
-    """Return the given secret without the line end; "" if empty. On a terminal the command asks for it, and does not
-    show it if `hidden`."""
+    """Return the secret from the variable, the file or standard input, without the line end; it may be empty. On a
+    terminal, ask for it. `hidden`: the terminal does not show the typed text."""
     if variable is not None and file is not None:
         raise click.UsageError(f"Give either --{word}-env or --{word}-file.")
     if variable is not None:

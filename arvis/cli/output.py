@@ -1,7 +1,7 @@
-"""Prints results and errors, without characters that could control a terminal.
+"""Print results and errors, without characters that could control a terminal.
 
-Results are JSON for programs and short tables for people. Errors are what, why and how to fix it on standard error, with
-one of the exit codes below and without a traceback.
+Results are JSON for programs and short tables for people. An error is printed on standard error, without a traceback:
+what happened, why, and how to fix it. The command then ends with one of the exit codes below.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ def print_json(data: Any) -> None:
 
 
 def plain(text: object) -> str:
-    """A text without control characters but line breaks and tabs: people and models wrote it."""
+    """Return a text without its control characters except line breaks and tabs, because people or models wrote it."""
     return "".join(letter for letter in str(text) if letter.isprintable() or letter in "\n\t")
 
 
 def one_line(value: object, most: int = 60) -> str:
-    """A value in a cell of a table; nothing is a dash."""
+    """Return a value as the text of a table's cell, at most `most` characters; a dash for None or an empty text."""
     text = " ".join(plain(value).split()) if value is not None else ""
     return (text if len(text) <= most else f"{text[: most - 1]}…") or "-"
 
 
 def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *, nothing: str) -> None:
-    """`columns` are keys of the rows; `nothing` is the text for an empty table."""
+    """Print a table. `columns`: the keys of the rows to print. `nothing`: the text for an empty table."""
     if not rows:
         print(nothing)
         return
@@ -45,13 +45,13 @@ def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *,
 
 
 def tell_more(page: Mapping[str, Any]) -> None:
-    """Print how to get the next page, if there is one."""
+    """If there is a next page, print the option that shows it."""
     if page["nextCursor"]:
         tell(f"There are more rows. Show them with --cursor {page['nextCursor']}")
 
 
 def print_fields(data: Mapping[str, object]) -> None:
-    """One thing, a field a line; what is not set is left out."""
+    """Print the fields of one object, one on each line, without those that are None."""
     width = max(map(len, data), default=0)
     for name, value in data.items():
         if value is not None:
@@ -60,17 +60,17 @@ def print_fields(data: Mapping[str, object]) -> None:
 
 
 def moment(at: int | None) -> str | None:
-    """A time in ms since the epoch in this machine's zone, to the second."""
+    """Return a time (ms since the epoch) as text in this machine's time zone, to the second."""
     return None if at is None else datetime.fromtimestamp(at / _MS).astimezone().isoformat(" ", "seconds")
 
 
 def megabytes(size: int) -> str:
-    """A number of bytes, as people weigh files."""
+    """Return a number of bytes as text in megabytes."""
     return f"{size / _MEGABYTE:.1f} MB"
 
 
 def tell(line: str) -> None:
-    """Print a note on standard error, so that it never gets into a pipe with the data."""
+    """Print a note on standard error, so that it does not mix with the data on standard output."""
     print(line, file=sys.stderr)
 
 
@@ -81,7 +81,7 @@ WRONG_USE = 2
 IN_USE = 3
 UNREACHABLE = 4
 
-#: After Ctrl-C, as shells expect it.
+#: The exit code after Ctrl-C, as shells expect it.
 INTERRUPTED = 130
 
 _CODES: tuple[tuple[type[ArvisError], int], ...] = (
@@ -92,7 +92,8 @@ _CODES: tuple[tuple[type[ArvisError], int], ...] = (
 
 
 def exit_code(error: ArvisError) -> int:
-    """Return the exit code. An error that the daemon reported does not count as wrong arguments."""
+    """Return the exit code for an error. `WRONG_USE` is only for errors of this command's own input, not for errors that
+    the daemon reports."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
 
 
@@ -107,7 +108,8 @@ def report(error: ArvisError) -> None:
 
 
 def known_in(group: BaseExceptionGroup[BaseException]) -> list[ArvisError] | None:
-    """The errors of a group, if all of them are ours; None: something else is among them, which is a defect."""
+    """Return the errors of a group if all are `ArvisError`s; None if the group contains any other error, which is a
+    defect."""
     leaves = list(_leaves(group))
     ours = [leaf for leaf in leaves if isinstance(leaf, ArvisError)]
     return ours if len(ours) == len(leaves) else None

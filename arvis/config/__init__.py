@@ -1,7 +1,7 @@
-"""`config.yaml` and the environment as one frozen tree (interfaces.md §3).
+"""`config.yaml` and the environment variables as one frozen object.
 
-Every complaint is a `ConfigError` that names the key, where it is written and the fix. Nothing is read or
-resolved at import time, and no secret shows in a repr.
+Every problem is a `ConfigError` that names the key, its position and the fix. Importing this package reads no file, and
+no secret is visible in a repr.
 """
 
 from arvis.config.loading import DEFAULT_FILE, load, look, unset_variables

@@ -1,5 +1,5 @@
-"""Accounts and connectors: from the entries of the file, or from well-known environment variables when the file
-names none (interfaces.md §3; priorities and default models: behaviour 1.11)."""
+"""Accounts and bots of the configuration: from the entries of the file, or from well-known environment variables if the
+file has no entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_MODELS = {
     "anthropic": "claude-sonnet-4-6",
     "openai": "gpt-4o-mini",
     "openrouter": "openai/gpt-4o-mini",
-    "google": "gemini-2.5-flash",  # behaviour.md 1.11 names 2.0, which Google switched off in June 2026
+    "google": "gemini-2.5-flash",
     "ollama": "llama3.2",
     "claude_cli": "claude-sonnet-4-6",
 }
@@ -25,8 +25,8 @@ _MAX_SUFFIX = 50
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The variables of one provider. `url` alone makes an account without a key. `model` is the default of the accounts
-    that they make, where it is another than that of the file."""
+    """The environment variables of one provider. An address without a key makes an account without a key. `model` is
+    the model of these accounts; None: the provider's default in `DEFAULT_MODELS`."""
 
     provider: str
     key: str | None
@@ -51,7 +51,7 @@ _CONNECTOR_VARIABLES: Sequence[tuple[str, Mapping[str, str]]] = (
 
 
 def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
-    """Yield the problems of accounts that the types of their values do not show."""
+    """Yield the problems of accounts that the types of their values cannot show."""
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
         path = ("accounts", index)
@@ -87,7 +87,7 @@ def account(entry: AccountEntry) -> Account:
 
 
 def accounts_from_environment(environ: Mapping[str, str]) -> tuple[Account, ...]:
-    """The accounts that the environment asks for."""
+    """Return the accounts for which environment variables are set."""
     return tuple(
         _environment_account(family, number, variable, environ)
         for family in _FAMILIES
@@ -96,7 +96,8 @@ def accounts_from_environment(environ: Mapping[str, str]) -> tuple[Account, ...]
 
 
 def _variables(family: _Family, environ: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """The key variables that are set, with their number (0: without suffix), up to the first gap."""
+    """Yield the variables of a family that are set, each with its number (0 for the name without a number). Numbers are
+    read up to the first gap. If no key is set, the variable of the address counts."""
     found = False
     if family.key is not None:
         if environ.get(family.key):
@@ -124,7 +125,7 @@ def _environment_account(family: _Family, number: int, variable: str, environ: M
 
 
 def bots_from_environment(environ: Mapping[str, str], agent: str | None) -> tuple[BotEntry, ...]:
-    """One bot for each platform whose variables are all set; it serves `agent`, if there is one."""
+    """Return a bot for each platform whose variables are all set. If `agent` is given, the bots serve that agent."""
     entries: list[BotEntry] = []
     for platform, variables in _CONNECTOR_VARIABLES:
         secrets = {key: environ.get(variable, "").strip() for key, variable in variables.items()}

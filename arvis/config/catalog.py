@@ -1,7 +1,8 @@
-"""Every setting as something that can be shown and set: its key, its kind, its description, and who may change it where.
+"""The catalog of settings: the key, kind, default and description of each, and whether it can be changed in the
+dashboard.
 
-tests/architecture compares the descriptions with the comments of `config.yaml`; a key without a comment there is
-described only here. An installed Arvis has no `config.yaml`, so the texts cannot be read from the file.
+A test compares the descriptions with the comments of `config.yaml`; keys without a comment there are described only
+here. The descriptions cannot be read from the file, because an installed Arvis has no `config.yaml`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from arvis.config.values import duration_text
 
 SET, NOT_SET = "set", "not set"
 
-#: These sections have a page and a list of their own.
+#: The sections that have separate pages and are not in the catalog.
 _ELSEWHERE = frozenset({"accounts", "agents", "bots", "mcp"})
 _OWNERS, _DATABASE = "owners", "database"
 _PLATFORMS = ("discord", "telegram", "slack", "web", ALERT_CHANNEL)
 
-#: Sections of which nothing can be changed in the product, and why.
+#: The sections that can be changed only in the file, with the reason.
 _FILE_ONLY: Mapping[str, str] = {
     "data_dir": "It is the location of all other data.",
     "database": "It is the location of all other data.",
@@ -35,7 +36,7 @@ _FILE_ONLY: Mapping[str, str] = {
     "tools": "It decides what agents may reach on this machine and network.",
     "telemetry": "It says where traces of all activity are sent.",
 }
-#: The same for single keys.
+#: The single keys that can be changed only in the file, with the reason.
 _KEYS_FILE_ONLY: Mapping[str, str] = {
     "speech.api_key": "A secret is named in config.yaml or the environment.",
     "speech.base_url": "A stored key would be sent to the new address.",
@@ -43,7 +44,8 @@ _KEYS_FILE_ONLY: Mapping[str, str] = {
     "speech.stt.model": "It may name a file on this machine.",
     "speech.tts.command": "It names a program that runs on this machine.",
 }
-#: The daemon reads these on each use, so a change takes effect immediately. All others are read at the start.
+#: The beginnings of the keys whose changes take effect immediately, because the daemon reads them at each use. Other
+#: keys are read at the start.
 _AT_ONCE = ("budgets.", "routing.", "approvals.policy")
 
 
@@ -61,9 +63,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of the configuration, as the API and the dashboard show it. `nullable`: it may be null. `fixed` is the
-    reason why it cannot be changed in the dashboard ("" if it can), `at_once` is true if a change takes effect
-    without a restart. A list may also be one of `choices` if it has some."""
+    """A key of the configuration, as the API and the dashboard show it. `nullable`: its value may be null. `fixed` is
+    the reason why it cannot be changed in the dashboard ("" if it can). `at_once`: a change takes effect without a
+    restart. If a list has `choices`, its value may also be one of these instead of a list."""
 
     key: str
     kind: Kind
@@ -84,7 +86,7 @@ class Setting:
         return WORDS.get(self.key, "user ids with full rights" if self.path[0] == _OWNERS else "")
 
     def value_in(self, config: Config) -> Any:
-        """As it would be written; of a secret only whether there is one."""
+        """Return the value as it would be written in the file. For a secret, return only whether it is set."""
         return written(self, _at(config, self.path))
 
 
@@ -94,7 +96,7 @@ def _schema() -> Mapping[str, Any]:
 
 
 def catalog(platforms: Iterable[str] = ()) -> Sequence[Setting]:
-    """In the order of the file. `platforms` are further ones that have owners."""
+    """Return all settings, in the order of the file. `platforms` are additional platforms that can have owners."""
     return tuple(_settings(ConfigFile, (), platforms))
 
 
@@ -163,17 +165,17 @@ def _kind(key: str, forms: Sequence[Mapping[str, Any]]) -> Kind:
 
 
 def _is_secret(form: Mapping[str, Any]) -> bool:
-    """Also of a mapping whose values are."""
+    """Return whether a value is secret, or is a mapping with secret values."""
     within = form.get("additionalProperties")
     return form.get("format") == "password" or (isinstance(within, Mapping) and within.get("format") == "password")
 
 
 def written(setting: Setting, value: Any) -> Any:
-    """A value of the configuration as plain JSON; a secret never leaves."""
+    """Return a value of the configuration as plain JSON, without secrets."""
     if setting.kind is Kind.SECRET:
         return SET if value else NOT_SET
     if setting.key == _DATABASE and isinstance(value, SecretStr):
-        # An address may hold a password, so only its kind is shown.
+        # An address may contain a password, so only the kind of database is shown.
         return SQLITE if value.get_secret_value() == SQLITE else "postgresql"
     if setting.kind is Kind.DURATION and isinstance(value, int):
         return duration_text(value)
@@ -206,7 +208,7 @@ def _at(config: BaseModel, path: Sequence[str]) -> Any:
 
 
 def with_values_of(config: Config, other: Config, keys: Iterable[str]) -> Config:
-    """`config`, but with what `other` has for these keys."""
+    """Return `config` with the values that `other` has for these keys."""
     for key in keys:
         config = _replaced(config, tuple(key.split(".")), _at(other, key.split(".")))
     return config
@@ -219,9 +221,7 @@ def _replaced(part: Any, path: tuple[str, ...], value: Any) -> Any:
     return {**part, name: value} if isinstance(part, dict) else part.model_copy(update={name: value})
 
 
-# The descriptions.
-
-#: By dotted key.
+#: The descriptions, by dotted key.
 WORDS: Mapping[str, str] = {
     "database": "sqlite (in the data folder), or postgresql://user@host/name, or env:DATABASE_URL",
     "encryption_key": (

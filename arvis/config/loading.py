@@ -1,7 +1,7 @@
-"""`load` reads the file, lays the environment over it and checks everything. The result is one `Config` or one
-`ConfigError`.
+"""`load` reads the file, applies the environment variables over it, and checks everything. It returns a `Config` or
+raises one `ConfigError`.
 
-The caller passes the environment; nothing here reads that of the process.
+The caller passes the environment; this module does not read that of the process.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.agents import flaws, flaws_of_binding
 from arvis.domain.errors import ConfigError
 
-# `ARVIS__WEB__PORT=6000`: environment variables that win over the file.
+# Environment variables that override the file, such as `ARVIS__WEB__PORT=6000`.
 
 PREFIX = "ARVIS__"
 DELIMITER = "__"
 
 
 class _Overrides(ConfigFile, BaseSettings):
-    """The keys of the file as pydantic-settings wants to see them; never instantiated."""
+    """The keys of the file as pydantic-settings needs them. No object of this class is created."""
 
     model_config = SettingsConfigDict(extra="forbid", defer_build=True)
 
 
 class _Source(EnvSettingsSource):
-    """Reads the environment that it is given, not the one of the process. Lists and mappings are JSON; what is
-    no JSON stays text, so that the check of the key itself can complain about it."""
+    """Reads the environment variables that the caller passes, not those of the process. Lists and mappings are JSON. A
+    value that is not JSON stays text, so that the check of its key reports it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(_Overrides, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
@@ -71,7 +71,7 @@ class _Source(EnvSettingsSource):
 
 
 class Overrides:
-    """The values that the environment sets, and which variable set each key."""
+    """The values that environment variables set, and the variable that set each key."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         ours = {name: value for name, value in environ.items() if name.upper().startswith(PREFIX)}
@@ -86,14 +86,15 @@ class Overrides:
         self.values: dict[str, Any] = _Source(ours)() if ours else {}
 
     def variable_of(self, path: KeyPath) -> str | None:
-        """The variable that set this key or something above it."""
+        """Return the variable that set this key or a section that contains it; None if no variable did."""
         for end in range(len(path), 0, -1):
             if path[:end] in self._variables:
                 return self._variables[path[:end]]
         return None
 
     def over(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """`values` with the environment laid over them; lists are replaced whole."""
+        """Return `values` with the values of the environment over them. Mappings are merged; a list replaces the whole
+        list."""
         return _merge(values, self.values)
 
 
@@ -109,31 +110,30 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-# The file and the environment together.
-
 DEFAULT_FILE = Path("config.yaml")
 
 
 def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str]) -> Config:
-    """Read the configuration: `config_file`, else `./config.yaml` if it exists, else the built-in defaults.
+    """Return the configuration: from `config_file`, else from `./config.yaml` if it exists, else from the built-in
+    defaults.
 
-    The data folder is `data_dir`, else `ARVIS_DATA_DIR`, else the key `data_dir` relative to the file that
-    names it. Raises `ConfigError` with every problem that was found.
+    The data folder is `data_dir`, else `ARVIS_DATA_DIR`, else the key `data_dir`, relative to the file that contains
+    it. Raises one `ConfigError` with all problems.
     """
     return _Loader(file=_file_in_use(config_file), environ=environ).load(data_dir)
 
 
 def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
-    """Return the configuration of the next start, from the current file, the environment and the `changes` of the
-    dashboard. `changes` are by dotted key; they override the file, and the environment overrides them. Raises
+    """Return the configuration of the next start: from the present file, the environment, and the `changes` of the
+    dashboard by dotted key. The environment overrides the changes, and the changes override the file. Raises
     `ConfigError`."""
     loader = _Loader(file=config.config_file, environ=environ, changes=changes)
     return Loaded(loader.load(config.data_dir), loader.origin)
 
 
 def unset_variables(config_file: Path | None, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The names that the file refers to as `env:NAME` and `environ` does not set: who asks may have another environment
-    than the daemon. Raises `ConfigError` when the file cannot be read."""
+    """Return the names that the file refers to as `env:NAME` and that `environ` does not set. A command uses this,
+    because its environment may differ from that of the daemon. Raises `ConfigError` if the file cannot be read."""
     file = _file_in_use(config_file)
     texts = _texts(_read(file).values) if file is not None else ()
     names = dict.fromkeys(text.partition(":")[2] for text in texts if is_reference(text) and text.startswith("env:"))
@@ -157,14 +157,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration, and of each key where it comes from."""
+    """A configuration, and a function that returns the source of a key's value."""
 
     config: Config
     origin: Callable[[KeyPath], Origin]
 
 
 class _Loader:
-    """One pass of `load`; knows where each key was written."""
+    """One pass of `load` or `look`. It remembers the position of each key."""
 
     def __init__(
         self, *, file: Path | None, environ: Mapping[str, str], changes: Mapping[str, Any] | None = None
@@ -190,7 +190,7 @@ class _Loader:
 
     def _parse(self) -> ConfigFile:
         self._refuse_old_keys()
-        # A section whose lines are all comments reads as null; it means its defaults.
+        # In YAML a section with only comments is null; it means the defaults of the section.
         written = {key: value for key, value in self._document.values.items() if value is not None}
         values = _laid_over(written, self._changes)
         values = self._overrides.over(values)
@@ -204,7 +204,8 @@ class _Loader:
         return parsed
 
     def _refuse_old_keys(self) -> None:
-        """Raise one error that names every key of an older version with its new name."""
+        """Raise one `ConfigError` that names every key of an older version with its new name, if there are such
+        keys."""
         in_file = old_keys(self._document.values)
         lines = [f"- {each} ({self._file}, line {self._document.line_of(each.old)})" for each in in_file]
         variables = old_variables(self._environ, PREFIX, DELIMITER)
@@ -280,7 +281,8 @@ class _Loader:
         )
 
     def _resolve(self, path: KeyPath, value: Any, secrets: set[str], problems: list[Problem]) -> Any:
-        """`value` with every reference in it replaced by what it refers to."""
+        """Return `value` with every reference in it replaced by its secret. The secrets are added to `secrets`, errors
+        to `problems`."""
         match value:
             case dict():
                 return {key: self._resolve((*path, key), item, secrets, problems) for key, item in value.items()}
@@ -303,7 +305,7 @@ def _file_in_use(given: Path | None) -> Path | None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a tree of values."""
+    """Yield every text in a tree of values."""
     match value:
         case str():
             yield value
@@ -329,7 +331,8 @@ def _read(file: Path) -> Document:
 
 
 def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:
-    """`values` with single keys replaced; what is in their way and no mapping is left to complain about."""
+    """Return `values` with single keys replaced. If the key above them has a value that is not a mapping, that value is
+    replaced too."""
     merged = dict(values)
     for (name, *rest), value in changes.items():
         under = merged.get(str(name))
@@ -339,7 +342,7 @@ def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dic
 
 
 def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
-    """Rules that look at more than one key."""
+    """Yield the problems that concern more than one key."""
     yield from account_problems(config.accounts)
     yield from _agent_problems(config)
     if config.database == SecretStr(SQLITE) and config.roles != ALL_ROLES:
@@ -355,7 +358,7 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
 
 
 def _weak_secrets(web: Web) -> Iterator[Problem]:
-    """If other machines reach the port, yield a problem for each secret that can be guessed."""
+    """If other machines can reach the port, yield a problem for each secret that can be guessed."""
     if is_loopback(web.host):
         return
     for index, entry in enumerate(web.api_keys):

@@ -1,4 +1,4 @@
-"""Turn everything that is wrong with a configuration into one `ConfigError` that names keys, lines and fixes."""
+"""Turns the problems of a configuration into one `ConfigError` that names keys, lines and fixes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Problem:
 
 
 def dotted(path: KeyPath) -> str:
-    """`("accounts", 0, "model")` as people write it: `accounts[0].model`."""
+    """Return a path as people write it: `accounts[0].model` for `("accounts", 0, "model")`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -79,7 +79,7 @@ def did_you_mean(path: KeyPath, known: Sequence[str]) -> str:
 
 
 def _keys_beside(path: KeyPath, root: type[BaseModel]) -> list[str]:
-    """The keys that the section holding the last part of `path` knows."""
+    """Return the known keys of the section that contains the last part of `path`."""
     section: type[BaseModel] | None = root
     for part in path[:-1]:
         if isinstance(part, str) and section is not None and part in section.model_fields:
@@ -95,7 +95,7 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def complaint(problems: Sequence[Problem], place: Callable[[KeyPath], str]) -> ConfigError:
-    """Return one error for all problems. `place` returns the location of a key."""
+    """Return one error for all problems. `place` returns the position of a key as text."""
     if len(problems) == 1:
         problem = problems[0]
         where = place(problem.path)

@@ -1,6 +1,6 @@
-"""The configuration keys that have new names, and `migrated`, which rewrites a file that still has the old ones.
+"""The configuration keys that have new names, and `migrated`, which rewrites a file that has old names.
 
-The daemon never reads an old name: it refuses the file and names `arvis config migrate`.
+The daemon never reads an old name: it refuses the file and tells people to run `arvis config migrate`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arvis.config.problems import KeyPath, dotted
 from arvis.config.yaml_text import Document
 from arvis.domain.errors import ConfigError
 
-#: `*` matches each entry of a list. A key without a new name was removed.
+#: The old key and its new name. `*` matches each entry of a list. None: the key was removed.
 RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("secrets_key",): ("encryption_key",),
     ("web", "session_idle"): ("web", "session_idle_timeout"),
@@ -46,7 +46,7 @@ RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("language",): None,
 }
 
-#: Graphs that have new names, as values of `agents[].graph`.
+#: New names of graphs, for values of `agents[].graph`.
 RENAMED_GRAPHS: Mapping[str, str] = {"converse": "handover"}
 
 MIGRATE = "arvis config migrate"
@@ -55,7 +55,8 @@ _INDENT = 2
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An old key that is in use; `new` is None if the key was removed. With a `value`, only the value has a new name."""
+    """An old key in a configuration. `new` is its new name, None if it was removed. If `value` is set, the key is
+    unchanged, and only its value has this new name."""
 
     old: KeyPath
     new: KeyPath | None
@@ -68,7 +69,7 @@ class Renamed:
 
 
 def old_keys(values: Mapping[str, Any]) -> Sequence[Renamed]:
-    """Return the old keys, and the old names of graphs, in a tree of values."""
+    """Return the old keys in a tree of values, and the keys with old names of graphs."""
     found = [found for old, new in RENAMED.items() for found in _matches(values, old, new, ())]
     for each in _matches(values, ("agents", "*", "graph"), ("agents", "*", "graph"), ()):
         graph = _at(values, each.old)
@@ -118,9 +119,9 @@ def _plain(text: str) -> Any:
 
 
 def migrated(text: str) -> str:
-    """Return the text of a configuration with the new keys; comments, order and values stay.
+    """Return the text of a configuration with the new keys. Comments, order and values are kept.
 
-    Raises `UnreadableText`, and `ConfigError` if an old key and its new name are both there, or if the text cannot be
+    Raises `UnreadableText`. Raises `ConfigError` if both an old key and its new name are set, or if the text cannot be
     rewritten in place.
     """
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
@@ -165,7 +166,7 @@ def _at(values: Any, path: Sequence[str | int]) -> Any:
     return values
 
 
-#: Start and end in the text, and the replacement.
+#: An edit of a text: its start, its end, and the replacement.
 _Edit = tuple[int, int, str]
 _Pair = tuple[yaml.Node, yaml.Node]
 
@@ -204,7 +205,8 @@ def _index(mapping: yaml.MappingNode, name: str | int) -> int:
 
 
 def _rename(text: str, pair: _Pair, name: str, deeper: int = 0) -> Iterator[_Edit]:
-    """Rename a key whose line also moves `deeper` characters to the right."""
+    """Yield the edits that rename a key. `deeper` is the number of characters by which its line also moves to the
+    right."""
     key, value = pair
     yield key.start_mark.index, key.end_mark.index, name
     longer = len(name) - (key.end_mark.index - key.start_mark.index) + deeper
@@ -212,7 +214,7 @@ def _rename(text: str, pair: _Pair, name: str, deeper: int = 0) -> Iterator[_Edi
 
 
 def _realigned(text: str, start: int, longer: int) -> Iterator[_Edit]:
-    """Keep the column of a comment behind a value that moves by `longer` characters."""
+    """Yield an edit that keeps the column of a comment after a value that moves right by `longer` characters."""
     end = start
     while end < len(text) and text[end] == " ":
         end += 1
@@ -231,7 +233,7 @@ def _removal(text: str, mapping: yaml.MappingNode, index: int) -> _Edit:
 
 
 def _end(node: yaml.Node) -> int:
-    """Return the end of what is written for a node; a block ends where its last value ends."""
+    """Return the end of a node's text. A block ends where its last value ends."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)
@@ -249,7 +251,8 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _regrouped_speech(text: str, root: Any) -> _Edit:
-    """Put the keys of `speech` that moved into the groups `stt` and `tts`, at the place of the first of each."""
+    """Return an edit that moves keys of `speech` into the groups `stt` and `tts`. Each group replaces its first moved
+    key."""
     section = root.value[_index(root, "speech")][1]
     if section.flow_style:
         start, end = section.start_mark.index, section.end_mark.index
@@ -274,7 +277,7 @@ def _regrouped_speech(text: str, root: Any) -> _Edit:
 
 
 def _with_comments(text: str, position: int) -> int:
-    """Return the start of the line of a key, or of the comment lines directly above it."""
+    """Return the start of a key's line, or of the first of the comment lines directly above it."""
     start = _line_start(text, position)
     while start > 0:
         above = _line_start(text, start - 1)

@@ -1,4 +1,4 @@
-"""The whole configuration: `ConfigFile` is the written form, `Config` the form that the daemon uses."""
+"""The whole configuration: `ConfigFile` as people write it, `Config` as the daemon uses it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretR
 from arvis.domain.messages import Address
 from arvis.domain.runs import Account
 
-# `owners.alert_channel`: the channel in which owners get alerts about failures, as `platform:channel` or
+# The key `owners.alert_channel` names the channel in which owners get alerts about failures, as `platform:channel` or
 # `platform/bot:channel`.
 
-#: The key of `owners` that is no platform.
+#: The key of `owners` that does not name a platform.
 ALERT_CHANNEL = "alert_channel"
 
-#: A bot that has no name in the configuration.
+#: The default name of a bot.
 _UNNAMED = "main"
 _WEB = "web"
 _PLACE = re.compile(r"([^:/\s]+)(?:/([^:/\s]+))?:(\S+)")
@@ -48,8 +48,8 @@ _FORM = "Write it as platform:channel or platform/bot:channel, as in slack:C0123
 
 
 def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[str, str]]) -> Address | None:
-    """The place that is named, None where none is; `bots` are platforms and names of the configuration. Raises
-    `Refused`."""
+    """Return the channel for alerts; None if none is configured. `bots` are the platforms and names of the configured
+    bots. Raises `Refused`."""
     written = owners.get(ALERT_CHANNEL, ())
     if not written:
         return None
@@ -66,8 +66,6 @@ def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[st
         )
     return Address(platform, name or (names[0] if names else _UNNAMED), channel)
 
-
-# The tree.
 
 ALL_ROLES = ("connectors", "workers", "scheduler", "web")
 SQLITE = "sqlite"
@@ -88,19 +86,20 @@ def _database(value: SecretStr) -> SecretStr:
     if text != SQLITE and not text.startswith(("postgresql://", "postgres://")):
         raise Refused("must be sqlite or an address such as postgresql://user@host/name")
     if text.count("@") > 1 or _LONE_PERCENT.search(text):
-        # The driver would cut the address in the middle of the password and quote the pieces in its complaint.
+        # The driver would cut the address in the middle of the password, and its error would quote a part of it.
         raise Refused("holds a character in its user or password that must be escaped", _ESCAPES)
     return value
 
 
 class Common(Section):
-    """The keys that are the same in the file and in use. `owners` maps a platform to user ids with full rights, and
-    `alert_channel` to the channel for alerts. `model_prices` maps a model (also written `provider/model`) to its
-    price, `context_windows` to the number of tokens that it holds, `reply_tokens` to the longest reply,
-    `vision_models` to true if it accepts pictures. `encryption_key` encrypts the secrets in the database (None: the
-    key in the data folder)."""
+    """The keys that the file and the configuration in use have in common. `owners` maps a platform to user ids with
+    full rights, and `alert_channel` to the channel for alerts. These map a model (`name` or `provider/name`):
+    `model_prices` to its price, `context_windows` to the number of tokens of its window, `reply_tokens` to the maximum
+    length of a reply, `vision_models` to true if it accepts pictures. `encryption_key` encrypts the secrets in the
+    database (None: the key in the data folder)."""
 
-    # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
+    # No object of this class is created, only of its subclasses. Building its checks would cost a few milliseconds at
+    # the start.
     model_config = ConfigDict(defer_build=True)
 
     database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
@@ -130,7 +129,7 @@ class Common(Section):
 
 
 class ConfigFile(Common):
-    """`config.yaml`, key by key."""
+    """The content of `config.yaml`, key by key."""
 
     model_config = ConfigDict(defer_build=False)
 
@@ -141,10 +140,10 @@ class ConfigFile(Common):
 
 @dataclass(frozen=True, slots=True)
 class BotEntry:
-    """One bot with its settings as written. `app` checks them against the connector's own `Config`.
+    """A bot with its settings as written. The connector's own `Config` checks them later.
 
-    `values` has secrets resolved, so it is not in the repr. `places` maps each key to its location (`config.yaml,
-    line 12`). `variable` is the environment variable that created the entry (None: the file did).
+    `values` has secrets in place of references, so it is not in the repr. `places` maps each key to its position
+    (`config.yaml, line 12`). `variable` is the environment variable that created the entry; None if the file did.
     """
 
     platform: str
@@ -157,8 +156,8 @@ class BotEntry:
 
 
 class Config(Common):
-    """The configuration in use. `config_file` is None if the built-in defaults are used. If `accounts` is empty, the
-    demo provider answers."""
+    """The configuration in use. `config_file` is None if there is no file. If `accounts` is empty and no stored account
+    exists, the demo provider answers."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=False)
 
@@ -169,13 +168,13 @@ class Config(Common):
 
     @property
     def postgres_url(self) -> str | None:
-        """The address of the PostgreSQL database; None: SQLite in the data folder."""
+        """The address of the PostgreSQL database; None for SQLite in the data folder."""
         text = self.database.get_secret_value()
         return None if text == SQLITE else text
 
     @property
     def alert_channel(self) -> Address | None:
-        """Return the channel in which owners get alerts; None: the last direct chat of an owner."""
+        """The channel in which owners get alerts; None: the last direct chat of an owner."""
         return alert_address(self.owners, {(bot.platform, bot.name) for bot in self.bots})
 
     @property
@@ -183,7 +182,7 @@ class Config(Common):
         return self.data_dir / "arvis.db"
 
     def secrets(self) -> frozenset[str]:
-        """Every secret of the configuration, for the filter of the logs."""
+        """Return all secrets of the configuration, for the log filter."""
         return frozenset(self._secrets())
 
     def _secrets(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The sections of `config.yaml`: every key with its type, bounds and default.
+"""The sections of `config.yaml`: every key with its type, limits and default.
 
 `loading` checks rules that depend on several sections or on the machine.
 """
@@ -32,13 +32,14 @@ from arvis.domain.tools import Permit
 
 
 class Section(BaseModel):
-    """A part of the configuration: frozen, and a key that it does not know is an error."""
+    """A part of the configuration. It is frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
 
 
 class ApiKey(Section):
-    """A key of the API. `agents` limits a chat key to these slugs; none named: all without risky tools."""
+    """A key of the API. For a chat key, `agents` are the slugs of the agents that it may use; empty: all agents without
+    risky tools."""
 
     key: SecretText
     role: Literal["owner", "operator", "viewer", "chat"] = "owner"
@@ -54,8 +55,8 @@ def _bare_keys(value: object) -> object:
 
 
 class Web(Section):
-    """The one port. Port 0 takes a free one. `password` is the first user's as long as none was set in the product;
-    logins end after `session_idle_timeout` ms without use, and `session_max_age` ms after their begin."""
+    """The web server; port 0 selects a free port. `password` is that of the first user until one is set in the
+    dashboard. A login ends `session_idle_timeout` ms after its last use, and `session_max_age` ms after its begin."""
 
     host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
     port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
@@ -69,15 +70,15 @@ class Web(Section):
 
 
 class Routing(Section):
-    """The agent for messages that match no rule: `drop` (no agent), `conductor` or an agent's slug. `drop` applies to
-    groups; over the web the conductor answers instead."""
+    """The agents for messages without a rule. `fallback` is `drop` (no agent), `conductor` or an agent's slug. `drop`
+    applies to groups; over the web the conductor answers instead."""
 
     fallback: Slug = "drop"
     conductor_channel: str | None = None
 
 
 class Queue(Section):
-    """At least two workers, because background work never takes the last slot."""
+    """The settings of the queue. At least two workers are needed, because background work never takes the last one."""
 
     workers: Annotated[Whole, Field(ge=2, le=256)] = 8
     max_attempts: Annotated[Whole, Field(ge=1, le=20)] = 3
@@ -87,8 +88,9 @@ class Queue(Section):
 
 
 class Model(Section):
-    """Time limits of one model call in seconds: the whole call, the silence between two pieces, and the silence before the
-    first byte while another account could answer. `summarizer` is the model that sums up and extracts (None: the agent's own)."""
+    """Time limits of a model call in seconds: for the whole call, for the silence between two pieces, and for the
+    silence before the first byte if another account could answer. `summarizer` is the model that writes summaries and
+    extracts facts (None: the agent's own)."""
 
     summarizer: Name | None = None
     timeout_seconds: Positive = 600
@@ -114,8 +116,8 @@ def _bare_channel(value: object) -> object:
 
 
 class AgentEntry(Section):
-    """An agent that the first start creates; afterwards the database is authoritative. `arvis.domain.agents`
-    checks the values, because agents are also created elsewhere."""
+    """An agent that the first start creates; later starts use the agent in the database. `arvis.domain.agents` checks
+    the values, because agents are also created elsewhere."""
 
     slug: str
     name: str
@@ -137,13 +139,13 @@ class AgentEntry(Section):
 
     @property
     def agent(self) -> Agent:
-        """Without an id."""
+        """The agent, with an empty id."""
         fields = self.model_dump(exclude={"channels", "graph", "ends", "handoff_to"})
         return Agent(id="", **fields, graph=graph_named(self.graph), completion=self.ends, helpers=self.handoff_to)
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """The channels in which it answers, without an agent id."""
+        """The channels in which the agent answers, with an empty agent id."""
         return tuple(
             Binding(each.platform, each.channel, "", each.permission, each.respond, each.observe)
             for each in self.channels
@@ -151,8 +153,8 @@ class AgentEntry(Section):
 
 
 class AccountEntry(Section):
-    """An account as written; `arvis.config.accounts` turns it into the domain's `Account`. `models` are those that it
-    serves; none named: any of its vendor."""
+    """An account as written; `arvis.config.accounts` converts it to the domain's `Account`. `models` are the models
+    that the account serves; empty: all of its vendor."""
 
     name: Name
     provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"]
@@ -170,8 +172,8 @@ class Scheduler(Section):
 
 class SpeechBuffer(Section):
     """The limits that decide when speech over the socket becomes a message. In seconds: the pause after a complete
-    thought, the silence after anything else, and the longest time from the first chunk. A text with fewer than
-    `least_characters` waits. Empty `languages`: all supported ones."""
+    thought, the silence after other text, and the longest time from the first chunk. A text with fewer than
+    `least_characters` waits for more text. Empty `languages`: all supported ones."""
 
     pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
     silence_seconds: Annotated[Positive, Field(le=60)] = 3
@@ -190,7 +192,8 @@ class SpeechBuffer(Section):
 
 
 class SpeechToText(Section):
-    """`model` null: `base` for an engine that runs here, `whisper-1` for the API."""
+    """The engine that transcribes voice messages. `model` null: `base` for an engine on this machine, `whisper-1` for
+    the API."""
 
     engine: Literal["none", "openai-whisper", "faster-whisper", "openai-api", "command"] = "none"
     model: Name | None = None
@@ -220,24 +223,24 @@ class TextToSpeech(Section):
 
 
 class Speech(Section):
-    """`base_url` and `api_key` belong to `openai-api` in both directions."""
+    """The speech engines. `base_url` and `api_key` are used by `openai-api` for both directions."""
 
     stt: SpeechToText = SpeechToText()
     tts: TextToSpeech = TextToSpeech()
     base_url: Url | None = None
     api_key: SecretText | None = None
-    #: The longest voice message, in minutes.
+    #: The maximum length of a voice message, in minutes.
     minutes: Annotated[Positive, Field(le=600)] = 10
-    #: The memory limit of an engine or command that runs on this machine.
+    #: The memory limit in MB of an engine or command that runs on this machine.
     memory_mb: Annotated[Whole, Field(ge=256, le=262_144)] = 4096
     buffer: SpeechBuffer = SpeechBuffer()
 
 
 class Limits(Section):
-    """Sizes in bytes, rounds of one turn, how far agents may hand tasks on: how deep, how many in one answer, how many below
-    one question; how many schedules there may be; and how much each person may send: operators ten times as much, owners as many
-    messages as they like and ten times the bytes; and what the folder may hold that programs of agents write to (None: no
-    limit)."""
+    """Limits of messages, replies and files (bytes, tokens), of the rounds and cycles of a turn, of delegations (depth,
+    number in one answer, number from one message), and of schedules. `messages_per_minute` and `upload_bytes_per_day`
+    are for each member: operators have ten times as much; owners have no limit of messages and ten times the bytes.
+    `workspace_bytes` and `workspace_files` limit the folder in which agents run programs. None: no limit."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     reply_tokens: ReplyTokens = 4_096
@@ -258,7 +261,7 @@ class Limits(Section):
 
 
 class Delivery(Section):
-    """Durations in milliseconds."""
+    """The rules for late and long replies. Durations are in milliseconds."""
 
     answer_within: Milliseconds = 3_600_000
     late_after: Milliseconds = 900_000
@@ -268,9 +271,9 @@ class Delivery(Section):
 
 
 class Tools(Section):
-    """`search_url` is the address of the web search; `allow_hosts` are private hosts, as `host` or `host:port`, that
-    agents may fetch from all the same; `packages` are names of Python packages that scripts of graph `code` may have
-    installed, `*` for any."""
+    """The rules for tools. `search_url` is the address of the web search. `allow_hosts` are private hosts, as `host` or
+    `host:port`, from which agents may fetch as an exception. `packages` are the Python packages that scripts of graph
+    `code` may have installed; `*` means any."""
 
     search_url: Url = "https://api.duckduckgo.com/"
     allow_hosts: TextList = ()
@@ -278,8 +281,8 @@ class Tools(Section):
 
 
 class Approvals(Section):
-    """`deadline` is in milliseconds. `policy` maps a tool, `server.*` or a risk to a permission: `never`, `ask` (a
-    person must approve) or `always`."""
+    """The rules for approvals. `deadline` is in milliseconds. `policy` maps a tool, `server.*` or a risk to a
+    permission: `never`, `ask` (a person must approve) or `always`."""
 
     policy: dict[Name, Permit] = Field(default_factory=dict)
     deadline: Milliseconds = 86_400_000
@@ -295,14 +298,14 @@ class Retention(Section):
 
 
 class Backup(Section):
-    """`every` in milliseconds; `keep` is how many backups stay."""
+    """The rules for backups. `every` is in milliseconds; `keep` is the number of backups that are kept."""
 
     every: Milliseconds = 86_400_000
     keep: Annotated[Whole, Field(ge=1, le=1000)] = 7
 
 
 class Budgets(Section):
-    """Limits in US dollars, and turns per day for each unpaired person; null: no limit."""
+    """Budgets in US dollars, and turns per day for each unpaired person; null: no limit."""
 
     daily_usd: Amount | None = 5
     per_agent_daily_usd: Amount | None = None
@@ -313,7 +316,7 @@ class Budgets(Section):
     unpaired_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50
 
     def limits(self, zone: str) -> SpendingLimits:
-        """The same in whole micros; days and months are those of the zone."""
+        """Return the budgets in whole micros. Days and months are those of the time zone."""
         return SpendingLimits(
             daily=_micros(self.daily_usd),
             per_agent_daily=_micros(self.per_agent_daily_usd),
@@ -332,7 +335,7 @@ def _micros(dollars: float | None) -> int | None:
 
 class PriceEntry(Section):
     """The price of a model in US dollars per million tokens. `cached` is the price of input that the vendor read from
-    its cache, `written` of input that it wrote there; null: the price of other input."""
+    its cache, `written` the price of input that it stored there; null: the price of other input."""
 
     input: Amount
     output: Amount

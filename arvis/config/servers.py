@@ -14,7 +14,7 @@ from arvis.domain.tools import Risk
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
-#: A header value: visible ASCII, with blanks in between.
+#: A header value: visible ASCII characters, with spaces and tabs only in between.
 _HEADER_VALUE = re.compile(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
 
 
@@ -59,9 +59,10 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 
 
 class McpServer(Section):
-    """One MCP server: a program that is called over its standard input and output, or an address. `env` and `headers`
-    may hold secrets. `tools` are the permitted tools; empty: all. `risk` is the risk of its tools; the server's own
-    annotations are used only with `trust_annotations`. `repeatable`: a call whose result was lost may be repeated."""
+    """One MCP server: a program (`command`), which is called over its standard input and output, or the address of a
+    server (`url`). `env` and `headers` may contain secrets. `tools` are the permitted tools; empty: all. `risk` is the
+    risk of its tools; the server's own annotations are used only with `trust_annotations`. `repeatable`: a call whose
+    result was lost may be repeated."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
@@ -102,8 +103,8 @@ class Mcp(Section):
 
 
 class Telemetry(Section):
-    """Without an `endpoint` no traces are sent. `capture_content`: traces include the text of messages and the
-    arguments and results of tools."""
+    """The export of traces. Without an `endpoint` no traces are sent. `capture_content`: traces include the text of
+    messages and the arguments and results of tools."""
 
     endpoint: Annotated[Url, AfterValidator(web_address)] | None = None
     headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)

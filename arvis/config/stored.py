@@ -1,4 +1,4 @@
-"""The stored values of the dashboard: select those that can be used and apply them to the configuration.
+"""The settings that people changed in the dashboard: select the usable ones and apply them to the configuration.
 
 A value that is no longer valid does not prevent a start: it is skipped, and the reason is reported.
 """
@@ -15,7 +15,7 @@ from arvis.config.loading import Loaded, OriginKind, look
 from arvis.config.schema import Config
 from arvis.domain.errors import ConfigError
 
-#: Of the table `settings`: a JSON object of all values that were set in the product, by dotted key.
+#: The key of the table `settings` for these values: a JSON object by dotted key.
 KEY = "config.changes"
 
 Changes = Mapping[str, Any]
@@ -23,8 +23,8 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The configuration of a start, what of the stored values can be used, and by key why the others cannot. `effective`
-    are those that the environment leaves in effect."""
+    """The configuration of a start, with the `usable` stored values, and the reasons by key why others cannot be used.
+    `effective` are the keys of usable values that no environment variable overrides."""
 
     config: Config
     usable: Changes
@@ -33,7 +33,7 @@ class Sifted:
 
 
 def stored_changes(text: str | None) -> Changes:
-    """Return the stored values; empty if the text cannot be read."""
+    """Return the stored values; empty if the text is not a JSON object."""
     try:
         found = json.loads(text or "{}")
     except ValueError:
@@ -42,13 +42,14 @@ def stored_changes(text: str | None) -> Changes:
 
 
 def settings_with(given: Config, changes: Changes) -> Sequence[Setting]:
-    """Every setting, also of platforms that only the configuration or these changes name."""
+    """Return every setting, including those of platforms that only the configuration or these changes name."""
     named = [key.split(".")[1] for key in changes if key.startswith("owners.") and key.count(".") == 1]
     return catalog([*given.owners, *named])
 
 
 def sift(given: Config, environ: Mapping[str, str], changes: Changes) -> Sifted:
-    """With as many of the stored values as can be used. `given` is the configuration of file and environment."""
+    """Return the configuration with all stored values that can be used. `given` is the configuration of file and
+    environment."""
     if not changes:
         return Sifted(given, {}, (), {})
     known = {setting.key: setting for setting in settings_with(given, changes)}

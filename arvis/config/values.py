@@ -1,7 +1,7 @@
 """The types of values in `config.yaml`.
 
-Every refusal is a `Refused` whose text completes the sentence "`key` …". It must never quote a value that could be a
-secret.
+An invalid value raises `Refused`, whose text completes the sentence "`key` …". The text must never quote a value that
+could be a secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_SECRET_BYTES = 65_536
 
 
 class Refused(ValueError):
-    """A value that cannot be used, with the fix where it is more than "change it"."""
+    """A value that cannot be used. `fix` is "" if there is nothing to say beyond "change it"."""
 
     def __init__(self, text: str, fix: str = "") -> None:
         super().__init__(text)
@@ -34,13 +34,14 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """The environment and the folder that resolve `env:NAME` and `file:PATH`; relative paths start at `folder`."""
+    """Resolves `env:NAME` and `file:PATH`, with these environment variables; relative paths start at `folder`."""
 
     environ: Mapping[str, str]
     folder: Path
 
     def resolve(self, text: str) -> str:
-        """The secret that `text` refers to, or `text` itself when it is no reference."""
+        """Return the secret to which `text` refers; if `text` is not a reference, return it unchanged. Raises
+        `Refused`."""
         match = _REFERENCE.fullmatch(text)
         if match is None:
             return text
@@ -88,7 +89,7 @@ def _secret_reference(value: object, info: ValidationInfo) -> object:
 
 
 def _no_bool(value: object) -> object:
-    # Lax reading would take `true` for 1.
+    # Otherwise pydantic would read `true` as 1.
     if isinstance(value, bool):
         raise Refused("must be a number, not true or false")
     return value
@@ -104,13 +105,13 @@ def _milliseconds(value: object) -> int:
 
 
 def duration_text(milliseconds: int) -> str:
-    """As it would be written, in the largest unit that fits."""
+    """Return a duration as people write it, in the largest unit without a remainder."""
     unit = next((unit for unit in reversed(_UNIT_MS) if milliseconds % _UNIT_MS[unit] == 0), "s")
     return f"{milliseconds // _UNIT_MS[unit]}{unit}"
 
 
 def at_least(duration: str) -> Callable[[int], int]:
-    """A check that a duration is not shorter than this one, such as `30m`."""
+    """Return a validator that refuses durations shorter than this one, such as `30m`."""
     least = _milliseconds(duration)
 
     def check(value: int) -> int:
@@ -153,7 +154,7 @@ def _url(value: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return true if only this machine can reach a server that listens at `host`."""
+    """Return whether only this machine can reach a server that listens at `host`."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -161,26 +162,26 @@ def is_loopback(host: str) -> bool:
 
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
-#: The window of a model; below this no prompt has room.
+#: The context window of a model in tokens; a smaller one has no space for a prompt.
 Tokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=1_024, le=100_000_000)]
-#: The longest reply; below this no answer has room, and above it no model goes.
+#: The maximum length of a reply in tokens: less is too short for an answer, and no model writes more.
 ReplyTokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=16, le=1_000_000)]
 Amount = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, allow_inf_nan=False)]
 
-#: A duration, written as `90s`, `15m`, `24h`, `7d` or `2w`; read as milliseconds.
+#: A duration, written as `90s`, `15m`, `24h`, `7d` or `2w`, and stored in milliseconds.
 Milliseconds = Annotated[int, BeforeValidator(_milliseconds), WithJsonSchema({"type": "string", "format": "duration"})]
 
-#: A list of texts; `a, b` is a list, too, which is how environment variables write it.
+#: A list of texts. The text `a, b` is also a list, because environment variables are written so.
 TextList = Annotated[tuple[str, ...], BeforeValidator(_split)]
 
-#: A list of platform user ids; YAML reads bare ones as numbers.
+#: A list of user ids of a platform. YAML reads ids without quotes as numbers.
 IdList = Annotated[tuple[str, ...], BeforeValidator(_ids)]
 
-#: A secret: `env:NAME`, `file:PATH` or the text itself; its repr shows stars.
+#: A secret, written as `env:NAME`, `file:PATH` or the text itself. Its repr shows stars.
 SecretText = Annotated[SecretStr, BeforeValidator(_secret)]
 
-#: A secret that is written as `env:NAME` or `file:PATH` only.
+#: A secret that can be written only as `env:NAME` or `file:PATH`.
 SecretReference = Annotated[SecretStr, BeforeValidator(_secret_reference)]
 
 Slug = Annotated[str, Field(pattern=f"^{SLUG.pattern}$")]
@@ -191,10 +192,10 @@ Url = Annotated[str, AfterValidator(_url)]
 Raw = dict[str, Any]
 
 
-# Secrets that can be guessed because they are too short or have too few different characters. No list of common
-# passwords is needed: a long and varied secret cannot be guessed over the network.
+# Secrets are weak if they are too short or have too few different characters. No list of common passwords is used,
+# because a long and varied secret cannot be guessed over the network.
 
-#: Characters, and different ones among them.
+#: The minimum number of characters, and of different characters.
 _KEY = (24, 10)
 _PASSWORD = (10, 5)
 MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"

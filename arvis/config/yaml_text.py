@@ -1,7 +1,7 @@
-"""Read a YAML text into plain values and remember the line of each.
+"""Reads a YAML text into plain values and remembers the line of each.
 
-The text is not trusted: anchors, tags of other languages, deep nesting and too many values are refused before anything is
-built.
+The text is not trusted: anchors, deep nesting and too many values are refused before any value is built. Tags of other
+languages have no effect.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import yaml
 from arvis.config.problems import KeyPath, Problem
 
 _MAX_DEPTH = 30
-#: The largest configuration in characters. A reader may stop one character later.
+#: The maximum length of a configuration in characters. A reader may stop after one character more.
 MAX_TEXT = 1_000_000
-#: Values and keys of a text: each takes a thousand times as long to build as its letters take to read.
+#: The maximum number of values and keys in a text. Building one takes a thousand times as long as reading its
+#: characters.
 MAX_VALUES = 50_000
 _SCALARS = ("null", "bool", "int", "float")
 
-#: Characters of a number: YAML reads `1:1:1:…` as base 60, which takes hours for a long one.
+#: The maximum length of a number in characters. YAML reads `1:1:1:…` as base 60, which takes hours for a long text.
 _LONGEST_NUMBER = 100
 
 
 class UnreadableText(Exception):
-    """The text is no YAML that a configuration may use; carries the one problem."""
+    """The text is not YAML that a configuration may use; contains the problem and its fix."""
 
     def __init__(self, text: str, fix: str, line: int | None = None) -> None:
         super().__init__(text)
@@ -35,7 +36,8 @@ class UnreadableText(Exception):
 
 
 class Document:
-    """The values of a text, the line (from 1) of each key path, and the keys written twice."""
+    """The values of a text, the line of each key path (counted from 1), and the problems of keys that are written
+    twice."""
 
     def __init__(self, text: str) -> None:
         self.lines: dict[KeyPath, int] = {}
@@ -44,7 +46,7 @@ class Document:
         self.values = self._mapping_at_top(text)
 
     def line_of(self, path: KeyPath) -> int | None:
-        """The line of the nearest thing at or above `path` that is written."""
+        """Return the line of `path`, or of the nearest key above it that is written."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.lines:
                 return self.lines[path[:end]]
@@ -93,7 +95,7 @@ class Document:
     def _scalar(self, node: yaml.Node) -> Any:
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
         if kind not in _SCALARS:
-            # Dates and unknown kinds stay the text that was written.
+            # Dates and values of unknown types stay text.
             return node.value
         unreadable = UnreadableText(f"a value cannot be read as {kind}", "Put the value in quotes.", _line(node))
         if len(node.value) > _LONGEST_NUMBER:
@@ -105,7 +107,7 @@ class Document:
 
 
 def read_texts(text: str) -> Any:
-    """Read a text whose values are all strings: return lists, mappings and strings. Raises `UnreadableText`."""
+    """Read a text whose values are all strings. Return lists, mappings and strings. Raises `UnreadableText`."""
     try:
         _refuse_traps(text)
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 - it builds nothing but texts, lists and maps
@@ -114,7 +116,7 @@ def read_texts(text: str) -> Any:
 
 
 class _Plain(yaml.CSafeDumper):
-    """Writes repeated values in full, and strings of several lines as block text."""
+    """Writes repeated values in full, and texts of several lines as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the library calls it so
         return True
@@ -128,7 +130,7 @@ _Plain.add_representer(str, _as_lines)
 
 
 def write_text(value: Any) -> str:
-    """Plain values as a text that `Document` reads to the same."""
+    """Return a text that `Document` reads to these plain values."""
     return str(yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120))
 
 
@@ -137,7 +139,8 @@ def _line(part: yaml.Node | yaml.Event) -> int:
 
 
 def _refuse_traps(text: str) -> None:
-    """One pass over the events, which never recurses, so that the tree built next is small and shallow."""
+    """Refuse dangerous texts in one pass over the events, without recursion, so that the tree that is built later is
+    small and shallow."""
     if len(text) > MAX_TEXT:
         raise UnreadableText("it is larger than 1 MB", "Move long prompts into the dashboard.")
     depth = values = 0

@@ -1,1 +1,1 @@
-"""The agent graphs: what an agent does with a turn."""
+"""The graphs that the engine walks for an agent: turns, planning, heartbeats, handovers, compaction and resets."""

@@ -1,4 +1,4 @@
-"""The rows that the nodes of a turn read before they work."""
+"""The rows that the nodes of a turn read first."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from arvis.tasks.access import asker_of, caller_limits, may_reach, spender_of, t
 from arvis.tasks.state import RunTask, WorkState
 from arvis.tasks.task import history_of, is_run, messages_of
 
-#: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
+#: The maximum of messages that are read as history. Compaction starts above 80, so 120 are enough.
 HISTORY_ROWS = 120
-#: The number of summaries in front of the history (behaviour 1.5).
+#: The maximum of summaries in front of the history.
 SUMMARIES = 3
-#: Characters of the question that facts are searched by.
+#: The maximum of characters of the question that the search for facts uses.
 _ASKED = 2_000
-#: Overheard messages are read for a day (ms).
+#: The maximum age of overheard messages in a prompt (ms): one day.
 OBSERVED_MS = 86_400_000
 #: The maximum of incidents that one turn reports.
 INCIDENTS = 5
@@ -38,7 +38,7 @@ INCIDENTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Whom a turn asks, and what: its agent, and the messages that it answers."""
+    """The agent of a turn, and the messages that the turn answers."""
 
     agent: Agent
     current: list[StoredMessage]
@@ -46,9 +46,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext(Asked):
-    """The same with all that a prompt needs: the conversation before it, the recalled facts, the other agents, the
-    accounts in cooldown, the token calibrations, and the payer. `taint` is that of the turn and of its tools; `run`:
-    it has no message of a chat. `reachable` are the ids of the agents that the person may use through any other one."""
+    """The agent, the messages and all other rows that the prompt of a turn needs. `rests`: the accounts in cooldown.
+    `spender`: the payer. `taint`: the taint of the turn so far, with its tools. `run`: no message of a chat began this
+    work. `reachable`: ids of the agents that the person may use through any other agent."""
 
     conversation: Conversation
     history: list[PastMessage]
@@ -71,7 +71,7 @@ class TurnContext(Asked):
 
     @property
     def group(self) -> bool:
-        """Return True if several people write here; between two, the prompt needs no names."""
+        """Return True if the prompt must name the authors: in a group, or if several people have written."""
         said: list[PastMessage | StoredMessage] = [*self.history, *self.current]
         people = {message.principal_id for message in said if message.role is Role.USER}
         return not self.run and (not self.conversation.direct or len(people) > 1)
@@ -89,7 +89,7 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent as its task limits it: no other tools, and the model and the completion of the task."""
+    """Return the agent with the model, the completion and only the tools that the task of the run allows."""
     task = WorkState.from_json(execution.state).run or RunTask("")
     allowed, model = task.tools, task.model
     return replace(
@@ -103,8 +103,8 @@ def _as_given(agent: Agent, execution: Execution) -> Agent:
 
 
 def working_agent(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent with the powers that it has in this work: a conductor that no person chose for it has none of
-    its own."""
+    """Return the agent with its powers in this work: a conductor that no person chose for this work has only the powers
+    of an ordinary agent."""
     task = WorkState.from_json(execution.state).run
     if agent.is_conductor and task is not None and task.plain:
         return replace(agent, role="custom")
@@ -112,7 +112,8 @@ def working_agent(agent: Agent, execution: Execution) -> Agent:
 
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return the allowed tools of an agent; of an entry for all tools of a server, those that are named."""
+    """Return the tools of an agent that `allowed` also names. An entry `server.*` of the agent is replaced by the tools
+    of this server in `allowed`."""
     found: list[str] = []
     for tool in tools:
         if tool in allowed:
@@ -129,14 +130,14 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
     conversation = tx.conversations.get(state.conversation)
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
-    # A task of another agent has no history (behaviour 1.9); the results of a workflow continue the conversation.
+    # A task of another agent has no history; the results of a workflow continue the conversation.
     alone = run or (state.task or RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history = history_of(execution) if run else []
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
-    # A run may post in the conversation of another person than the one it acts for.
+    # The place of a run may be a direct conversation of somebody other than the person for whom the run works.
     among_others = not conversation.direct or (
         run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )
@@ -163,14 +164,14 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
 
 
 def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:
-    """Return the scopes of facts that may be recalled. Text of an author with fewer rights recalls no facts about
-    this person."""
+    """Return the scopes of facts that may be recalled. Facts about the person are left out if an author with fewer
+    rights wrote a part of the task."""
     authors = caller_limits(execution.state).authors
     return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
-    """Return the overheard messages; a thread that `begins` also gets those of its channel."""
+    """Return the overheard messages of this place, and in a thread that `begins` also those of its channel."""
     places = [replace(place, thread=""), place] if begins and place.thread else [place]
     found = [each for where in places for each in tx.overheard.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
     found = found[-MOST_OBSERVED:]

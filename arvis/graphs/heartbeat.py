@@ -1,9 +1,9 @@
-"""Graph `heartbeat` (seed 000; behaviour.md 2.6): an agent checks for open work and does it by itself, in up to
-`max_cycles` cycles. Each cycle is a child execution of graph `agent` with a prompt of its own and no history, so
-after a crash the same child continues, and stopping the heartbeat stops the child.
+"""Graph `heartbeat`: an agent checks for open work and does it by itself, in up to `max_cycles` cycles. Each cycle is a
+child execution of graph `agent` with its own prompt and no history, so after a crash the same child continues, and a
+cancelled heartbeat cancels the child.
 
-A blocked agent gets one more cycle with the reason in its prompt; if the same blocks it again, or in the last cycle,
-the heartbeat ends and the owner gets an alert. Without open work no model is called."""
+A blocked agent gets one more cycle with the reason in its prompt, even after the last cycle. If the same reason blocks
+it again, or no cycle is left, the heartbeat ends and an owner gets an alert. Without open work no model is called."""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 
@@ -42,11 +42,12 @@ from arvis.tasks.task import child_state, source_of
 
 # -- the prompt of one cycle -------------------------------------------------------------------------------------------
 #
-# The directive, the time, the open work, the active agents, the result of the last cycle, and the method. The completion
-# rules say how to end. Text of agents and other people is data in it, escaped and cut.
+# The prompt holds the directive, the time, the open work, the active agents, the result of the last cycle, and rules
+# for the work. Text of agents and other people is data in it, escaped and cut.
 
 
-#: The maximum of projects, of characters in all their newest notes together, and of characters in a goal.
+#: The maximum of projects, of characters in the notes of all projects together, of characters in a goal, of skills, and
+#: of characters in a line of other people's text.
 MOST_PROJECTS = 10
 _NOTES = 8_000
 _GOAL = 1_000
@@ -71,7 +72,7 @@ _RECORD = (
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """The reason why a cycle stopped, and its requirements."""
+    """The reason why the agent was blocked, and what it requires to continue."""
 
     reason: str
     requirements: str = ""
@@ -79,8 +80,9 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Cycle `number` of `most`. `now` in ms; `others` is the block of active agents (`heard`: with their own text);
-    `summary` and `blocker` are those of the cycle before, `focus` is the least recently touched project."""
+    """The content of the prompt of cycle `number` of `most`. `now` in ms. `others`: the block of active agents.
+    `heard`: True if this block contains text of these agents. `focus`: the project of the last cycle while it is
+    active, else the least recently touched project. `summary` and `blocker`: the result of the cycle before."""
 
     directive: str
     agent: Agent
@@ -100,8 +102,7 @@ class Cycle:
 
     @property
     def reads(self) -> Taint:
-        """The taint of the prompt, beside the text of people who may write directives and projects; the taint of its
-        cycles is that of their executions."""
+        """The taint of the overheard messages, the project notes and the block of active agents in the prompt."""
         people = frozenset({Label.PEOPLE}) if self.observed else CLEAN
         noted = self.heard or any(project.notes for project in self.projects)
         return people | (frozenset({Label.AGENTS}) if noted else CLEAN)
@@ -157,7 +158,7 @@ def _projects(projects: Sequence[Project]) -> Iterator[str]:
 
 
 def _skills(cycle: Cycle) -> list[str]:
-    """Return the skills that fit the open work, by name: their texts follow when a message matches them."""
+    """Return a line with name and description for each skill that fits the open work."""
     open_now = [cycle.directive, *(f"{each.title}\n{each.goal}" for each in cycle.projects)]
     fitting = [skill for skill in cycle.skills if usable(skill, cycle.agent.tools)]
     found = ranking(fitting, "\n".join(open_now), ())[:_MOST_SKILLS]
@@ -169,23 +170,24 @@ def _line(text: str, most: int = _LONGEST_LINE) -> str:
 
 
 GRAPH = "heartbeat"
-#: The maximum of cycles (seed 000); a schedule sets the number, and the default is one.
+#: The maximum of cycles that a schedule can set; the default is one.
 MOST_CYCLES = 10
-#: Characters of the last cycle's result in the next prompt.
+#: The maximum of characters of a cycle's result in the prompt of the next cycle.
 LONGEST_SUMMARY = 500
-#: The maximum of overheard messages in a prompt, and of times of its schedule that are searched.
+#: The maximum of overheard messages in a prompt, and of the schedule's occurrences that are searched for the last
+#: check.
 _MOST_OBSERVED = 30
 _TIMES = 50
 
-#: In a reply: people need not read it.
+#: The mark of a reply that people need not read.
 _SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
-#: A look that came to an end: what was there before it was seen.
+#: The statuses of an occurrence that checked for work: the agent has seen the messages before it.
 _LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatParts:
-    """`skills` gives those of this moment; `zone` is the daemon's."""
+    """The services that the graph uses. `skills` returns the present skills; `zone` is the time zone of the daemon."""
 
     store: Store
     skills: Callable[[], Awaitable[Collection[Skill]]]
@@ -194,8 +196,8 @@ class HeartbeatParts:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The open work in one moment. `projects` are those that the agent may work on, the least recently touched one
-    first; `others` is the block of active agents, `heard` is True if it contains text of these agents."""
+    """The open work at one moment. `projects`: those that the agent may work on, the least recently touched one first.
+    `others`: the block of active agents. `heard`: True if this block contains text of these agents."""
 
     agent: Agent
     projects: list[Project]
@@ -212,15 +214,15 @@ class Look:
 
 @dataclass(slots=True)
 class HeartbeatState(WorkState):
-    #: Cycles that have begun, and how many one run may have.
+    #: The number of cycles that have begun, and their maximum.
     cycle: int = 0
     max_cycles: int = 1
-    #: Slug and id of the project of the last cycle.
+    #: Slug and id of the project on which the last cycle worked.
     focus: str | None = None
     focus_id: str | None = None
-    #: The reason and the requirements of a cycle that was blocked.
+    #: The blocker of the last cycle; None: it was not blocked.
     blocker: Blocker | None = stored(None, read=lambda kept: Blocker(**kept), write=asdict)
-    #: Result of the last cycle, for the next one.
+    #: The result of the last cycle, for the prompt of the next cycle.
     summary: str = ""
 
     @property
@@ -233,7 +235,8 @@ class HeartbeatState(WorkState):
 
 
 def heartbeat_graph(parts: HeartbeatParts) -> Graph:
-    """Its result is a `RunResult` with an `outcome`, as of every run."""
+    """Return the graph. The result of an execution is a `RunResult` as JSON, with a `WorkOutcome` under the additional
+    key `outcome`."""
     nodes = _Nodes(parts)
     return Graph(
         name=GRAPH,
@@ -251,7 +254,7 @@ class _Nodes:
         self._zone = parts.zone
 
     async def check(self, context: NodeContext) -> Decision:
-        """Check for open work: a directive is work; without one, open projects, messages and incidents are."""
+        """End without a model call if there is no open work: no directive, active project, new message or incident."""
         look = await self._look(context)
         if not HeartbeatState.from_json(context.state).directive.strip() and not look.finds_work:
             return _end(WorkOutcome(WorkStatus.IDLE))
@@ -259,7 +262,7 @@ class _Nodes:
         return Next(None, **changes(HeartbeatState, cycle=0))
 
     async def cycle(self, context: NodeContext) -> Decision:
-        """Begin the next cycle; once it has ended, see what comes after it."""
+        """Begin the next cycle. When it has ended, decide whether another one follows."""
         if context.answer is None:
             return await self._begin(context)
         ended = child_end(context.answer)
@@ -291,7 +294,7 @@ class _Nodes:
             summary=state.summary,
             blocker=state.blocker,
         )
-        # The schedule's instructions are left out: they are for a single reply, and this prompt has its own.
+        # The schedule's instructions are left out, because they are for a single reply and this prompt has other ones.
         task = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
@@ -318,7 +321,7 @@ class _Nodes:
 
 
 def _focus(look: Look, state: HeartbeatState) -> Project | None:
-    """The one it is at, until that is no longer active; then the one that was longest left alone."""
+    """Return the project of the last cycle while it is active, else the least recently touched one, else None."""
     kept = next((each for each in look.projects if each.id == state.focus_id), None)
     return kept or next(iter(look.projects), None)
 
@@ -327,7 +330,7 @@ def _focus(look: Look, state: HeartbeatState) -> Project | None:
 
 
 def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
-    """Decide after a cycle. `brought` are changes of the state: taint and files of the cycles."""
+    """Begin another cycle or end. `brought`: changes of the state, with the taint and the files of the cycles."""
     state = HeartbeatState.from_json(context.state)
     left = state.cycle < state.most_cycles
     ended = changes(HeartbeatState, summary=_summary(outcome), status_note=outcome.note)
@@ -355,7 +358,7 @@ def _end(outcome: WorkOutcome, brought: Mapping[str, Any] | None = None) -> Deci
 
 
 def _with_silence(outcome: WorkOutcome, answer: Answer) -> WorkOutcome:
-    """Return the outcome without text if the reply says at its beginning or end that people need not read it."""
+    """Return the outcome without text if the reply begins or ends with `[SILENT]`."""
     whole = ((answer.value or {}).get("result") or {}).get("content", "")
     return replace(outcome, visible="") if is_silent(whole) or is_silent(outcome.visible) else outcome
 
@@ -369,7 +372,7 @@ def _summary(outcome: WorkOutcome) -> str:
 
 
 def _same(before: str, now: str) -> bool:
-    """Return True if two blockers are the same, also in other words."""
+    """Return True if two reasons are the same or similarly worded."""
     if before.strip() == now.strip():
         return True
     return similarity(Wording.of(now), Wording.of(before)) is not None
@@ -383,7 +386,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
     if agent is None or conversation is None:
         raise ExecutionError(f"The heartbeat {execution.id} has no agent or no place")
-    # An agent that is kept for some people works on nothing that others have written.
+    # An agent that only some people may use works on no project that somebody else has written.
     projects = [
         each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
     ]
@@ -402,7 +405,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
 
 
 def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
-    """Return the messages of people in its place since its last check, and not before the last day."""
+    """Return the messages overheard at the place of the heartbeat since its last check, none older than a day."""
     _, _, schedule_id = source_of(execution).partition(":")
     times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
     looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
@@ -411,7 +414,7 @@ def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
 
 
 def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
-    """Return the taint of its cycles, and the files of the newest one, as changes of the state."""
+    """Return the changes of the state after a cycle: the taint of all cycles, and the files of the last cycle."""
     cycles = tx.executions.children_of(execution.id)
     taint = taint_in(execution.state, *(cycle.state for cycle in cycles))
     return {
@@ -421,7 +424,7 @@ def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
 
 
 def _touch(tx: Transaction, project_id: str, now: int) -> None:
-    """Touch the project, so that the next run begins with another one, even without notes."""
+    """Touch the project, so that the next heartbeat begins with another project even if the agent wrote no notes."""
     tx.projects.touch(project_id, now)
 
 
@@ -430,7 +433,8 @@ def _note_reported(tx: Transaction, execution: Execution, upto: str) -> None:
 
 
 def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted: bool, now: int) -> None:
-    """Alert the owner, once a day, and not in a place where the text was posted."""
+    """Alert an owner about a blocked agent, at most once a day, but not in the channel if the reply was posted
+    there."""
     state = HeartbeatState.from_json(execution.state)
     agent = tx.agents.get(state.agent)
     needs = f"\nIt needs: {outcome.requirements}" if outcome.requirements else ""

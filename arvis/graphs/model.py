@@ -1,4 +1,4 @@
-"""One paid call of a model inside a node: money is set aside before it, and every try leaves its receipt."""
+"""The paid model call inside a node: money is reserved before the call, and every attempt leaves a receipt."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from arvis.ports.store import Transaction
 
 
 def unheard(_offset: int, _text: str) -> None:
-    """The default where no reader gets the pieces of a reply."""
+    """Ignore a piece of a reply: the default if nobody reads along."""
 
 
 class ModelCaller:
-    """Makes the model call inside an effect of a node."""
+    """The service for paid model calls. A node uses it inside an effect, so that a repeated visit makes no second
+    call."""
 
     def __init__(self, *, runner: Runner, purse: BudgetSession) -> None:
         self._runner = runner
@@ -38,9 +39,9 @@ class ModelCaller:
         fallbacks: Sequence[str] = (),
         on_text: Callable[[int, str], None] = unheard,
     ) -> dict[str, Any]:
-        """Return a `RunResult` as JSON. The receipts and the cooldowns of accounts are part of the commit of the
-        step, even if the call fails. `on_text` gets each piece with its offset in characters. Raises `RunFailed`,
-        `BudgetReached` and `BudgetBusy`."""
+        """Call the model and return its `RunResult` as JSON. The commit of the step stores the receipts and the
+        cooldowns of accounts, even if the call fails. `on_text` gets each piece of the reply with its offset in
+        characters. Raise `RunFailed`, `BudgetReached` or `BudgetBusy`."""
         spender = replace(spender, job_id=context.job_id, visit=context.visit)
         largest = self._runner.largest(request, model=model, fallbacks=fallbacks)
         open_call = await self._purse.open(spender, largest.micros, largest.receipt)
@@ -67,7 +68,7 @@ class ModelCaller:
 
 
 def _note_cooldowns(tx: Transaction, cooldowns: Sequence[Cooldown]) -> None:
-    """Store the cooldowns of accounts. Jobs that wait for a model are hastened when an account answers again."""
+    """Store the cooldowns of accounts. If an account answers again, resume the jobs that wait for a model."""
     for cooldown in cooldowns:
         tx.cooldowns.put(cooldown)
     if back := [cooldown.at for cooldown in cooldowns if not cooldown.refusals]:

@@ -1,7 +1,7 @@
 """Graph `reset`: after a conversation was closed, its plugins forget it and its folder is removed; its messages stay.
 
-It is an execution of its own in the lane of the old conversation: a running turn there keeps its folder to its end, a
-crash only restarts it, and the next conversation need not wait for it.
+The reset is a separate execution in the lane of the closed conversation: a running turn there keeps the folder until it
+ends, a crash only restarts the reset, and the next conversation does not wait for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ResetState(WorkState):
 
 
 def begin_reset(tx: Transaction, conversation: Conversation, principal_id: str | None, now: int) -> None:
-    """Write the execution and its job, behind the running turn of the conversation."""
+    """Store the execution of the reset and its job. The job waits for the jobs that are in the lane already."""
     state = changes(ResetState, closed=conversation.id, agent=conversation.agent_id, address=conversation.address)
     execution = lifecycle.begin(
         tx,
@@ -50,7 +50,7 @@ def begin_reset(tx: Transaction, conversation: Conversation, principal_id: str |
 
 
 def reset_graph(*, store: Store, plugins: Plugins, sessions: Path, zone: str) -> Graph:
-    """`zone` is the daemon's."""
+    """Return the graph. `zone` is the time zone of the daemon, for agents without one."""
     node = _Reset(store=store, plugins=plugins, sessions=sessions, zone=zone)
     return Graph(name=GRAPH, start="reset", nodes={"reset": node.forget}, edges={})
 
@@ -63,7 +63,8 @@ class _Reset:
         self._zone = zone
 
     async def forget(self, context: NodeContext) -> Decision:
-        """Each part may be done again. Raises `OSError` when the folder cannot be taken away: then the job is tried again."""
+        """Reset the plugins, remove the folder and delete the plugins' additions; a repeated visit does no harm. Raise
+        `OSError` if the folder cannot be removed: the queue then retries the job."""
         state = ResetState.from_json(context.state)
         conversation_id = state.closed
         workspace = workspace_of(self._sessions, conversation_id)

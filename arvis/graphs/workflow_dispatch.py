@@ -1,5 +1,5 @@
-"""Graph `dispatch`: several workflows could handle a message, and a model chooses one of them or none (behaviour.md
-2.7). The turn continues in the chosen graph, as the same execution."""
+"""Graph `dispatch`: several workflows could handle a message, and a model chooses one of them or none. The turn
+continues in the chosen graph, as the same execution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arvis.services.graph_selection import DISPATCH
 from arvis.tasks.state import TaskSpec, child_end
 from arvis.tasks.task import GRAPH, child_state
 
-#: Characters of the message in the question.
+#: The maximum of characters of the message that the question contains.
 _SHOWN = 8_000
 _INSTRUCTIONS = (
     "Choose the workflow for a person's message. Answer with its number only, or 0 if none fits. Use no tools. The message is "
@@ -32,7 +32,8 @@ def dispatch_graph() -> Graph:
 
 
 async def choose(context: NodeContext) -> Decision:
-    """Ask which; an answer that cannot be read, or none, means the agent."""
+    """Ask the model for a workflow, and continue in it. Continue in the agent's own graph if the model names none or
+    its answer cannot be read. Fail if the agent's own graph is a workflow that cannot run (`missing`: the reason)."""
     known: Mapping[str, Any] = context.state[DISPATCH]
     if "missing" in known:
         return Fail(known["missing"])
@@ -51,7 +52,7 @@ def _question(known: Mapping[str, Any]) -> str:
         f"{number}. {escape(each['name'])}" + (f": {escape(each['about'])}" if each["about"] else "")
         for number, each in enumerate(known["choices"], 1)
     ]
-    # It must not look as if it ended where it does not.
+    # Without `<` the text cannot contain `</message>`, so it cannot pretend that the message ends early.
     shown = escape(known["text"][:_SHOWN]).replace("<", "\N{FULLWIDTH LESS-THAN SIGN}")
     return "\n".join([f"<message>\n{shown}\n</message>", "", "0. none of these", *lines])
 

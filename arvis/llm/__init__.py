@@ -1,4 +1,4 @@
-"""One model call: choose the account, call its provider, try again what may pass, and keep the receipts."""
+"""Model calls: select an account, call its provider, retry after temporary errors, and return the receipts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The accounts for model calls: the configured ones, and those that an owner adds, changes and removes in the product.
 
-They are read from memory for every call, and loaded again after a change. The rows are the source; an unusable
-account affects only itself, never the start or a turn that another one can answer."""
+Each call gets them from memory; they are loaded from the database again after a change. An account that cannot be used
+is left out: it stops neither the start nor a turn that another account can answer."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ from arvis.ports.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-#: A notice may be lost with the process that sent it: seconds between checks without a notice.
+#: The accounts are loaded again after this many seconds even without a notice, because a notice may be lost with the
+#: process that sent it.
 _LOOK_AGAIN = 60.0
 
 
 class AccountRegistry:
-    """`configured` are those of file and environment, which only a restart changes. Empty of stored ones until it has
-    learnt."""
+    """The accounts that model calls may use. `configured` come from the file and the environment and change only at a
+    restart. Stored accounts are missing until `learn` has loaded them."""
 
     def __init__(self, *, configured: Sequence[Account], store: Store, secrets: SecretBox) -> None:
         self._configured = {account.name: account for account in configured}
@@ -63,12 +64,13 @@ class AccountRegistry:
 
     @property
     def usable(self) -> Sequence[Account]:
-        """Return the usable accounts; the demo if no account exists, and none if none works."""
+        """Return the usable accounts: the demo if there are no accounts, not even disabled ones; none if no account can
+        be used."""
         return self._usable
 
     def current(self) -> Sequence[Account]:
-        """`usable`, for the runner. Raises `RunFailed` when there are accounts and none can be used: the demo must not
-        answer in their place (interfaces.md §5)."""
+        """Return `usable` for the runner. Raise `RunFailed` if accounts exist but none can be used, because the demo
+        must not answer instead of them."""
         if not self._usable:
             reasons = "; ".join(f"{name}: {error.why or error.what}" for name, error in self._left_out.items())
             what = f"no account can be used ({reasons or 'all of them are disabled'})"
@@ -76,7 +78,7 @@ class AccountRegistry:
         return self._usable
 
     def opened(self, stored: StoredAccount) -> Account:
-        """Raises `SecretLost` when its key cannot be opened."""
+        """Return the account with its key decrypted. Raise `SecretLost` if the key cannot be decrypted."""
         return Account(
             name=stored.name,
             provider=stored.provider,
@@ -88,10 +90,10 @@ class AccountRegistry:
         )
 
     def trouble_of(self, stored: StoredAccount) -> ArvisError | None:
-        """Return why an account is left out; None: it can be used."""
+        """Return the reason to leave the account out; None if it can be used."""
         if stored.name in self._configured:
             return ArvisError(
-                f"The account {stored.name} in the database is not used.",
+                f"The account {stored.name} in the database is not used",
                 why="config.yaml or the environment has an account with the same name.",
                 fix="Delete this account, or rename the account in config.yaml and restart Arvis.",
             )
@@ -102,18 +104,19 @@ class AccountRegistry:
         return None
 
     async def learn(self) -> None:
-        """Read the stored accounts. Raises `StoreError` and keeps what it knew when they cannot be read."""
+        """Load the stored accounts. If they cannot be read, keep the known ones and raise `StoreError`."""
         async with self._learning:
             rows = await self._store.read(_all)
             active = [stored for stored in rows if stored.status is AccountStatus.ACTIVE]
-            # On a thread: the first time the key is read from its file, and the library loaded.
+            # On a thread, because the first call reads the encryption key from its file and imports the library.
             usable, left_out = await asyncio.to_thread(self._open_all, active)
             self._report(left_out)
             known = (*self._configured.values(), *usable)
             self._usable, self._left_out = known if known or rows else (DEMO,), left_out
 
     async def follow(self, bus: Bus, up: Callable[[], None]) -> None:
-        """Reload when another process reports a change, until cancelled. Raise `StoreError`."""
+        """Load the accounts and call `up`. Then load them again after each change and at least every minute, until
+        cancelled. Raise `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (AccountsChanged, NoticesMissed):
@@ -137,7 +140,7 @@ class AccountRegistry:
         return usable, left_out
 
     def _report(self, left_out: Mapping[str, ArvisError]) -> None:
-        """Log the problem once, not at every change of another account."""
+        """Log the problem of an account once, not again at every change of another account."""
         for name, trouble in left_out.items():
             if name not in self._left_out:
                 log.warning("The account %s is left out. %s %s", name, trouble.why, trouble.fix)
@@ -149,11 +152,11 @@ def _all(tx: Transaction) -> list[StoredAccount]:
 
 # -- changes by an owner -----------------------------------------------------------------------------------------------
 #
-# The row is written first, then model callers are notified. A key is encrypted before it is stored, and is sent only to
+# A change is committed before it is announced on the bus. A key is encrypted before it is stored, and is sent only to
 # its vendor.
 
 
-#: Seconds that a trial may take.
+#: The time limit of a test call, in seconds.
 _PATIENCE = 25.0
 
 _FIXES: Mapping[str, str] = {
@@ -172,7 +175,7 @@ _GAPS = {
 }
 _FIELDS = "GET /openapi.json describes every field."
 
-#: Represents an unchanged key in checks that only need its presence.
+#: Replaces an unchanged key in checks that only need to know that a key exists.
 _KEPT = SecretStr("kept")
 
 
@@ -191,8 +194,9 @@ class Trial:
 
 
 class AccountService:
-    """Changes accounts. Fields are those of an entry of the configuration (`AccountEntry`), and `status`. Each verb
-    raises `Unprocessable` for invalid values, `NotFound`, and `Conflict` for an account of the configuration."""
+    """Changes and tests accounts. `fields` has the keys of an `AccountEntry`, and `status`. A change raises
+    `Unprocessable` for invalid values, `NotFound` for an unknown account, and `Conflict` for an account of the
+    configuration or a name that exists already."""
 
     def __init__(
         self, *, book: AccountRegistry, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
@@ -232,7 +236,8 @@ class AccountService:
         await self._tell()
 
     async def try_out(self, name: str) -> Trial:
-        """Make a minimal call, which costs almost nothing, and return any outcome. Raise `NotFound`."""
+        """Make a test call, which costs almost nothing, and return its outcome, even a failure. If it succeeds, end the
+        account's cooldowns. Raise `NotFound` if there is no such account."""
         configured = {account.name: account for account in self._book.configured}
         stored = None if name in configured else await self._stored(name)
         if stored is None:
@@ -248,10 +253,10 @@ class AccountService:
         return trial
 
     async def try_new(self, fields: Mapping[str, Any]) -> Trial:
-        """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
+        """Make a test call with an account that is not stored. Raise `Unprocessable` for invalid values."""
         entry, _ = _checked({"name": fields.get("provider"), **fields})
         key = fields.get("api_key")
-        # Registers the key with the filter of the logs.
+        # The result is not used: encrypting the key also registers it with the filter of the logs.
         await self._sealed(key)
         made = account_of(entry)
         return await self._trial(replace(made, api_key=key.strip() if isinstance(key, str) else None))
@@ -268,8 +273,8 @@ class AccountService:
         return Trial(True, model, self._since(started), result=result)
 
     async def _call(self, account: Account) -> RunResult | None:
-        """Make the test call; None: the answer was empty. Raise `ProviderError`, or `ConfigError` if the provider is
-        not available."""
+        """Make the test call. Return None if the answer was empty. Raise `ProviderError`, or `ConfigError` if the
+        provider is not available."""
         provider = await self._providers.get(account.provider)
         asked = (Turn("user", "Say OK"),)
         request = RunRequest("Answer in one word.", asked, account.model, agent_name="Arvis", max_tokens=16)
@@ -280,7 +285,8 @@ class AccountService:
             what = f"no answer within {_PATIENCE:g} seconds"
             raise ProviderError(ProviderErrorKind.TIMEOUT, what) from None
         except ProviderError as error:
-            # A model that thinks first may have spent the few tokens on that: it works.
+            # The model may have spent its few tokens on thoughts; even so, the empty answer proves that the account
+            # works.
             if error.kind is not ProviderErrorKind.EMPTY:
                 raise
             return None
@@ -313,7 +319,8 @@ class AccountService:
 
 
 def _checked(fields: Mapping[str, Any]) -> tuple[AccountEntry, AccountStatus]:
-    """The same rules as for an entry of the configuration, but that a key is never a reference."""
+    """Validate the fields by the rules for an entry of the configuration; unlike there, a key must not be a
+    reference."""
     status = fields.get("status") or AccountStatus.ACTIVE
     if status not in list(AccountStatus):
         raise Unprocessable(f"`status` must be one of {', '.join(AccountStatus)}.", fix=_FIELDS)
@@ -330,7 +337,7 @@ def _checked(fields: Mapping[str, Any]) -> tuple[AccountEntry, AccountStatus]:
     except ValidationError as error:
         problems = from_validation(error.errors(include_url=False, include_input=False), AccountEntry)
     else:
-        # Their paths begin with the place in the list.
+        # Each path begins with `accounts` and the index of the entry.
         problems = [replace(problem, path=problem.path[2:]) for problem in account_problems([entry])]
         if not problems:
             return entry, AccountStatus(status)
@@ -389,7 +396,7 @@ def _change(tx: Transaction, name: str, changes: Mapping[str, Any], sealed_key: 
     entry, status = _checked({**_fields_of(stored), **changes})
     keep_key = stored.sealed_key is not None and "api_key" not in changes
     if keep_key and (entry.provider, entry.base_url) != (stored.provider, stored.base_url):
-        # Else a stored key could be read by letting it be sent to a server of one's own.
+        # Otherwise somebody could read the stored key by changing the address to a server of their own.
         why = "It was entered for another address."
         raise Unprocessable("`apiKey` is missing.", why=why, fix="Send the key again, together with the new address.")
     changed = _with(stored, entry, stored.sealed_key if keep_key else sealed_key, status, now)
@@ -420,7 +427,8 @@ def _with(
 
 
 def _forget_refusals(tx: Transaction, name: str, now: int) -> None:
-    """Forget earlier refusals of an account that was changed, or that answers again."""
+    """End the cooldowns of an account that was changed or that answers again, and resume the jobs that wait for a
+    model."""
     for rest in tx.cooldowns.all():
         if rest.account == name and (rest.refusals or rest.until > now):
             tx.cooldowns.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))

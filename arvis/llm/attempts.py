@@ -1,4 +1,4 @@
-"""The attempts of one run: their findings, their usage, and their receipts."""
+"""The attempts of one call of `Runner.run`: their errors, token counts and receipts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from arvis.llm.prices import Prices, prompt_tokens, text_tokens
 from arvis.llm.selection import DEMO, Choice, Selection
 from arvis.ports.clock import Clock
 
-#: After these the vendor has worked, and sends an invoice for it.
+#: The errors after which the vendor charges for the call, because its model has run.
 _WORKED = frozenset({ProviderErrorKind.EMPTY, ProviderErrorKind.TIMEOUT})
 
 
 @dataclass(slots=True)
 class Trail:
-    """The record of a run, also when it is cancelled: the receipts of all attempts so far, and new knowledge about
-    accounts and models. The caller passes it in and stores it. `counted` holds for each reply the model
-    (`provider/model`), the size of the request and the tokens that the vendor counted; `limits` the windows that
-    vendors reported."""
+    """The record of one call of `Runner.run`, complete even if that call is cancelled. The caller passes in an empty
+    trail and stores its content. `calls`: the receipts of all attempts so far. `rests`: the cooldowns that changed.
+    `counted`: for each reply, the model (`provider/model`), the size of the request, and the tokens that the vendor
+    counted. `limits`: the context windows that vendors reported, by model."""
 
     calls: list[ModelCall] = field(default_factory=list)
     rests: list[Cooldown] = field(default_factory=list)
@@ -30,8 +30,7 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A reply, the receipts of every try that led to it, the successful one last, and what became known of the
-    accounts on the way."""
+    """A reply, the receipts of all attempts (the successful one is last), and the cooldowns that changed."""
 
     result: RunResult
     calls: tuple[ModelCall, ...]
@@ -40,8 +39,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class LargestUse:
-    """The most that one call can cost (`micros`; 0 if no price is known), and the receipt of such a call, which is booked
-    if its end is not seen (None: nothing is spent)."""
+    """The highest possible cost of a model call in micros (0 if no price is known), and a receipt for that cost. The
+    receipt is booked if the process dies during the call; it is None if the call cannot cost anything."""
 
     micros: int
     receipt: ModelCall | None
@@ -49,28 +48,29 @@ class LargestUse:
 
 @dataclass(slots=True)
 class Try:
-    """One call of one account."""
+    """One attempt: one request to one account."""
 
     choice: Choice
     request: RunRequest
-    #: Its start on the wall clock in ms.
+    #: The start of the attempt on the wall clock, in ms.
     at: int
-    #: Its start in seconds of the clock that measures durations.
+    #: The start of the attempt, in seconds of the monotonic clock.
     ticks: float
-    #: The provider was reached.
+    #: True as soon as the request is passed to the provider.
     asked: bool = False
     #: The text streamed so far.
     pieces: list[str] = field(default_factory=list)
-    #: A reply without an answer whose usage is known.
+    #: An empty reply whose token counts are known; None if there is no such reply.
     result: RunResult | None = None
 
     def costs(self, error: ProviderError | None) -> bool:
-        """Return whether the vendor has worked for an attempt without an answer; without an error it was cancelled."""
+        """Return whether the vendor charges for this attempt, which gave no answer. `error` is None if the attempt was
+        cancelled."""
         return self.asked and (error is None or bool(self.pieces) or error.kind in _WORKED)
 
     def estimated(self, result: RunResult | None = None) -> RunResult:
-        """Return the estimated usage of an attempt without a reported usage, by its `result` or by the text streamed
-        so far."""
+        """Return the usage, estimated from the prompt and the text of `result`; without `result`, the text streamed so
+        far."""
         said = "".join(self.pieces) if result is None else result.content
         calls = () if result is None else result.calls
         spent_in = prompt_tokens(self.request)
@@ -81,9 +81,9 @@ class Try:
 
 @dataclass(slots=True)
 class Attempt:
-    """The state of one run."""
+    """The state of one call of `Runner.run`."""
 
-    #: The deadline of the run.
+    #: The deadline, in seconds of the monotonic clock.
     end: float
     trail: Trail
     #: The size of the request.
@@ -92,11 +92,11 @@ class Attempt:
     choices: Sequence[Choice]
     #: The last error of each choice.
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
-    #: The choices that were refused permanently, or would cost as much time and money again.
+    #: The choices that are not called again: they refused permanently, or would take as much time and money again.
     refused: set[Choice] = field(default_factory=set)
-    #: The choices that were called in this round.
+    #: The choices that were called since the last pause.
     tried: set[Choice] = field(default_factory=set)
-    #: The number of earlier rounds.
+    #: The number of pauses so far.
     round: int = 0
 
     def failed(self, choice: Choice, error: ProviderError) -> None:
@@ -106,17 +106,17 @@ class Attempt:
 
     @property
     def helpful(self) -> list[Choice]:
-        """Return the choices without a refusal that outlasts this run."""
+        """Return the choices that may be called again before this run ends."""
         return [choice for choice in self.choices if choice not in self.refused]
 
     def faulty(self) -> set[Choice]:
-        """Return the choices that failed in this round with an error that may pass within seconds."""
+        """Return the choices that failed since the last pause with an error that may disappear within seconds."""
         return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
 
     def verdict(self, selection: Selection, now: int) -> ProviderError:
-        """Return the error that the job acts upon. While an account recovers at a known time, only that counts: the
-        job waits for the first one. Else a temporary error comes before a prompt that is too long for some account,
-        and that before a refusal."""
+        """Return the error that decides what the queue does with the job. If an account becomes available at a known
+        time, it is a rate limit until then. Otherwise a temporary error takes precedence over a prompt that is too
+        long, and that over a refusal."""
         errors = list(self.errors.values())
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if selection.pending or limits:
@@ -130,8 +130,8 @@ class Attempt:
 
 
 class RunFailed(ArvisError):
-    """No attempt gave a reply. `error` decides the next step, `calls` holds the receipts of all attempts, `rests` the
-    new knowledge about accounts."""
+    """The failure of all attempts. `error` decides what the queue does next, `calls` holds the receipts of all
+    attempts, and `rests` the cooldowns that changed."""
 
     def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Cooldown, ...] = ()) -> None:
         super().__init__(error.what, why=error.why, fix=error.fix, code=error.code)
@@ -141,7 +141,8 @@ class RunFailed(ArvisError):
 
 
 class Unserved(RunFailed):
-    """No account serves the only permitted model of the agent. No call was made."""
+    """The failure of a run that called no vendor: no account serves the agent's model, and the agent has no
+    fallbacks."""
 
     def __init__(self, model: str | None) -> None:
         what = f"no account serves the model {model}, and the agent names no fallbacks"
@@ -151,16 +152,16 @@ class Unserved(RunFailed):
 # -- receipts ----------------------------------------------------------------------------------------------------------
 
 
-#: The error of the receipt of a try that the caller ended.
+#: The `error` in the receipt of a cancelled attempt.
 CANCELLED = "cancelled"
 _CANCELLED_TEXT = "the call was ended before the answer was there"
 _ESTIMATED = " (tokens and cost are estimates)"
-#: The detail of the receipt of an answer that came without counts.
+#: The `detail` in the receipt of an answer without token counts.
 UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are estimates"
 
 
 class Receipts:
-    """Writes a receipt for each try, successful or not."""
+    """Makes the receipt of each attempt, successful or not."""
 
     def __init__(self, *, prices: Prices, clock: Clock, new_id: Callable[[], str]) -> None:
         self._prices = prices
@@ -168,8 +169,8 @@ class Receipts:
         self._new_id = new_id
 
     def failed(self, tried: Try, error: ProviderError | None) -> ModelCall:
-        """Return the receipt of an attempt without an answer; without an error it was cancelled. A call that was
-        refused before processing costs nothing, and for a model without a price nothing is estimated."""
+        """Return the receipt of an attempt without an answer; `error` is None if it was cancelled. A call that was
+        refused before processing costs nothing. Nothing is estimated for a model without a price."""
         kind, detail = (error.kind.value, error.what) if error else (CANCELLED, _CANCELLED_TEXT)
         used, choice = tried.result, tried.choice
         if used is None and tried.costs(error) and self._prices.of(choice.account.provider, choice.model):
@@ -177,8 +178,8 @@ class Receipts:
         return replace(self._receipt(tried, used), error=kind, detail=detail)
 
     def answered(self, tried: Try, result: RunResult) -> ModelCall:
-        """Return the receipt of an answer. Counts that the server leaves out are estimated, else no budget would
-        hold."""
+        """Return the receipt of an answer. Missing token counts are estimated, because otherwise the answer would be
+        free and no budget would limit it."""
         free = tried.choice.account.provider == DEMO.provider
         if free or (result.input_tokens and (result.output_tokens or not (result.content or result.calls))):
             return self._receipt(tried, result)
@@ -196,7 +197,7 @@ class Receipts:
         tokens_in = (used.input_tokens if used else None) or 0
         tokens_out = (used.output_tokens if used else None) or 0
         cached, written = (used.cached_tokens, used.written_tokens) if used else (0, 0)
-        # A vendor may report a name that no list has: then the requested name counts.
+        # A vendor may report a model name without a price; then the price of the requested name applies.
         price = self._prices.of(account.provider, model) or self._prices.of(account.provider, asked)
         return ModelCall(
             id=self._new_id(),

@@ -1,11 +1,12 @@
-"""Hard limits on model costs: reserved before the call, booked after it (reliability.md H26).
+"""Hard limits on the costs of model calls: a cost is reserved before the call and booked after it.
 
-A call that fits into every limit may start. If it does not fit because of calls in flight, the caller tries again
-soon; if nothing is in flight and something is left, it may still start: so a limit is overspent by one call at most,
-and a high estimate never blocks the remaining money. The credit of a prepaid client is a limit, too: its reservation
-is the charge of the turn. Between the calls of a turn nothing is reserved.
+A call that fits into every limit may start. If calls in flight leave too little, the caller tries again soon. If no
+other call is in flight and something is left, the call may start even if it is too expensive: a limit is overspent by
+at most one call, and a high estimate never blocks the remaining money. The credit of a prepaid customer is also a
+limit; its reservation is the charge of the turn. Nothing is reserved between the calls of a turn.
 
-Transaction scripts. The pots of a call are locked in their order, so that two calls never deadlock.
+The functions are transaction scripts. A *pot* holds the amount spent on one item, such as one agent in one day. The
+pots of a call are locked in their order, so that two calls never deadlock.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from arvis.domain.runs import ModelCall
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
-#: The life of a reservation (ms) for a call whose end was not seen: the runner's deadline of 15 minutes, and as much
-#: again for the last attempt, which may begin just before it.
+#: The time (ms) until a reservation expires if the end of its call is not seen: twice the runner's deadline of 15
+#: minutes, because the last attempt may begin just before the deadline.
 RESERVATION_MS = 1_800_000
 
 
@@ -49,9 +50,9 @@ RESERVATION_MS = 1_800_000
 def reserve(
     tx: Transaction, spender: Spender, estimate_micros: int, limits: SpendingLimits, now: int
 ) -> Reserved | OverBudget | Busy:
-    """Return whether a call that costs at most this may start. `settle` releases the reservation, which replaces an
-    earlier one of the same visit, and expires. For a call without a price only a prepaid client's charge for the turn
-    and the count of an unpaired person's turn are written."""
+    """Reserve the cost of a call, or return the reason why it may not start. The reservation replaces an earlier one of
+    the same visit; it ends with `settle`, or expires. If the call has no price (`estimate_micros` is 0), the function
+    only reserves the charge of a prepaid customer's turn and counts the turn of an unpaired person."""
     client = tx.clients.get(spender.client_id) if spender.client_id is not None else None
     if client is not None and (refusal := _refusal_of(client)) is not None:
         return refusal
@@ -59,7 +60,7 @@ def reserve(
     share = _share(tx, spender, limits)
     limited = _limited(pots, limits, client, share) if estimate_micros else {}
     counting = spender.unpaired and Budget.PRINCIPAL in pots
-    # All rows that may be written are locked at once, because only then there is one order.
+    # All pots that may be written are locked at once, because only then do all calls lock them in the same order.
     spent = tx.spending.hold(sorted({*(pots.values() if counting else limited), *_credit_pots(client)}))
     turns = _stranger_refusal(pots, spent, limits, now) if counting else None
     refused = turns or _used_up(limited, spent, limits.zone, now)
@@ -80,8 +81,8 @@ def reserve(
 
 
 def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
-    """Return the refusal for a call without a price if this unpaired person has used up today's turns. Reads only,
-    because `settle` counts the turn: turns that run at the same moment may together exceed the limit."""
+    """Return the refusal for a call without a price if an unpaired person has used up today's turns, else None. It only
+    reads, because `settle` counts the turn; concurrent turns may therefore exceed the limit together."""
     pots = spender.pots(limits.zone, now)
     if not spender.unpaired or Budget.PRINCIPAL not in pots:
         return None
@@ -98,8 +99,9 @@ def _refusal_of(client: Client) -> OverBudget | None:
 
 
 def _share(tx: Transaction, spender: Spender, limits: SpendingLimits) -> int | None:
-    """Return what one person may spend of the day's budget so that something is left for the others; None where no others
-    are, or the share is no tighter than the person's own limit."""
+    """Return the share of the day's budget that one person may spend, so that other people can spend the remaining
+    part. Return None if no share applies: none is configured, the person is an owner, there are no other people, or the
+    person's own limit is not higher than the share."""
     if limits.daily is None or limits.share is None or spender.owner or spender.principal_id is None:
         return None
     share = limits.daily * limits.share // 100
@@ -111,7 +113,7 @@ def _share(tx: Transaction, spender: Spender, limits: SpendingLimits) -> int | N
 def _limited(
     pots: Mapping[Budget, Pot], limits: SpendingLimits, client: Client | None, share: int | None
 ) -> dict[Pot, int]:
-    """The pots that have a limit."""
+    """Return the pots that have a limit, with their limits."""
     monthly = limits.per_client_monthly
     if client is not None and client.monthly_limit is not None:
         monthly = client.monthly_limit
@@ -142,8 +144,8 @@ def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, 
 
 
 def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
-    """Return Busy if calls in flight have reserved more than is `left` beside this one. If none has, the call may
-    start: it is the one call by which a limit may be overspent."""
+    """Return `Busy` if other calls in flight have reserved more than this call would leave (`left`, by pot). If no
+    other call is in flight, the call may start: a limit is overspent by at most this one call."""
     own = (spender.execution_id, spender.visit)
     for pot, room in sorted(left.items()):
         if tx.spending.reserved(pot, now, but=own) > max(0, room):
@@ -152,7 +154,7 @@ def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: in
 
 
 def _credit_pots(client: Client | None) -> list[Pot]:
-    """Return the pots for reservations of a prepaid client's credit; nothing is ever booked there."""
+    """Return the pot for reservations of a prepaid customer's credit; no amount is ever booked in it."""
     prepaid = client is not None and client.plan is ClientPlan.PREPAID
     return [Pot(Budget.CREDIT, "", client.id)] if client is not None and prepaid else []
 
@@ -160,12 +162,13 @@ def _credit_pots(client: Client | None) -> list[Pot]:
 def _credit(
     tx: Transaction, client: Client | None, spender: Spender, estimate_micros: int, now: int
 ) -> Mapping[Pot, int] | OverBudget | Busy:
-    """Return the reservation of a credit: the price of the turn with all its calls so far, because it is charged at
-    its end."""
+    """Return the amount to reserve from a prepaid customer's credit: the price of the turn with all its calls so far,
+    because the turn is charged at its end."""
     if client is None or not (pots := _credit_pots(client)):
         return {}
     aside = tx.spending.reserved(pots[0], now, but=(spender.execution_id, spender.visit))
-    # Read behind what is set aside: a charge that others commit in between then counts twice rather than never.
+    # The balance is read after the reservations: a charge that another process commits in between then counts twice. In
+    # the other order it might not count.
     balance = (tx.clients.get(client.id) or client).balance
     so_far = tx.spending.get(Pot(Budget.TURN, "", spender.turn)).micros
     left = balance - (client.price_of(so_far) - client.price_of(0))
@@ -197,8 +200,9 @@ def settle(
     *,
     reserved: bool = True,
 ) -> int:
-    """Store the receipts, book their cost, count the turn, and release the reservation. Repeated calls book a receipt
-    once and count a turn once. `reserved`: a reservation exists. Return the booked sum."""
+    """Store the receipts, book their cost, count the turn, and release the reservation (`reserved` is False if there is
+    none). If the function is called again, it neither books a stored receipt nor counts the turn a second time. Return
+    the cost of the new receipts."""
     new = [call for call in calls if _keep(tx, spender, call)]
     if reserved:
         tx.spending.release(spender.execution_id, spender.visit)
@@ -242,7 +246,7 @@ _NAMES = {
 
 
 def error_of(refusal: OverBudget | Busy, zone: str) -> BudgetReached | BudgetBusy:
-    """The refusal as an error with amounts, for the timeline."""
+    """Return the refusal as an error with amounts, for the timeline."""
     match refusal:
         case Busy(budget=budget):
             return BudgetBusy(
@@ -274,25 +278,25 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
 
 # -- calls whose end was not seen --------------------------------------------------------------------------------------
 #
-# Their largest possible use is booked, once (docs/adr/0035). Each call has a row from before its start until its receipts
-# are stored. The process that takes back the job of a dead process turns its rows into receipts; if that process is alive
-# after all, its real receipts replace them.
+# If the end of a call is not seen, its largest possible use is booked, once (docs/adr/0035). Each call has a row from
+# before its start until its receipts are stored. The process that takes over the job of a dead process turns the rows
+# of that job into receipts. If the other process is alive after all, its real receipts replace these.
 
 
-#: The error of such a receipt.
+#: The `error` in the receipt of a call whose end was not seen.
 INTERRUPTED = "interrupted"
 _DETAIL = "the process died during the call (tokens and cost are estimates: the most that it can have used)"
 
 
 def begin_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
-    """Record a call before it is made. Book an earlier attempt of the same visit."""
+    """Record a call before it is made. Book earlier calls of the same visit whose end was not seen."""
     spender = call.spender
     _book_all(tx, tx.spending.open_calls(visit=(spender.execution_id, spender.visit)), limits)
     tx.spending.begin_call(call)
 
 
 def end_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
-    """Remove the row, because the receipts of the call are stored. Revert an estimate that was booked in their place."""
+    """Remove the row of a call whose receipts are stored. If an estimate was booked instead of them, revert it."""
     if tx.spending.end_call(call.receipt.id):
         return
     booked = tx.usage.take_back(call.receipt.id, INTERRUPTED)
@@ -302,7 +306,8 @@ def end_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> No
 
 
 def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now: int) -> None:
-    """Book the calls that the dead process of these jobs left, and expired ones, whatever became of their jobs."""
+    """Book the open calls of the jobs that a dead process left, and all calls that have been open for longer than
+    `RESERVATION_MS`, whatever the state of their jobs is."""
     for job in jobs:
         _book_all(tx, tx.spending.open_calls(job_id=job.id), limits)
     _book_all(tx, tx.spending.open_calls(before=now - RESERVATION_MS), limits)
@@ -311,7 +316,7 @@ def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now:
 def _book_all(tx: Transaction, calls: Sequence[OpenCall], limits: SpendingLimits) -> None:
     for call in calls:
         if not tx.spending.end_call(call.receipt.id):
-            continue  # another process was faster
+            continue  # another process has already booked it
         spender, receipt = call.spender, replace(call.receipt, error=INTERRUPTED, detail=_DETAIL)
         tx.usage.add(
             receipt,
@@ -339,7 +344,7 @@ def _book_estimate(tx: Transaction, spender: Spender, limits: SpendingLimits, at
 
 
 class BudgetSession:
-    """`limits` are those of the configuration at the moment."""
+    """The budgets of one process. `limits` returns the limits that are configured at the moment."""
 
     def __init__(self, *, store: Store, limits: Callable[[], SpendingLimits], clock: Clock) -> None:
         self._store = store
@@ -347,9 +352,9 @@ class BudgetSession:
         self._clock = clock
 
     async def open(self, spender: Spender, estimate: int, receipt: ModelCall | None = None) -> OpenCall | None:
-        """Reserve money for a call that costs at most `estimate` micros; `receipt` is booked if its end is not seen
-        (None: it spends nothing). Pass the result to `close`. Raise `BudgetReached`, or `BudgetBusy` if it may be
-        tried again in a second or two."""
+        """Reserve money for a call that costs at most `estimate` micros, and record the call. `receipt` is booked if
+        the end of the call is not seen; None if the call cannot cost anything. Pass the result to `close`. Raise
+        `BudgetReached`, or `BudgetBusy` if the caller may try again in a second or two."""
         call = OpenCall(spender, receipt) if receipt is not None else None
         if call is not None or self._asks(spender, estimate):
             await self._store.write(self._reserve, spender, estimate, call)
@@ -376,7 +381,7 @@ class BudgetSession:
         book_left(tx, jobs, self._limits(), now)
 
     def _asks(self, spender: Spender, estimate: int) -> bool:
-        """Return whether a commit is needed; a call without a price that no client pays for needs none."""
+        """Return whether the call needs a reservation; a call without a price that no customer pays for does not."""
         return estimate > 0 or spender.client_id is not None
 
     def _reserve(self, tx: Transaction, spender: Spender, estimate: int, call: OpenCall | None) -> None:

@@ -1,6 +1,7 @@
 """Limits of models: the window, the longest reply, and the ability to read images.
 
-`ModelLimits` keeps the calls of this process within them; the caller stores its new knowledge, as with cooldowns."""
+`ModelLimits` keeps the calls of this process within these limits. The caller stores newly learned windows and token
+counts."""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from arvis.ports.store import Transaction
 
 # -- windows -----------------------------------------------------------------------------------------------------------
 #
-# A window holds the prompt and the reply together. Too small a number costs a little context, too large a one a refused
-# call, after which the vendor's own number is known.
+# A window contains the prompt and the reply together. If the number here is too small, a prompt gets less context; if
+# it is too large, the vendor refuses a call, and its error usually names the right number.
 
 
-#: The window of models without a rule. Ollama chooses the window by the memory of its machine, whatever the model's
-#: name, and reports it with the first reply (behaviour 1.5).
+#: The windows of models without a rule, and of models on Ollama until its first reply. Ollama chooses the window by the
+#: memory of its machine, whatever the model's name is, and reports it with the reply.
 DEFAULT_WINDOW = 200_000
 _OLLAMA = 8_192
 
-#: By the beginning of a name in small letters; the first that fits counts.
+#: Windows by the beginning of a model's name in lower case; the first matching rule counts.
 _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
     (re.compile(beginning), window)
     for beginning, window in (
@@ -35,7 +36,7 @@ _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
         (r"claude", 200_000),
         (r"gpt-4\.1", 1_000_000),
         (r"gpt-4o|chatgpt-4o|gpt-4-turbo|gpt-5[^/]*-chat|gpt-oss", 128_000),
-        (r"gpt-5", 272_000),  # of its 400,000 the rest is for replies only
+        (r"gpt-5", 272_000),  # 128,000 of its 400,000 tokens are only for replies
         (r"gpt-4-32k", 32_768),
         (r"gpt-4", 8_192),
         (r"gpt-3\.5", 16_385),
@@ -50,7 +51,7 @@ _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
 
 def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | None) -> int:
     """Return the window in tokens. `model` may have prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are
-    the configured ones, by `model` or `provider/model`; `learnt` is the vendor's report."""
+    the configured windows, by `model` or `provider/model`; `learnt` is the window that the vendor reported."""
     if (said := own_of(provider, model, own)) is not None:
         return said
     if learnt is not None:
@@ -74,23 +75,23 @@ def _by_rule(plain: str) -> int:
 
 # -- images ------------------------------------------------------------------------------------------------------------
 #
-# An unknown model is sent images: if it cannot read them, its server refuses once, and that is remembered. Only families
-# that are known to read text alone are not sent any.
+# Images are sent to an unknown model: if it cannot read them, its server refuses once, and the runner remembers that.
+# No images are sent to families that are known to read only text.
 
 
-#: By the beginning of a name in small letters.
+#: The beginnings of the names, in lower case, of models that read images.
 _SEEING = re.compile(
     r"claude-(?!1|2|instant)|(chatgpt-)?gpt-4o|gpt-4\.[15]|gpt-4-(turbo|vision)|gpt-[5-9]|o[13](?!-mini|-preview)\b|o4\b"
     r"|gemini-(?!1\.0|pro$)|gemma-?3|llava|bakllava|moondream|minicpm-v|pixtral|mistral-small-?3|mistral-medium-?3"
     r"|llama-?4|llama-?3\.2-(11b|90b)?-?vision|granite[\d.]*-vision|qwen[\d.]*-?vl|internvl|grok-4|phi-4-multimodal"
 )
-#: With these only deaf and blind relatives begin like that.
+#: The parts of names by which models that read no images differ from models with the same beginning.
 _BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
-#: All that their vendor has to offer sees.
+#: The providers all of whose models read images.
 _SEEING_PROVIDERS = frozenset({"claude_cli"})
 
 
-#: Families that read text only, unless a name above says otherwise.
+#: The beginnings of the names of families that read only text, unless `_SEEING` matches.
 _TEXT_ONLY = re.compile(
     r"gpt-3|gpt-4\b|gpt-oss|o1-|o3-mini|claude-[12]|claude-instant|gemini-1\.0|gemini-pro$|deepseek|llama-?[23]|codellama|mistral\b"
     r"|mistral-(7b|nemo|large|tiny)|mixtral|codestral|devstral|qwen|qwq|phi-?[123]|phi-?4|gemma|codegemma|command-r|starcoder"
@@ -99,7 +100,7 @@ _TEXT_ONLY = re.compile(
 
 
 def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
-    """Return whether to send images to a model: it can read them, or is unknown."""
+    """Return whether to send images to a model, because it can read them or is unknown."""
     plain = model.rpartition("/")[2]
     names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
     if any(name in own for name in names) or provider == "demo":
@@ -109,8 +110,8 @@ def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
 
 
 def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
-    """`model` may carry prefixes, as OpenRouter writes them. `own` are those of the configuration, by `model` or
-    `provider/model`."""
+    """Return whether a model is known to read images. `model` may have prefixes, as OpenRouter writes them. `own` are
+    the configured answers, by `model` or `provider/model`; they override the lists."""
     plain = model.rpartition("/")[2]
     for name in (f"{provider}/{model}", model, f"{provider}/{plain}", plain):
         if name in own:
@@ -122,14 +123,14 @@ def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
 # -- calls within their windows ----------------------------------------------------------------------------------------
 
 
-#: The least room for a reply, in tokens; a model with less is not called.
+#: The least number of tokens for a reply; a model with less space is not called.
 SMALLEST_REPLY = 256
 
 #: The plausible range of a vendor's limit, in tokens; other numbers are ignored.
 _LIMITS = range(512, 1 << 25)
 
-#: Error texts with the limit of a refused prompt: OpenAI and compatible servers, Anthropic, Google, llama.cpp, xAI,
-#: Mistral, LM Studio and our own Ollama.
+#: The error texts that name the window after a prompt was refused: OpenAI and compatible servers, Anthropic, Google,
+#: llama.cpp, xAI, Mistral, LM Studio and our own Ollama provider.
 _NUMBER = r"\(?(\d[\d,]{2,})"
 _NAMED = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -147,7 +148,8 @@ _NAMED = tuple(
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """One model: its name as `provider/model`, its window, and its longest reply (None: not configured), in tokens."""
+    """The limits of one model: its name as `provider/model`, its window, and its longest reply (None: not configured),
+    in tokens."""
 
     name: str
     window: int
@@ -155,8 +157,9 @@ class ModelProfile:
 
 
 class ModelLimits:
-    """`windows` are those of the configuration (None: no request is too long), `replies` its longest replies by model, and
-    `reply` the one of all other models (None: the runner's caller knows)."""
+    """The limits of all models. `windows`: the configured windows (None: no request is too long). `replies`: the
+    configured longest replies, by model. `reply`: the longest reply of all other models (None: the caller of the runner
+    decides)."""
 
     def __init__(
         self,
@@ -171,7 +174,7 @@ class ModelLimits:
         self._learnt: dict[str, Calibration] = {}
 
     def learn(self, calibrations: Iterable[Calibration]) -> None:
-        """Take over what is stored."""
+        """Take over the stored calibrations."""
         self._learnt.update((calibration.model, calibration) for calibration in calibrations)
 
     def of(self, choice: Choice) -> ModelProfile:
@@ -183,9 +186,10 @@ class ModelLimits:
         return Measure() if self._windows is None else measure_request(request)
 
     def longest_reply(self, choice: Choice, size: Measure) -> int:
-        """Return the most tokens of a reply to a request of this size: half of the remaining window, because vendors count
-        the requested reply into it and the estimate has errors; no more than the configuration names for this very
-        model. Raise `ProviderError` of kind `too_long` if there is no room."""
+        """Return the most tokens for a reply to a request of this size: half of the remaining window, because vendors
+        count the requested reply as part of the window and the estimate has errors, but at most the length that is
+        configured for this model. Raise `ProviderError` of kind `too_long` if fewer than `SMALLEST_REPLY` tokens
+        remain."""
         window = self._window(choice)
         tokens = estimator_of(self._learnt.get(choice.model_name)).of(size) if self._windows is not None else 0
         room = (window - tokens) // 2
@@ -205,7 +209,7 @@ class ModelLimits:
 
 
 def limit_in(error: ProviderError) -> int | None:
-    """The window that a vendor names in refusing a prompt."""
+    """Return the window that a vendor's refusal of a prompt names; None if the error names no plausible window."""
     if error.kind is not ProviderErrorKind.TOO_LONG:
         return None
     found = (match for pattern in _NAMED if (match := pattern.search(error.what)))

@@ -1,8 +1,9 @@
-"""The cost of a call, and its maximum before it: list prices of `prices.json`, overridden by the configuration.
+"""The cost of a call, and its maximum before the call: the list prices of `prices.json`, overridden by the
+configuration.
 
-A model without a price costs nothing here and is called unpriced: budgets then count turns (interfaces.md §3), and no
-invented sum is shown. List prices as the vendors published them; if a price depends on the length of the prompt, the
-highest.
+A model without a price is called, and its cost is 0, so that no invented sum is shown; only the daily number of turns
+of an unpaired person is limited then. The list prices are those that the vendors published. If a price depends on the
+length of the prompt, the list has the highest one.
 """
 
 from __future__ import annotations
@@ -16,23 +17,24 @@ from importlib.resources import files
 from arvis.domain.runs import RunRequest
 from arvis.llm.selection import Choice
 
-#: Only these send invoices by the vendors' lists; the same names on a server of one's own are free.
+#: The providers that charge the vendors' list prices. The same model names on a server of one's own are free.
 _BILLING = frozenset({"anthropic", "google", "openai", "openrouter"})
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
-#: Characters of ASCII text in a token, at least; every other character counts as one.
+#: The least number of ASCII characters in a token; every other character counts as one token.
 _CHARACTERS = 3.5
 #: The most tokens that a vendor counts for one picture.
 _PICTURE = 3_000
-#: Roles, separators and the like, in tokens for each message.
+#: The tokens for roles, separators and the like in each message.
 _FRAME = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of a model in US dollars per million tokens, which is millionths of a dollar per token. `cached` is
-    for input that the vendor read from its cache, `written` for input that it stored there; None: as other input."""
+    """The price of a model in US dollars per million tokens, which is the same as micros per token. `cached` is the
+    price of input that the vendor read from its cache, `written` of input that it stored there; None: the price of
+    other input."""
 
     input: float
     output: float
@@ -40,7 +42,7 @@ class Price:
     written: float | None = None
 
     def micros(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> int:
-        """Return the cost; `cached_tokens` and `written_tokens` are parts of the input with prices of their own."""
+        """Return the cost in micros; `input_tokens` includes `cached_tokens` and `written_tokens`."""
         fresh = max(0, input_tokens - cached_tokens - written_tokens)
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.written is None else self.written
@@ -49,13 +51,13 @@ class Price:
         )
 
     def at_most(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the highest cost, whatever the cache does."""
+        """Return the highest possible cost in micros, whatever part of the input comes from the cache."""
         return round(input_tokens * max(self.input, self.cached or 0, self.written or 0) + output_tokens * self.output)
 
 
 class Prices:
-    """`own` are those of the configuration, by `model` or `provider/model`; they win over the built-in ones and count
-    for every provider."""
+    """The prices of all models. `own` are the configured prices, by `model` or `provider/model`; they override the list
+    prices and apply to every provider."""
 
     def __init__(self, *, own: Mapping[str, Price] | None = None) -> None:
         self._own = dict(own or {})
@@ -67,8 +69,8 @@ class Prices:
         return sorted(self._listed)
 
     def of(self, provider: str, model: str) -> Price | None:
-        """Return the price; None: unpriced. `model` may have a vendor's prefix, as OpenRouter writes it, and the date
-        of its release, as vendors report it."""
+        """Return the price of a model; None if it has none. `model` may contain a vendor's prefix, as OpenRouter writes
+        it, and the date of its release, as vendors report it."""
         plain = model.rpartition("/")[2]
         names = [f"{provider}/{model}", f"{provider}/{plain}", model, plain]
         for name in (*names, *(_DATE.sub("", each) for each in names)):
@@ -98,6 +100,6 @@ def prompt_tokens(request: RunRequest) -> int:
 
 
 def text_tokens(text: str) -> int:
-    """An upper estimate."""
+    """Return an upper estimate of the tokens of a text."""
     ascii_only = len(text.encode("ascii", "ignore"))
     return round(ascii_only / _CHARACTERS + 0.5) + len(text) - ascii_only

@@ -1,11 +1,10 @@
-"""Every model call in Arvis goes through `Runner.run`.
+"""Every model call in Arvis, except the test call of an account, is made by `Runner.run`.
 
-After a failure the next account is called immediately; only if none is left does a run wait for a temporary problem
-(1, 4 and 15 s with full jitter: reliability.md, decisions). The runner never writes the database: the receipts of all
-attempts, and new knowledge about the accounts, go back to the caller, who commits them with the reply.
+After a failure the runner calls the next account immediately. Only if no account is left does it wait for a temporary
+problem to end (up to 1, 4 and 15 s, with full jitter). The runner never writes to the database: it returns the receipts
+of all attempts and the changed cooldowns to the caller, who commits them with the reply.
 
-The payer pays for every call to a vendor, also for a cancelled one: such an attempt is booked with an estimate of its
-tokens.
+A vendor also charges for a cancelled call, so the receipt of such an attempt has an estimate of its tokens.
 """
 
 from __future__ import annotations
@@ -27,16 +26,17 @@ from arvis.ports.clock import Clock
 from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 
-# The note for a model that cannot read images, and the errors by which servers say so.
+# Requests to models that cannot read images: a note replaces each image, and a pattern finds the errors by which
+# servers refuse images.
 
 
 _ABOUT_PICTURES = re.compile(r"image|vision|multi-?modal|picture|visual", re.IGNORECASE)
-#: Some servers report an unreadable image as their own failure.
+#: The kinds of the errors by which servers refuse images. Some servers report an unreadable image as their own failure.
 _REFUSING = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
 
 
 def without_pictures(request: RunRequest) -> RunRequest:
-    """The request with a line in place of each picture."""
+    """Return the request with a line of text instead of each picture."""
     if not any(turn.images for turn in request.turns):
         return request
     turns = []
@@ -53,37 +53,38 @@ def refused_pictures(request: RunRequest, error: ProviderError) -> bool:
     return said and any(turn.images for turn in request.turns)
 
 
-#: Upper ends of the waits before the second, third and fourth try, in seconds.
+#: The longest waits before the second, third and fourth round of calls, in seconds.
 RETRY_DELAYS = (1.0, 4.0, 15.0)
 
-#: A longer wait (seconds) is not waited for inside the run: the queue tries later.
+#: The longest wait (seconds) inside a run; if a longer one is needed, the run fails and the queue retries the job
+#: later.
 LONGEST_WAIT = 20.0
 
-#: Seconds until the first byte of an answer while another account could give it.
+#: The time limit (seconds) for the first byte of an answer, if another account could answer instead.
 FIRST_BYTE = 20.0
-#: An account that comes back within this time (ms) is worth it.
+#: An account whose cooldown ends within this time (ms) counts as one that could answer instead.
 _SOON = 120_000
-#: Seconds that an account which is out of order has at least when it is tried again.
+#: The least time limit (seconds) for the first byte from an account whose circuit is open.
 _LEAST_PROBE = 1.0
 
 OnText = Callable[[int, str], None]
 
 
-#: Errors that any other account would give as well.
+#: The errors that any other account would also return.
 HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
 
 
 class _GaveWay(Exception):
-    """A call from which nothing had come was ended, because another one is answered sooner."""
+    """The signal that a call without output was ended, because another call will be answered sooner."""
 
 
 class Runner:
-    """Runs model calls; any number may run concurrently and share the knowledge about accounts.
+    """Runs model calls; concurrent runs share the knowledge about accounts.
 
-    `accounts` returns the present ones, `new_id` makes the ids of receipts, `random` returns a number from 0 up to 1 for the
-    jitter; `deadline` bounds a run in seconds. Without `prices` the built-in ones count, and without `limits` no request is
-    too long. `sees` tells if a provider's model gets images (None: all do); `first_byte` bounds the silence of an account (seconds)
-    while another one could answer.
+    `accounts` returns the usable accounts, `new_id` makes the ids of receipts, and `random` returns a number from 0 up
+    to 1 for the jitter. `deadline` limits a run, in seconds. If `prices` is None, only the built-in prices apply; if
+    `limits` is None, no request is too long. `sees` returns whether a provider's model gets images (None: every model
+    does). `first_byte` is the time limit (seconds) for the first byte from an account, if another account could answer.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Runner:
         first_byte: float = FIRST_BYTE,
     ) -> None:
         self._providers = providers
-        # Cached: an `isinstance` check of a Protocol costs more than the rest of a call.
+        # Cached, because an `isinstance` check of a Protocol takes longer than all other work of the runner for a call.
         self._streams: dict[Provider, StreamingProvider | None] = {}
         self._accounts = accounts
         self._clock = clock
@@ -114,13 +115,13 @@ class Runner:
         self._limits = limits or ModelLimits()
         self._sees = sees
         self._first_byte = first_byte
-        #: Models that have refused pictures.
+        #: The models that have refused pictures, as `provider/model`.
         self._blind: set[str] = set()
         self._load = Load()
         self._changed = asyncio.Event()
 
     def learn(self, cooldowns: Iterable[Cooldown] = (), calibrations: Iterable[Calibration] = ()) -> None:
-        """Take over the stored knowledge about accounts, and about the token counts of models."""
+        """Take over the stored cooldowns of accounts, and the stored token counts and windows of models."""
         self._rests.learn(cooldowns)
         self._limits.learn(calibrations)
 
@@ -158,9 +159,10 @@ class Runner:
         on_text: OnText,
         trail: Trail | None = None,
     ) -> Run:
-        """Return one reply. `model` and `fallbacks` as an agent writes them: `provider/model`, or a bare name; None
-        for the accounts' own. `on_text` gets each streamed piece with its offset in characters; a new attempt starts
-        at offset 0. Raise `RunFailed`. Cancellation ends the call in progress immediately; its receipt is in `trail`."""
+        """Return one reply. `model` and `fallbacks` are written as in an agent's settings: `provider/model`, or a bare
+        name; without them each account uses its own model. `on_text` gets each streamed piece with its offset in
+        characters; a new attempt starts at offset 0 again. Raise `RunFailed` if no attempt succeeds. A cancellation
+        ends the call in progress immediately; its receipt is in `trail`."""
         trail = Trail() if trail is None else trail
         choices = candidates(self._accounts(), model, fallbacks)
         if not choices:
@@ -180,7 +182,7 @@ class Runner:
         raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for the time, or for new knowledge about the accounts."""
+        """Wait until the time has passed or the knowledge about an account has changed."""
         slept = asyncio.create_task(self._clock.sleep(seconds))
         back = asyncio.create_task(self._changed.wait())
         try:
@@ -190,14 +192,14 @@ class Runner:
             back.cancel()
 
     async def _ask_each(self, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
-        """Make one round: call the available accounts until one answers. The choice is made again before each call,
-        because other runs learn about accounts meanwhile."""
+        """Call the available accounts until one answers; return None if none does. The account is selected again before
+        each call, because concurrent runs learn about accounts meanwhile."""
         while True:
             selection = self._select([choice for choice in attempt.helpful if choice not in attempt.tried], request)
             if not selection.now:
                 return None
             choice = selection.now[0]
-            # All choices count here, also those that were tried in this round.
+            # All choices count here, also those that were called since the last pause.
             others = self._select(attempt.helpful, request) if attempt.tried else selection
             attempt.tried.add(choice)
             within = self._begin_within(choice, others, attempt)
@@ -210,15 +212,17 @@ class Runner:
                 return result
 
     def _begin_within(self, choice: Choice, selection: Selection, attempt: Attempt) -> float | None:
-        """Return the seconds until the first byte, if another account could answer instead; longer in each round, for
-        a model that is slow everywhere."""
+        """Return the time limit (seconds) for the first byte, None for no limit. There is a limit if another account
+        could answer instead, or if this account's circuit is open. It doubles after each pause, for models that are
+        slow at every account."""
         now = self._clock.now()
         back = [
             each.at for each in selection.later if each.certain and each.at <= now + _SOON and each.choice != choice
         ]
         bound: float = self._first_byte * (1 << attempt.round)
         if len(attempt.choices) > 1 and self._rests.is_out_of_order(choice):
-            # It has hung before: no longer than until the next account is back, and shorter before its time has come.
+            # This account did not respond before: it gets less time if its probe is not due yet, and no more than until
+            # the next account is available.
             if not back:
                 return bound
             early = any(each.choice == choice for each in selection.later)
@@ -229,7 +233,8 @@ class Runner:
         return 2 * bound if selection.later else None
 
     def _first(self, choices: Sequence[Choice]) -> Choice:
-        """Return the first candidate; while none is available, the preferred one; without candidates, any account's."""
+        """Return the choice to call first now; the preferred one if no choice is available. Without choices, choose
+        from all accounts."""
         choices = choices or candidates(self._accounts(), None)
         return (self._select(choices).now or choices)[0]
 
@@ -240,8 +245,8 @@ class Runner:
         return select(choices, rests.known, self._clock.now(), probed=rests.probed, load=self._load, asked=asked)
 
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
-        """Make one call; return None if the next choice is to be tried. Raise `RunFailed` for an error that no other
-        account can avoid."""
+        """Make one attempt; return None if the next choice should be called. Raise `RunFailed` for an error that every
+        other account would also return."""
         whole, size = request, attempt.size
         blind = self._sees is not None and not self._sees(choice.account.provider, choice.model)
         if blind or choice.model_name in self._blind:
@@ -285,7 +290,8 @@ class Runner:
         return replace(result, left_out=(*(["pictures"] if pictures else []), *(["tools"] if tools else [])))
 
     def _note_answer(self, tried: Try, result: RunResult, attempt: Attempt) -> None:
-        """Record knowledge about the account and its model from an answer."""
+        """Record what an answer shows: its receipt, the end of a cooldown, the token counts and the window of the
+        model."""
         choice, trail = tried.choice, attempt.trail
         self._load.note(tried.request, choice)
         trail.calls.append(self._receipts.answered(tried, result))
@@ -303,8 +309,8 @@ class Runner:
         self._changed = asyncio.Event()
 
     async def _unless_others_are_back(self, tried: Try, on_text: OnText, attempt: Attempt) -> RunResult:
-        """Make one attempt. While it has no output and its account is failing, it is abandoned for an available
-        account, or for a new attempt once the account answers others again. Raise `_GaveWay`."""
+        """Make one attempt. Raise `_GaveWay` if it has no output yet and another call will be answered sooner: this
+        account fails while another one has become available, or this account answers other requests again."""
         was_open = self._rests.is_out_of_order(tried.choice)
         call = asyncio.create_task(self._call(tried, on_text))
         try:
@@ -338,13 +344,13 @@ class Runner:
             result = await provider.complete(tried.request, account)
         if not result.answers(tried.request):
             tried.result = result if result.input_tokens else None
-            # Providers from elsewhere may miss this rule, and a user must never get silence.
+            # Third-party providers may return an empty reply without an error, and a user must always get an answer.
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
         return replace(result, content=presentable(result.content))
 
     async def _provider(self, account: Account) -> Provider:
-        """Return the provider. One that cannot be loaded is skipped like an account with a refused key, because only
-        a person can fix it."""
+        """Return the provider of an account. If it cannot be loaded, raise the error of a refused key, because in both
+        cases the account is skipped until a person acts."""
         try:
             return await self._providers.get(account.provider)
         except ConfigError as missing:
@@ -352,8 +358,9 @@ class Runner:
             raise ProviderError(ProviderErrorKind.AUTH, what) from missing
 
     def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
-        """Return the seconds until the next round; None if there is none in this run. A limit that ends before the
-        next attempt of a faulty account is waited for here; without a faulty account the queue waits."""
+        """Return the seconds to wait before the accounts are called again; None if this run ends with an error. The run
+        waits only if an account has a temporary fault. It waits less if the rate limit of another account ends sooner.
+        If there are only rate limits, the queue waits."""
         faulty = attempt.faulty()
         if delay is None or not faulty:
             return None
@@ -364,7 +371,7 @@ class Runner:
 
 
 def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
-    """Count the characters of one try, and keep its pieces."""
+    """Return a function that stores each piece of an attempt in `pieces` and passes it to `on_text` with its offset."""
     offset = 0
 
     def send(piece: str) -> None:

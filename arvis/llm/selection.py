@@ -13,27 +13,27 @@ from itertools import count
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import CIRCUIT, Account, Cooldown, RunRequest
 
-# -- candidates (behaviour.md 1.11) ------------------------------------------------------------------------------------
+# -- candidates --------------------------------------------------------------------------------------------------------
 
 
-#: Answers when no account is configured, or when an agent names it (interfaces.md §5).
+#: The account that answers if no account is configured, or if an agent names it.
 DEMO = Account(name="demo", provider="demo", model="demo")
 
-#: The provider of a model name without one.
+#: The provider of a model name that names no provider.
 DEFAULT_PROVIDER = "anthropic"
 
-#: Accounts of these providers serve only the model they name, because their other models are unknown; others serve
-#: any model of their vendor.
+#: The providers whose accounts serve only the models that they name, because their other models are unknown. Accounts
+#: of other providers serve any model of their vendor, unless they name models.
 _OWN_MODEL_ONLY = frozenset({"custom", "ollama", "claude_cli"})
 
-#: Their models cannot ask for tools, because the program between has no way to hand calls on.
+#: The providers whose models cannot call tools, because the program between Arvis and the model cannot return calls.
 TOOLLESS = frozenset({"claude_cli"})
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An account and the name of the model to ask it for, without provider prefix. `wish` counts the models that the
-    agent would rather have."""
+    """An account, and the model to call there, without provider prefix. `wish` is the number of models that the agent
+    prefers to this one."""
 
     account: Account
     model: str
@@ -41,7 +41,7 @@ class Choice:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the key of its cooldown."""
+        """Return the key under which `Cooldowns` stores the cooldown of this choice."""
         return self.account.name, self.model
 
     @property
@@ -51,14 +51,14 @@ class Choice:
 
 
 def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """Return every candidate, each account and model once: the preferred model (written `provider/model`, the first
-    slash splits, or a bare name) at the accounts that serve it, then each fallback at its accounts, then every
-    account with its own model. A model without fallbacks is the only one, so that there may be no candidate. Accounts
-    are in the order of their priority."""
+    """Return every candidate once: the accounts that serve `model`, then the accounts that serve each fallback, then
+    every account with its own model. Accounts of each group are sorted by priority. A model is written `provider/model`
+    (the first slash separates) or as a bare name. An agent with a `model` but without fallbacks permits only this
+    model, so there may be no candidate."""
     ranked = sorted(accounts, key=lambda account: account.priority)
     wanted = [model, *fallbacks] if model is not None else list(fallbacks)
     if not ranked:
-        # Without an account the demo answers, under any name.
+        # Without an account the demo answers, whatever model is named.
         named = [choice for name in wanted for choice in _serving([DEMO], name)]
         return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
     found = [replace(choice, wish=wish) for wish, name in enumerate(wanted) for choice in _serving(ranked, name)]
@@ -68,7 +68,7 @@ def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequen
 
 
 def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:
-    """Yield the accounts that serve a model as an agent names it. The built-in demo serves any name."""
+    """Yield the choices for a model, written as an agent names it. The built-in demo serves any name."""
     provider, slash, name = model.partition("/")
     if not slash and provider != DEMO.provider:
         provider, name = DEFAULT_PROVIDER, model
@@ -76,7 +76,7 @@ def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:
     if provider == DEMO.provider and not of_provider:
         yield Choice(DEMO, name or DEMO.model)
     yield from (choice for choice in of_provider if _serves(choice.account, choice.model))
-    # A bare name, or a name that itself holds a slash, may be the own model of some account.
+    # An account's own model may also be written as a bare name, or may contain a slash.
     yield from (Choice(account, model) for account in ranked if model in (account.model, *account.models))
 
 
@@ -87,8 +87,9 @@ def _serves(account: Account, model: str) -> bool:
 
 
 def names_served(accounts: Sequence[Account]) -> frozenset[str] | None:
-    """Return all names under which a model is served: `provider/model`, bare names, and `provider/*` for accounts
-    that serve all models of their vendor. None without an account, because the demo then answers under every name."""
+    """Return all names under which a model is served: `provider/model`, bare names, and `provider/*` for accounts that
+    serve all models of their vendor. Return None if there are no accounts, because the demo then answers under every
+    name."""
     if not accounts:
         return None
     own = {(each.provider, model) for each in accounts for model in (each.model, *each.models)}
@@ -99,22 +100,25 @@ def names_served(accounts: Sequence[Account]) -> frozenset[str] | None:
 
 # -- cooldowns: limits, refused keys, and circuit breakers -------------------------------------------------------------
 #
-# Kept here for all runs of this process; the caller stores the rows for restarts and other processes.
+# `Cooldowns` contains the cooldowns for all calls of this process. The caller stores their rows, for restarts and for
+# other processes.
 
 
-#: Minutes of cooldown by the number of refusals in a row (behaviour.md 1.11), if the vendor names no time.
+#: Minutes of cooldown after the first, second, third and every further refusal in a row, if the vendor names no time.
 COOLDOWNS = (1, 5, 25, 60)
 
-#: Minutes of cooldown of an account whose key or credit is refused, unless the vendor names a time.
+#: `_CLOSED`: the minutes of cooldown after a refused key or credit, if the vendor names no time. `CLOSED`: the kinds of
+#: these errors.
 _CLOSED = 60
 CLOSED = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
 
 #: The least cooldown (ms) of an account that is refused again right after the time that its vendor named.
 _SHORTEST_PAUSE = 1_000
 
-#: The number of server failures in a row that opens its circuit; one is enough if the server gives no answer at all.
+#: The number of server failures in a row that opens a circuit; one is enough if the server sent no byte of an answer.
 FAILURES = 3
-#: Until the first probe of an open circuit, and at most between two of them (ms); the time doubles with each.
+#: The time (ms) until the first probe of an open circuit, and the longest time between two probes. The time doubles
+#: after each failed probe.
 FIRST_PROBE, LAST_PROBE = 15_000, 300_000
 
 _FAULTS = frozenset({ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT})
@@ -127,30 +131,31 @@ class Cooldowns:
 
     def __init__(self, known: Iterable[Cooldown] = ()) -> None:
         self.known: dict[Key, Cooldown] = {}
-        #: Open circuits that a request tries at this moment.
+        #: The keys of open circuits that a request is probing now.
         self.probed: set[Key] = set()
-        #: Failures in a row while the circuit is closed.
+        #: The number of failures in a row, while the circuit is closed.
         self._failures: dict[Key, int] = {}
         self.learn(known)
 
     def is_out_of_order(self, choice: Choice) -> bool:
-        """Return whether its circuit is open or half open."""
+        """Return whether the circuit of this choice is open or half open."""
         return is_open(self.known.get(choice.key))
 
     def is_free(self, choice: Choice, now: int) -> bool:
-        """Return whether it has no cooldown."""
+        """Return whether this choice has neither a cooldown nor an open circuit."""
         rest = self.known.get(choice.key)
         return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
 
     def learn(self, rests: Iterable[Cooldown]) -> None:
-        """Take over the findings of other processes or an earlier boot; the later one counts."""
+        """Take over the cooldowns of other processes or of an earlier start; the later one of each account and model
+        counts."""
         for rest in rests:
             mine = self.known.get((rest.account, rest.model))
             if mine is None or rest.at > mine.at:
                 self.known[rest.account, rest.model] = rest
 
     def asked(self, choice: Choice) -> None:
-        """A request begins: where the circuit is open, it is the probe."""
+        """Record the start of a request. If the circuit is open, the request is its probe."""
         if is_open(self.known.get(choice.key)):
             self.probed.add(choice.key)
 
@@ -159,8 +164,8 @@ class Cooldowns:
         self.probed.discard(choice.key)
 
     def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:
-        """Record why a request that began at `asked` gave no answer; return the row to store, if it matters to
-        others."""
+        """Record the error of a request that began at `asked` (ms) and got no answer. Return the cooldown to store, or
+        None if it did not change."""
         if error.kind is ProviderErrorKind.RATE_LIMIT or error.kind in CLOSED:
             return self.refused(choice, error, now, asked=asked)
         if error.kind not in _FAULTS:
@@ -170,7 +175,8 @@ class Cooldowns:
         return self._faulty(choice, error, now, asked)
 
     def answered(self, choice: Choice, now: int) -> Cooldown | None:
-        """An answer ends the row of refusals and closes the circuit; None when there was neither."""
+        """End the cooldown and close the circuit after an answer. Return the row to store, or None if there was
+        neither."""
         key = choice.key
         self._failures.pop(key, None)
         before = self.known.get(key)
@@ -179,8 +185,9 @@ class Cooldowns:
         return self._keep(Cooldown(*key, now, 0, before.kind, now))
 
     def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
-        """Set a cooldown exactly as long as the vendor asks; if it names no time, longer after each refusal. Calls
-        that had started before the finding (`asked` is earlier) add nothing: together they count as one refusal."""
+        """Set a cooldown as long as the vendor asks. If the vendor names no time, it is an hour for a refused key or
+        credit, and else longer after each refusal. Concurrent calls count as one refusal: a call that started before
+        the last refusal (`asked` is earlier) does not increase their number."""
         before = self.known.get(choice.key)
         refusals = 1
         if before is not None and before.kind == error.kind and before.refusals:
@@ -192,7 +199,8 @@ class Cooldowns:
         return self._keep(Cooldown(*choice.key, now + pause, refusals, error.kind, now))
 
     def _faulty(self, choice: Choice, error: ProviderError, now: int, asked: int) -> Cooldown | None:
-        """Open the circuit after a hang, or after several failures; open it for longer when the probe fails."""
+        """Open the circuit after a hang, or after several failures; keep it open for longer if the probe fails. Return
+        the row to store, or None if it did not change."""
         key = choice.key
         before = self.known.get(key)
         if before is not None and is_open(before):
@@ -214,7 +222,7 @@ class Cooldowns:
 
 
 def is_open(rest: Cooldown | None) -> bool:
-    """Return whether this is an open circuit, also when its probe is due."""
+    """Return whether this is an open circuit, even if its probe is due."""
     return rest is not None and rest.kind == CIRCUIT and rest.refusals > 0
 
 
@@ -225,17 +233,17 @@ def is_open(rest: Cooldown | None) -> bool:
 #: acted.
 _ASK_AGAIN_MS = 60_000
 
-#: When a probe that is under way is taken to be over (ms from now).
+#: The assumed time (ms) from now until a running probe ends.
 _PROBE_ENDS_MS = 5_000
 
-#: Conversations of which it is remembered which account answered last.
+#: The number of conversations for which the last answering account is remembered.
 _MOST_SERVED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A candidate that can be called from `at` on (ms). `certain`: the vendor, or our rule for limits, named the
-    time; else its circuit is open and the next probe is due then."""
+    """A candidate that can be called from `at` on (ms). `certain` is True if the vendor, or our rule for limits, named
+    this time. It is False if the circuit is open and its next probe is due then."""
 
     choice: Choice
     at: int
@@ -244,7 +252,7 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """A candidate that no waiting helps: its key, credit or model was refused."""
+    """A candidate whose key or credit was refused: it probably stays unavailable until a person acts."""
 
     choice: Choice
     kind: str
@@ -252,8 +260,8 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`now` is in the order of the calls. Those of them that are also `later` or `never` are called because no better
-    one is left."""
+    """The sorted candidates. `now` is in the order of the calls. It contains candidates that are also in `later` or
+    `never` only if no better candidate is left."""
 
     now: tuple[Choice, ...]
     later: tuple[Later, ...] = ()
@@ -266,7 +274,8 @@ class Selection:
 
     @property
     def until(self) -> int | None:
-        """Return when the first candidate becomes available, or may be probed (ms)."""
+        """Return the earliest time (ms) at which a candidate of `later` becomes available or may be probed; None if
+        there is none."""
         return min((each.at for each in self.later), default=None)
 
 
@@ -298,18 +307,20 @@ class Load:
             del self._served[next(iter(self._served))]
 
     def served(self, request: RunRequest) -> str | None:
-        """The account that gave the last answer of a turn that goes on with the outputs of tools."""
+        """Return the name of the account that gave the last answer of the conversation, if the request continues a turn
+        with tool outputs; else None."""
         goes_on = bool(request.turns) and bool(request.turns[-1].outputs)
         return self._served.get(request.conversation) if goes_on else None
 
     def of(self, choice: Choice) -> tuple[int, int]:
-        """Return the number of concurrent calls, then the order by the latest use."""
+        """Return the account's number of concurrent calls, and the position of its latest call among all calls."""
         return self._running[choice.account.name], self._turn.get(choice.account.name, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The requirements of a request: `tools` if it offers some, `same` is the account of the turn's last answer."""
+    """The requirements of a request. `tools`: it offers tools. `same`: the account that gave the last answer of the
+    turn."""
 
     tools: bool = False
     same: str | None = None
@@ -332,8 +343,8 @@ def select(
     load: Load | None = None,
     asked: Asked | None = None,
 ) -> Selection:
-    """Sort the candidates. If none is available now, open circuits are probed; a refused key is tried again if
-    nothing else is left, or once a minute while the others wait."""
+    """Sort the candidates. If none is available now, `now` contains open circuits, to be probed early, and refused
+    keys, if nothing is in `later` or their refusal is more than a minute old."""
     found = _Sorted()
     for choice in _in_order(choices, load or Load(), asked or Asked()) if len(choices) > 1 else choices:
         _sort(choice, known.get(choice.key), now, probed, found)
@@ -342,7 +353,8 @@ def select(
     may_ask_again = [not found.later or now - known[each.choice.key].at >= _ASK_AGAIN_MS for each in found.never]
     refused = [each.choice for each, again in zip(found.never, may_ask_again, strict=True) if again]
     if any(each.certain for each in found.later):
-        # One request tries it; the others wait for what comes back for certain.
+        # If an account becomes available at a known time, only one request probes an open circuit early; the others
+        # wait for that account.
         found.resort = [choice for choice in found.resort if choice.key not in probed]
     return Selection((*found.resort, *refused), tuple(found.later), tuple(found.never))
 
@@ -366,8 +378,9 @@ def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Ke
 
 
 def _in_order(choices: Sequence[Choice], load: Load, asked: Asked) -> list[Choice]:
-    """Sort by the agent's preference, then by the accounts' ability to serve the request, then by priority; equal
-    ones share the load. A turn stays with its account, whose vendor has the beginning of the prompt in its cache."""
+    """Sort by the agent's preference, then by the accounts' ability to serve the request, then by priority; accounts
+    that are equal in all of these share the load. A turn stays with its account, because that vendor has cached the
+    beginning of the prompt."""
 
     def place(choice: Choice) -> tuple[object, ...]:
         toolless = asked.tools and choice.account.provider in TOOLLESS

@@ -1,6 +1,6 @@
 """Estimates the tokens of a text or a request, and learns the real count of each model from its vendor's reports.
 
-Until a model has reported, texts are counted by script, without a table, rather too high (behaviour 1.5)."""
+Before the first report of a model, tokens are estimated by the kinds of characters, rather too high than too low."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from string import ascii_letters
 from arvis.domain.runs import Measure, RunRequest
 from arvis.ports.conversations import Calibration
 
-#: Tokens for each letter, mark, word, dense and other character, message and request, in the order of `Measure`.
+#: The tokens for each letter, mark, word, dense character, other character, message and request, in the order of
+#: `Measure`.
 DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)
 
 #: The most tokens that any vendor with a known rule counts for one picture.
 PICTURE_TOKENS = 3_000
 
-#: Chinese, Japanese, Korean and pictographs: more than a token each.
+#: Chinese, Japanese, Korean and pictographs: each character needs more than one token.
 _DENSE = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
 )
 _LETTERS = f"{ascii_letters} ".encode()
 
-#: Words are counted in pieces of this many characters, because a list of all words of a large text would take ten
-#: times its memory.
+#: Words are counted in pieces of this many characters, because a list of all words needs ten times the memory of the
+#: text.
 _PIECE = 65_536
 
-#: Sums of fractions may be a hair above the whole number that they are.
+#: Subtracted before rounding up, because a sum of fractions may be slightly above the exact whole number.
 _HAIR = 1e-6
 
 
-#: The messages of a conversation are measured for each of its prompts: this many results of short texts are cached.
+#: The number of cached results, and the number of characters up to which a text is cached. Each prompt of a
+#: conversation measures the same messages again.
 _KEPT, _SHORT = 4_096, 1_000
 
 
 def measure(text: str) -> Measure:
-    """Measure a text alone: no message, no request. Takes ten milliseconds for a million ASCII characters."""
+    """Count the characters and words of a text; the counts of messages and requests stay 0. A million ASCII characters
+    take ten milliseconds."""
     return _kept(text) if len(text) <= _SHORT else _measured(text)
 
 
@@ -73,14 +76,14 @@ def measure_request(request: RunRequest) -> Measure:
 
 
 class Estimator:
-    """Counts by `weights`, in the order of `DEFAULT_WEIGHTS`; further numbers are not looked at."""
+    """Estimates tokens with `weights`, in the order of `DEFAULT_WEIGHTS`; further numbers are ignored."""
 
     def __init__(self, weights: Sequence[float] = DEFAULT_WEIGHTS) -> None:
         self._weights = tuple(weights[: len(DEFAULT_WEIGHTS)])
 
     @property
     def message_tokens(self) -> float:
-        """Return the cost of a message besides its text."""
+        """Return the tokens of a message in addition to those of its text."""
         return self._weights[5]
 
     def tokens(self, text: str) -> int:
@@ -93,66 +96,68 @@ class Estimator:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate by script only, for any model."""
+    """Estimate the tokens of a text by its kinds of characters, for any model."""
     return Estimator().tokens(text)
 
 
 def sizes(found: Measure) -> tuple[int, ...]:
-    """Return the values that are multiplied by the weights."""
+    """Return the numbers that are multiplied by the weights, in the order of the weights."""
     return (found.letters, found.marks, found.words, found.dense, found.others, found.messages, found.requests)
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------
 #
-# Each report is one equation: the weighted sizes of the request are its tokens. The result is the weights that fit all
-# reports best, newer ones more, close to the weights by script where the reports give no information; none is negative
-# or absurd, because they are also used for single texts. No call may exceed a window, so the estimate is rather too high.
+# Each report is one equation: the sizes of the request, multiplied by the weights, add up to its tokens. The learned
+# weights fit all reports best; newer reports count more. A weight about which the reports say nothing stays close to
+# its default. No weight becomes negative or extreme, because the weights are also used for single texts. Because no
+# call may exceed a window, the estimate is rather too high than too low.
 
 
-#: The unit of each weight, its share of the unit at first, and the most it may become, in units.
+#: For each weight: its unit, its first value in units, and its maximum in units.
 _UNITS = (1 / 3.5, 1 / 3.5, 1.0, 1.2, 0.6, 4.0, 2_000.0)
 _PRIOR = tuple(weight / unit for weight, unit in zip(DEFAULT_WEIGHTS, _UNITS, strict=True))
 _MOST = (4.0, 4.0, 4.0, 4.0, 6.0, 8.0, 10.0)
 _COUNT = len(_UNITS)
 
-#: The stored values: the weights in use, the usual error, and the sums of the reports.
+#: The number of stored values: the weights in use, the usual error, and the sums of the reports.
 _STORED = _COUNT + 1 + _COUNT + _COUNT * _COUNT
 
-#: The weight of the prior in reports, and the factor on a report's weight after each newer one.
+#: `_PRIOR_STRENGTH`: the first values count as much as this many reports. `_KEPT_SHARE`: each new report multiplies the
+#: weight of older reports by this factor.
 _PRIOR_STRENGTH = 0.003
 _KEPT_SHARE = 0.98
 
-#: Rounds of improving one weight after the other; each report goes on from where the last one came to.
+#: The number of times that `_fit` improves each weight; it starts with the weights of the previous report.
 _ROUNDS = 40
 
-#: A report is accepted between these multiples of the estimate by script; above it some vendors add instructions of
-#: theirs.
+#: A report is accepted if its tokens are at least `_LEAST_BELIEVED` times the default estimate, and at most
+#: `_MOST_BELIEVED` times it plus `_HIDDEN` tokens, because some vendors add instructions of their own.
 _LEAST_BELIEVED, _MOST_BELIEVED, _HIDDEN = 0.2, 5, 20_000
 
-#: The margin: this multiple of the usual error, within these bounds; the first error, and the weight of the newest
-#: one.
+#: The margin is `_ERRORS` times the usual error, but at least `_SMALLEST` and at most `_LARGEST`. The usual error
+#: starts at `_FIRST_ERROR`; each new error counts with the share `_NEWEST`.
 _ERRORS, _SMALLEST, _LARGEST = 1.5, 0.01, 0.15
 _FIRST_ERROR, _NEWEST = 0.1, 0.2
 
-#: The margin, besides, for what no report has held yet: its weight is a guess.
+#: The additional margin for a weight about which no report says anything, because that weight is a guess.
 _DOUBT = 0.5
 
-#: If the report is lower than expected by this factor, the server has probably left out cached tokens: such a report
-#: gets this weight.
+#: If a report is lower than expected by more than the factor `_SURPRISE`, the server has probably left out cached
+#: tokens: the report counts with the weight `_DISTRUST`.
 _SURPRISE, _DISTRUST = 2.0, 0.1
 
-#: After this many reports, one that was predicted this well (estimate to report) is skipped to save time.
+#: After `_ENOUGH` reports, a report is skipped to save time if the estimate is between these multiples of it.
 _ENOUGH, _FORESEEN = 30, (1.0, 1.05)
 
 
 def estimator_of(calibration: Calibration | None) -> Estimator:
-    """Return the estimator of a model; by script for an unknown one."""
+    """Return the estimator of a model; without a calibration, the default one."""
     return Estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else Estimator()
 
 
 def learn(calibration: Calibration | None, model: str, measure: Measure, tokens: int) -> Calibration:
     """Return the calibration after a call of `model` (`provider/model`) whose vendor counted `tokens` of input,
-    cached ones included. An implausible report, or one of a request with pictures, changes nothing."""
+    including cached tokens. Ignore an implausible report, and the report of a request with pictures."""
     known = calibration or Calibration(model, (), 0)
     if len(known.weights) != _STORED:
         known = Calibration(model, (), 0, known.most)
@@ -182,7 +187,7 @@ def learn(calibration: Calibration | None, model: str, measure: Measure, tokens:
 
 
 def _state_of(stored: Sequence[float]) -> tuple[float, list[list[float]], list[float]]:
-    """The usual error, and the sums of what was reported."""
+    """Return the usual error, and the sums of the reports: the matrix and the target of `_fit`."""
     if not stored:
         return _FIRST_ERROR, [[0.0] * _COUNT for _ in _UNITS], [0.0] * _COUNT
     error, target, flat = stored[_COUNT], stored[_COUNT + 1 : 2 * _COUNT + 1], stored[2 * _COUNT + 1 :]
@@ -190,15 +195,15 @@ def _state_of(stored: Sequence[float]) -> tuple[float, list[list[float]], list[f
 
 
 def _factors(matrix: Sequence[Sequence[float]], error: float) -> list[float]:
-    """Return the factors of the weights, in units: their unit and the margin."""
+    """Return the factor that turns each fitted weight into the weight in use: its unit, multiplied by its margin."""
     margin = 1 + min(max(_ERRORS * error, _SMALLEST), _LARGEST)
     doubts = [_PRIOR_STRENGTH / (_PRIOR_STRENGTH + matrix[row][row]) for row in range(_COUNT)]
     return [unit * margin * (1 + _DOUBT * doubt) for unit, doubt in zip(_UNITS, doubts, strict=True)]
 
 
 def _fit(matrix: Sequence[Sequence[float]], target: Sequence[float], start: Sequence[float]) -> list[float]:
-    """The weights, in units, that come closest to all reports within their bounds: each in turn gets its best value
-    given the others, which never diverges."""
+    """Return the weights, in units and within their bounds, that fit all reports best. Each weight in turn gets its
+    best value for the present values of the others; this method never diverges."""
     weights = list(start)
     for _ in range(_ROUNDS):
         for row, sums in enumerate(matrix):

@@ -1,5 +1,6 @@
-"""Read files that people send. Their type is decided by their bytes, never by their names; a file that could be a
-bomb is measured first, or opened in a child process with little memory and time (reliability.md H25, S7)."""
+"""Reading of files that people send. The bytes of a file decide its type, not its name. The size of pictures is checked
+before use, and documents are opened in a child process with little memory and time, because a small file can expand to
+a very large one."""
 
 from __future__ import annotations
 

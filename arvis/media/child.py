@@ -1,11 +1,11 @@
-"""Extract the text of one document, as a separate process: `python child.py pdf|docx LIBRARIES…`.
+"""A separate program that extracts the text of one document: `python child.py pdf|docx LIBRARIES…`.
 
-LIBRARIES are the folders of the libraries below. Apart from these it uses the standard library only, and no other
+LIBRARIES are the folders of the libraries below. The program uses only these and the standard library, and imports no
 module of Arvis.
 
-The document is read from standard input, and its text is written to standard output as it is found, so that text
-before a limit is kept. The system limits memory and time, so a document that expands enormously ends this process and
-not the daemon.
+The program reads the document from standard input and writes each piece of text to standard output at once, so that the
+text before an error is kept. The operating system limits its memory and time, so a document that expands enormously
+ends this process and not the daemon.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from collections.abc import Iterator, Sequence
 #: The libraries that read documents, and their dependencies.
 LIBRARIES = ("pypdf", "mammoth", "cobble")
 
-#: Bytes of memory, and seconds of work.
+#: The maximum of bytes of memory, and of seconds of CPU time.
 MEMORY = 134_217_728
 SECONDS = 5
 
-#: The maximum sizes that an archive may declare.
+#: The maximum of entries, and of unpacked bytes in all, that an archive may declare.
 _MOST_ENTRIES = 2_000
 _MOST_UNPACKED = 67_108_864
 
-#: The exit status for an invalid document; 1 is Python's own for an exception.
+#: The exit status for a damaged document (1, which Python itself uses after an exception), a locked one, and one that
+#: expands too much.
 DAMAGED, LOCKED, BOMB = 1, 4, 5
 
 
@@ -51,7 +52,7 @@ def pieces(kind: str, data: bytes) -> Iterator[str]:
 
 
 def _pages(data: bytes) -> Iterator[str]:
-    import pypdf  # noqa: PLC0415 (only the one that is needed is loaded)
+    import pypdf  # noqa: PLC0415 (only the library for this type is loaded)
 
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):

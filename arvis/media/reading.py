@@ -1,4 +1,4 @@
-"""Read one file: its type, the content that an agent can use, and its path in the agent's own folder.
+"""Reading of one file: its type, the text for the agent, and its path in the folder of the conversation.
 
 A separate program (`arvis/media/child.py`) reads the text of PDF and DOCX files. It runs in the sandbox, where it sees
 only the libraries. On a machine without a sandbox, only its own limits of time and memory apply.
@@ -24,17 +24,18 @@ from arvis.media.sniffing import DOCX, PDF, PICTURES, picture_problem, sniff, so
 from arvis.ports.sandbox import Programs, Sandbox, Task
 from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
-#: The child's names of the types.
+#: The argument of the child program for each type.
 KINDS = {PDF: "pdf", DOCX: "docx"}
 
-#: Timeout in seconds, of which the child works at most `child.SECONDS`; and maximum bytes of text.
+#: The maximum of seconds for the program (of which `child.SECONDS` are CPU time), and of bytes of text.
 _PATIENCE = 20.0
 _MOST_OUTPUT = 1_048_576
 
-#: The child limits its work (`child.MEMORY`); this also covers the interpreter and its libraries.
+#: The maximum of bytes of memory of the process. It is larger than `child.MEMORY`, because it also includes the memory
+#: of the interpreter and its libraries.
 _MEMORY = 4 * child.MEMORY
 
-#: The interpreter from which this environment was made, and its prefixes.
+#: The Python interpreter outside the virtual environment, and its folders.
 _INTERPRETER = Path(sys.base_exec_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}").resolve()
 _PREFIXES = (Path(sys.base_prefix).resolve(), Path(sys.base_exec_prefix).resolve())
 _CHILD = Path(child.__file__).resolve()
@@ -48,7 +49,7 @@ _PROBLEMS = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a document. `whole` is False when only the beginning could be read; `problem` says why there is no
+    """The text of a document. `whole`: False if only the beginning could be read. `problem`: the reason why there is no
     text."""
 
     text: str
@@ -57,7 +58,8 @@ class Document:
 
 
 class DocumentReader:
-    """Reads documents. `libraries` are the folders with the libraries; None: those of this process."""
+    """The reader of PDF and DOCX files. `libraries`: the folders with the libraries; None: those that this process
+    uses."""
 
     def __init__(
         self, *, programs: Programs, sandbox: Sandbox | None = None, libraries: Sequence[Path] | None = None
@@ -67,7 +69,7 @@ class DocumentReader:
         self._libraries = _libraries() if libraries is None else libraries
 
     async def read(self, data: bytes, content_type: str) -> Document:
-        """Read a document, which takes a few seconds at most."""
+        """Read a document, within at most `_PATIENCE` seconds."""
         try:
             with await asyncio.to_thread(TemporaryDirectory, prefix="arvis-document-") as folder:
                 task = self._task(data, KINDS[content_type], Path(folder))
@@ -112,7 +114,8 @@ _MARK = 6
 
 
 def path_of(file: Attachment) -> str:
-    """Return a safe and unique path, whatever name the sender gave: it contains part of the file's hash."""
+    """Return the path of a file in the folder of the conversation. It contains only safe characters of the sender's
+    file name, and a part of the file's hash, so that different files have different paths."""
     name = _ODD.sub("_", file.filename.replace("\\", "/").rpartition("/")[2]).strip(" .") or "file"
     stem, dot, suffix = name.rpartition(".")
     if dot and len(suffix) < _LONGEST // 2:
@@ -120,7 +123,7 @@ def path_of(file: Attachment) -> str:
     return f"{_FOLDER}/{file.sha256[:_MARK]}-{name[: _LONGEST + 1]}"
 
 
-#: Maximum characters of one file; the whole file is in the agent's folder.
+#: The maximum of characters of a file's text; the whole file is in the folder of the conversation.
 LONGEST_TEXT = 200_000
 
 _NO_SPEECH_ENGINE = "voice messages cannot be transcribed here: no speech engine is set up"
@@ -129,8 +132,8 @@ _UNREADABLE = "this kind of file cannot be read"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading a file. `content` is its text, `problem` why there is none. `again`: a later try may
-    succeed."""
+    """The result of reading a file. `content`: its text. `problem`: the reason why the file cannot be used. `again`:
+    True if a later attempt may succeed."""
 
     content_type: str
     kind: FileKind
@@ -140,8 +143,8 @@ class Reading:
 
 
 class MediaReader:
-    """Reads files. `transcriber` exists if a speech engine is set up; a sound may last at most `minutes`. Documents
-    are read in the `sandbox` if the machine has one."""
+    """The reader of files. `transcriber`: None if no speech engine is set up. `minutes`: the maximum length of a sound.
+    `sandbox`: documents are read in it if the machine supports it."""
 
     def __init__(
         self,
@@ -156,7 +159,7 @@ class MediaReader:
         self._minutes = minutes
 
     async def read(self, data: bytes, filename: str, *, spoken: bool = False) -> Reading:
-        """Read a file. `spoken`: a voice message, whose text is the sender's own."""
+        """Read a file. `spoken`: True for a voice message; its transcript counts as the sender's own words."""
         content_type = await asyncio.to_thread(sniff, data, filename)
         if content_type in PICTURES:
             problem = await asyncio.to_thread(picture_problem, data)
@@ -195,7 +198,8 @@ def lost(why: str) -> Reading:
 
 
 def _cut(text: str, *, whole: bool) -> str:
-    """Return the beginning of a long text, with a note about the length of the missing part."""
+    """Return at most `LONGEST_TEXT` characters of a text, with a note if a part is missing. `whole`: False if the end
+    of the document could not be read."""
     missing, text = len(text) - LONGEST_TEXT, storable(text[:LONGEST_TEXT])
     if missing > 0:
         return f"{text}\n[… {missing} more characters are left out]"

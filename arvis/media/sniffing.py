@@ -1,5 +1,5 @@
-"""Detect the type of a file by its first bytes (and of texts by all of them), and the size of pictures and the length of
-sounds by their headers: nothing is decoded. Names and declared types count only for the flavour of a text."""
+"""Detection of the type of a file by its bytes, and of the size of pictures and the length of sounds by their headers;
+pictures and sounds are not decoded. The name of a file only selects the kind of text, such as Markdown or CSV."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"fLaC", "audio/flac"),
     (b"#!AMR", "audio/amr"),
 )
-#: A PDF may have other bytes before its mark.
+#: The mark of a PDF is searched in this many first bytes, because other bytes may precede it.
 _PDF_SEARCHED = 1_024
-#: A stream of MPEG audio without a header: eleven bits set, layer III, a bit rate and a sampling rate that exist.
+#: The beginning of an MP3 stream without a file header: eleven bits set, layer III, a valid bit rate and sampling rate.
 _MP3_SYNC = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\x1b\x20-\x2b\x30-\x3b\x40-\x4b\x50-\x5b\x60-\x6b\x70-\x7b"
     rb"\x80-\x8b\x90-\x9b\xa0-\xab\xb0-\xbb\xc0-\xcb\xd0-\xdb\xe0-\xeb]"
 )
-#: The head of a Matroska file contains the codecs of its tracks.
+#: The number of first bytes of a Matroska file in which the codecs of its tracks are searched.
 _HEAD = 65_536
 
-#: The name of the codec of a track in Matroska: its element, the length, a name such as A_OPUS. The full pattern is
-#: needed because any two letters occur somewhere in compressed sound.
+#: The codec of a track in Matroska: the id of the element, the length, and a name such as A_OPUS. The name alone would
+#: not be enough, because short sequences of letters occur by chance in compressed sound.
 _TRACK = re.compile(rb"\x86[\x80-\xff]([AV])_[A-Z0-9]{2}")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-#: Bytes that no text of an eight-bit charset contains.
+#: Control bytes, which no text in an eight-bit charset contains.
 _CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
 
 _FLAVOURS = {
@@ -60,7 +60,8 @@ _FLAVOURS = {
 
 
 def sniff(data: bytes, filename: str) -> str:
-    """Return the media type of the bytes; `BINARY` for an unknown one. A text takes its flavour from the name."""
+    """Return the media type of the bytes, or `BINARY` if it is unknown. The ending of the name selects the kind of
+    text."""
     for beginning, found in _BEGINNINGS:
         if data.startswith(beginning):
             return found
@@ -71,7 +72,7 @@ def sniff(data: bytes, filename: str) -> str:
     if data[4:8] == b"ftyp":
         return "audio/mp4" if b"soun" in data and b"vide" not in data else "video/mp4"
     if data.startswith(b"PK\x03\x04"):
-        # Names are stored uncompressed in an archive: nothing is unpacked for this.
+        # An archive stores the names of its entries uncompressed, so it need not be unpacked.
         return DOCX if b"word/document" in data and b"[Content_Types].xml" in data else ZIP
     if b"%PDF-" in data[:_PDF_SEARCHED]:
         return PDF
@@ -83,8 +84,8 @@ def sniff(data: bytes, filename: str) -> str:
 
 
 def text_of(data: bytes) -> str | None:
-    """Return the bytes as text: UTF-8, UTF-16 with its mark, else Windows-1252 if no byte contradicts it. None: no
-    text."""
+    """Return the bytes as text, or None if they are no text. The charset is UTF-16 if its mark is present, else UTF-8
+    if the bytes are valid, else Windows-1252 if they contain no control bytes."""
     if data.startswith(_UTF_16):
         return _decoded(data, "utf-16")
     if b"\0" in data:
@@ -102,18 +103,18 @@ def _decoded(data: bytes, charset: str) -> str | None:
         return None
 
 
-#: The maximums of vendors: pixels, pixels of a side, and bytes (5 MiB as base64).
+#: The limits of model vendors for a picture: pixels, pixels of a side, and bytes (5 MiB as base64).
 MOST_PIXELS = 40_000_000
 LONGEST_SIDE = 8_000
 MOST_PICTURE_BYTES = 3_932_160
 
-#: Samples per second of Opus in an Ogg file, regardless of the source.
+#: The samples per second of Opus in an Ogg file, whatever the rate of the recording was.
 _OPUS_RATE = 48_000
 _OGG_PAGE = b"OggS"
 
 
 def picture_problem(data: bytes) -> str:
-    """Return why this picture is sent to no model; "" when it may be."""
+    """Return the reason why this picture cannot be sent to a model, or ""."""
     import imagesize  # type: ignore[import-untyped]  # noqa: PLC0415 (it ships no types, and brings an HTTP client)
 
     try:
@@ -134,7 +135,8 @@ def picture_problem(data: bytes) -> str:
 
 
 def sound_seconds(data: bytes, content_type: str) -> float | None:
-    """Return the length that the file itself declares; None when it has none at a known place."""
+    """Return the length in seconds that an Ogg or WAV file declares, or None if it declares none or has another
+    type."""
     try:
         if content_type == OGG:
             return _ogg_seconds(data)

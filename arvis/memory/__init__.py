@@ -1,4 +1,4 @@
-"""Memory of agents: each fact is stored once, updated, recalled where it belongs, and forgotten when it is unused."""
+"""Memory of agents: facts are stored once, updated, recalled in the scopes where they hold, and faded if unused."""
 
 from __future__ import annotations
 

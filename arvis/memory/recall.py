@@ -1,6 +1,7 @@
-"""Facts for a turn: the permanent rules, and facts related to the words of its people.
+"""The facts and values for a turn: sticky facts, and other facts that share words with the conversation.
 
-It only reads. The same memory gives the same facts in the same order, and so the same prompt.
+Recall only reads, and returns the same facts in the same order while the memory is unchanged, so the prompt stays the
+same and can be cached.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label
 from arvis.ports.store import Transaction
 
-#: Sticky facts and states: how many, and of how many letters. Other facts: shown, and looked at.
+#: The maximum of sticky facts, of values, and of letters of each of these two groups. Of the other facts, at most
+#: `SHOWN` are returned, chosen from `LOOKED_AT`.
 MOST_STICKY = 50
 MOST_STATES = 50
 MOST_LETTERS = 8_000
@@ -21,14 +23,14 @@ SHOWN = 15
 LOOKED_AT = 20
 
 _OTHERS = frozenset({Label.PEOPLE})
-#: More than any scope may hold.
+#: More facts than a scope may hold, so nothing is left out.
 _ALL = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """`sticky` are without taint; `facts` and `states` may be tainted. `left_out` counts the sticky facts and states that
-    there was no room for."""
+    """The recalled facts and values. `sticky`: sticky facts without taint. `facts` and `states` may be tainted.
+    `left_out`: the number of sticky facts and values above the limits."""
 
     sticky: tuple[Fact, ...]
     facts: tuple[Fact, ...]
@@ -37,7 +39,7 @@ class Recall:
 
     @property
     def fact_ids(self) -> list[str]:
-        """Return the ids of the facts to touch when the step is committed."""
+        """The ids of all recalled facts."""
         return [fact.id for fact in (*self.sticky, *self.facts)]
 
 
@@ -51,10 +53,9 @@ def recall(
     among_others: bool = False,
     asker: str | None = None,
 ) -> Recall:
-    """Recall facts of these scopes only (the narrowest first); `text` is the subject of the conversation.
-    `among_others`: other people read the answer, so of the facts about a person only preferences are recalled.
-    `asker` is the principal for whom facts are recalled: text of people with fewer rights counts for them as text of
-    others."""
+    """Recall the facts and values of these scopes (the narrowest first). `text`: the words that facts are searched by.
+    `among_others`: other people read the answer, so of the facts about a person only preferences are recalled. `asker`:
+    the principal who asks; facts by people with fewer rights are labelled as text of other people."""
     heard = _Hearing(tx, asker)
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
@@ -71,8 +72,7 @@ def recall(
 
 
 class _Hearing:
-    """The view of `asker` (None: no particular person) on facts: those of authors with fewer rights count as text of
-    other people."""
+    """Adds the label `people` to facts and values whose author has fewer rights than `asker` (None: adds no label)."""
 
     def __init__(self, tx: Transaction, asker: str | None) -> None:
         self._tx = tx
@@ -104,7 +104,7 @@ class _Hearing:
 
 
 def touch(tx: Transaction, fact_ids: Sequence[str], now: int) -> None:
-    """Mark these facts as used in a prompt, in the commit of the step that built it."""
+    """Mark these facts as used now. The step that built the prompt commits it."""
     tx.facts.touch(fact_ids, now)
 
 
@@ -119,8 +119,10 @@ def _others(
     rules: int,
     heard: _Hearing,
 ) -> tuple[Fact, ...]:
-    """Return facts that share words with the text first, then those with the most confidence and the latest use."""
-    # Rules are already included, and private facts never are; neither takes a place here.
+    """Return up to `SHOWN` facts: first those that share words with the text, then those with the most confidence and
+    the latest use. `private`: scopes of which only preferences are returned. `rules`: the number of rules, which are
+    not returned."""
+    # More facts are read, because the rules among them are dropped.
     limit = LOOKED_AT + rules
     shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
@@ -135,8 +137,8 @@ def _others(
 
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
-    """Return the rules in the order of the scopes, so that rules that hold everywhere are dropped last if a prompt
-    has no room."""
+    """Return the newest rules of each scope, in the order of `scopes`. The widest scope is first, so that a prompt
+    without space drops its rules last."""
     newest = [
         sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes
     ]
@@ -155,9 +157,10 @@ def _newest_states(states: Sequence[State], scopes: Sequence[str]) -> tuple[Stat
 
 
 def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
-    """Return the number of facts that each scope may contribute: together `most`, of `MOST_LETTERS` letters. The
-    first scope gets half of both, the others a quarter each; unused room goes to the earliest scope that needs it. So
-    facts of people cannot push out facts that hold everywhere."""
+    """Return the number of entries that each scope may contribute: together at most `most`, with at most `MOST_LETTERS`
+    letters. `lengths`: the letters of each entry, by scope. The first scope may use half of both limits, each other
+    scope a quarter, and an earlier scope also the unused shares of later ones. So entries about one person cannot
+    displace entries that hold everywhere."""
     counts = list[int]()
     letters = MOST_LETTERS
     for place, of_scope in enumerate(lengths):
@@ -171,7 +174,7 @@ def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
 
 
 def _what_fits(lengths: Sequence[int], room: int) -> int:
-    """Return the number of leading facts whose letters fit into the room."""
+    """Return the number of first entries whose letters together fit into `room`."""
     for count, length in enumerate(lengths):
         room -= length
         if room < 0:
@@ -180,7 +183,7 @@ def _what_fits(lengths: Sequence[int], room: int) -> int:
 
 
 def _is_secret(fact: Fact) -> bool:
-    """Return whether the fact may come from a private conversation; preferences may be used everywhere."""
+    """Return True if the fact may come from a private conversation. Preferences may be used everywhere."""
     return fact.category is not Category.USER_PREFERENCE
 
 
@@ -189,5 +192,5 @@ def _lives(fact: Fact, now: int) -> bool:
 
 
 def _is_rule(fact: Fact) -> bool:
-    """Return whether the fact is a rule: only facts that no outsider contributed to are among the instructions."""
+    """Return True for a sticky fact without taint; only such facts become instructions."""
     return fact.category is Category.STICKY and not fact.taint

@@ -1,7 +1,7 @@
-"""Stores facts of agents: each once, in its newest form, until it fades unused (behaviour.md 1.7).
+"""Stores facts of agents: each fact once, in its newest form, until it fades because it is unused.
 
-A fact from a tainted turn is stored beside a confirmed fact, never in its place (reliability.md T8). Every function
-is a transaction script; the caller decides whose facts may be stored."""
+A tainted fact never replaces a fact without taint; both are stored. The functions that take a `tx` are transaction
+scripts; their callers decide who may store or delete facts."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _MOST = 200
 
 
 def whole(text: str) -> str:
-    """Return all of it on one line. Invisible characters are replaced by their code points."""
+    """Return the full text on one line. Invisible characters are replaced by their code points."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in line)
 
 
 def brief(text: str, most: int = _MOST) -> str:
-    """Return one line of at most `most` letters, without control characters."""
+    """Return the text on one line of at most `most` letters, without invisible characters."""
     line = " ".join(text.split())
     seen = "".join(letter for letter in line if letter.isprintable())
     return seen if len(seen) <= most else f"{seen[: most - 1]}…"
 
 
-#: Letters of a fact and of a state's value; facts and keys of one agent and scope.
+#: The maximum of letters in a fact and in a value, and of facts and of keys in one scope of an agent.
 MOST_LETTERS = 2_000
 MOST_FACTS = 500
 MOST_KEYS = 200
@@ -46,15 +46,16 @@ ARVIS = "arvis"
 
 _SURE = 1000
 
-#: Facts are looked up by at most this many words of a new one, then compared letter by letter. The comparison is
-#: expensive and the transaction waits for it.
+#: Similar facts are searched by at most `_WORDS` words of a new fact; at most `_LOOKED_UP` are found, and `_COMPARED`
+#: are compared letter by letter, because the comparison is slow and holds up the transaction.
 _WORDS = 8
 _LOOKED_UP = 20
 _COMPARED = 5
 
 
 class Kept(StrEnum):
-    """The result of storing a fact: `refreshed` means that it was known."""
+    """The way in which a fact was stored: as a new fact, as the repetition of a known one, or in place of an older
+    one."""
 
     ADDED = "added"
     REFRESHED = "refreshed"
@@ -63,7 +64,7 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """`fact` is what is kept now; `old` what it took the place of, or what was known already."""
+    """A stored fact. `old`: the fact that it replaced, or its state before it was refreshed."""
 
     kind: Kept
     fact: Fact
@@ -92,7 +93,7 @@ def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remember
 
 
 def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
-    """Delete a fact; None when there is no such fact any more."""
+    """Delete a fact and return it, or None if it does not exist or is deleted already."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is FactStatus.DELETED:
         return None
@@ -100,13 +101,14 @@ def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | Non
 
 
 def fade(tx: Transaction, fact: Fact, now: int) -> None:
-    """Fade a fact that is no longer used."""
+    """Mark a fact as faded, so that it is no longer recalled."""
     _end(tx, fact, FactStatus.FADED, by_id=ARVIS, now=now)
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
-    """Confirm an active fact: remove its taint; for others it also counts as the confirmer's word. Return None if
-    there is no such fact."""
+    """Confirm an active fact: remove its taint, and record the person as its confirmer, whose rights then count instead
+    of the author's. A fact without taint changes only if the person has more rights than its confirmer or author.
+    Return the fact, or None if there is no such active fact."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
         return None
@@ -117,14 +119,15 @@ def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | No
 
 
 def _has_more_rights(tx: Transaction, person_id: str, author_id: str | None) -> bool:
-    """Return whether this person has more rights than the author; False if one of them is unknown."""
+    """Return True if this person has more rights than the author, and both are known."""
     person = tx.principals.get(person_id)
     author = tx.principals.get(author_id) if author_id is not None else None
     return person is not None and author is not None and RANKS.index(person.role) > RANKS.index(author.role)
 
 
 def undo(tx: Transaction, agent_id: str, scopes: Sequence[str], *, by_id: str, now: int) -> str | None:
-    """Undo the newest change of these scopes; return a description of it, or None if there is none."""
+    """Undo the newest change of a fact in these scopes. Return a sentence about the result, or None if there is no
+    change to undo."""
     change = tx.facts.last_change(agent_id, scopes)
     fact = None if change is None else tx.facts.get(change.fact_id)
     if change is None or fact is None:
@@ -152,16 +155,16 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
 
 
 def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
-    """Return facts that may have the same subject, found by their words, and in any case an identical text."""
+    """Return facts that may have the same subject: those with the same text, and those that share words with it."""
     same = tx.facts.same(new.agent_id, new.scope, new.content)
-    # Long words are rarer.
+    # Long words are rarer, so they find fewer facts about other subjects.
     words = sorted(asked_words(new.content), key=len, reverse=True)[:_WORDS]
     found = tx.facts.search(new.agent_id, [new.scope], words, _LOOKED_UP)
     return list({fact.id: fact for fact in (*same, *found)}.values())
 
 
 def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
-    """Return whether a known fact may be merged with the new one, or be replaced by it."""
+    """Return True if the new fact may refresh or replace this known fact."""
     return (
         fact.category in {new.category, Category.STICKY}
         and (bool(fact.taint) or not new.taint)
@@ -170,7 +173,8 @@ def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
 
 
 def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | tuple[None, None]:
-    """Return the fact with the same meaning, else the one that the new fact most clearly updates."""
+    """Return the known fact with the same meaning, else the nearest one that the new fact updates, with its
+    similarity."""
     wording = Wording.of(new.content)
     worded = [(fact, Wording.of(fact.content)) for fact in known]
     # Identical texts share all words, so they come first.
@@ -184,8 +188,8 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | t
 
 
 def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Add a fact. If there is no room, fade the facts with the least confidence that were used longest ago; an
-    unverified fact only displaces unverified ones."""
+    """Add a fact. If the scope is full, fade facts to make space: those with the least confidence, and of these the
+    longest unused. A tainted fact fades only tainted ones."""
     too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
@@ -199,7 +203,7 @@ def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered |
 
 
 def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """Restore full confidence; keep the taint."""
+    """Refresh a known fact: restore its full confidence, add the new taint, and keep the later expiry."""
     tx.facts.note(old, "refreshed", by_id=by_id, now=now)
     lasting = old.expires_at is None or new.expires_at is None
     fresh = replace(
@@ -213,7 +217,7 @@ def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) 
 
 
 def _supersede(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """Replace a fact; the successor of a sticky fact is sticky, too."""
+    """Store the new fact in place of the old one. If the old fact is sticky, the new one is sticky too."""
     sticky = old.category is Category.STICKY
     fact = tx.facts.add(replace(new, category=Category.STICKY) if sticky else new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
@@ -241,7 +245,7 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
 
 
 def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, now: int) -> str:
-    """The old fact returns, and the one that took its place goes, as if it had never been added."""
+    """Restore a replaced fact and delete the fact that replaced it. Return a sentence about the result."""
     tx.facts.note(old, "restored", by_id=by_id, now=now, undoes=change.id)
     _put(tx, replace(old, status=FactStatus.ACTIVE, superseded_by=None), now)
     told = f"Remembered again: {brief(old.content)}"
@@ -272,7 +276,7 @@ def _wrong_length(what: str) -> Refused:
 
 _DAY_MS = 86_400_000
 
-#: The life of each category: after each such time without use, confidence falls. Sticky facts stay.
+#: After each such time without use, the confidence of a fact falls by a tenth. Sticky facts never fade.
 LIVES_MS: Mapping[Category, int] = {
     Category.USER_PREFERENCE: 90 * _DAY_MS,
     Category.PROJECT_CONTEXT: 30 * _DAY_MS,
@@ -280,14 +284,14 @@ LIVES_MS: Mapping[Category, int] = {
     Category.IMPORTANT_EVENT: 365 * _DAY_MS,
 }
 
-#: In thousandths: where confidence stops falling, and below what a fact fades.
+#: Confidence in thousandths: its minimum, and the limit below which a fact fades.
 _FLOOR = 100
 _FADED = 150
 
 
 def decay(tx: Transaction, now: int, limit: int) -> int:
-    """Lower the confidence of up to `limit` facts or fade them; return their number. Repeated calls are safe: each
-    time without use counts once."""
+    """Fade expired facts and lower the confidence of unused ones, up to `limit` facts together; return their number.
+    Repeated calls are safe, because each period without use counts once."""
     expired = tx.facts.expired(now, limit)
     for fact in expired:
         fade(tx, fact, now)
@@ -301,7 +305,8 @@ def decay(tx: Transaction, now: int, limit: int) -> int:
 
 
 def _fall(tx: Transaction, fact: Fact, life: int, now: int) -> None:
-    """Lower the confidence once for each life since the last use, or the last fall."""
+    """Lower the confidence once for each period of `life` ms since the last use or the last fall. Fade the fact if its
+    confidence is below `_FADED`."""
     confidence = fact.confidence
     for _ in range((now - max(fact.accessed_at, fact.updated_at)) // life):
         confidence = max(_FLOOR, confidence * 9 // 10)

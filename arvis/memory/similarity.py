@@ -1,8 +1,8 @@
-"""Compares two facts: the same, an update, or different (behaviour.md 1.7, "Rule").
+"""Compares two facts: near or different, and if near, the same or not.
 
-Facts are near if few letters differ or most words agree. Near facts are the same only if nothing important differs:
-numbers, dates, quoted names and negations agree, the new one adds no word, and the words have the same order. So an
-update is never taken for a repetition, which would lose it.
+Facts are near if few letters differ or most words agree. Near facts are the same only if numbers, dates, quoted names
+and negations agree, the new fact adds no word, and the words have the same order. The test is strict, because an update
+that is mistaken for a repetition would be lost.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from dataclasses import dataclass
 
 from arvis.domain.memory import words_of
 
-#: Letters of the longer text that may differ; its length that may differ.
+#: Near texts differ in less than this part of the longer text's letters, and in length by at most the part `_LENGTHS`.
 _NEAR = 0.15
 _LENGTHS = 0.30
-#: The part of the smaller word set that must be in the other one, and the least size of the set.
+#: Texts are also near if more than this part of the smaller set of words is in the other set, and it has at least
+#: `_ENOUGH` words.
 _OVERLAP = 0.70
 _ENOUGH = 4
-#: Longer texts are near only when they are equal.
+#: Longer texts are near only if they are equal.
 _LONG = 500
-#: From this length a word may differ by a quarter of its letters and still count as the same, misspelt or inflected.
+#: A word of at least `_SPELT` letters may differ by a quarter of its letters and still be the same word, misspelt or
+#: inflected.
 _SPELT = 4
 _MISSPELT = 0.25
 
@@ -32,7 +34,7 @@ def _listed(words: str) -> frozenset[str]:
 
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-#: Every kind of quotation marks becomes one of two.
+#: Replaces all kinds of quotation marks by the plain double or single one.
 _QUOTES = {0x60: '"', 0xAB: '"', 0xBB: '"', 0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x201E: '"'}
 _QUOTED = re.compile(r"\"([^\"]{1,80})\"|(?<!\w)'([^']{1,80})'(?!\w)")
 _DATES = _listed(
@@ -54,7 +56,8 @@ _EMPTY = _listed("a an the is user s")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A fact prepared for comparison: folded, with its words as people see them."""
+    """A fact prepared for comparison. `text`: in lower case, with normalised blanks and quotation marks. `seen`: its
+    words without punctuation."""
 
     content: str
     text: str
@@ -68,14 +71,15 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """`same`: the new fact adds nothing to the old one. `differing` is the part of the letters that differ."""
+    """The similarity of two near facts. `same`: the new fact adds nothing to the old one. `differing`: the part of the
+    letters that differ."""
 
     same: bool
     differing: float
 
 
 def similarity(new: Wording, old: Wording) -> Similarity | None:
-    """Return the similarity, or None for different subjects."""
+    """Return the similarity of two facts, or None if they are not near."""
     if new.text == old.text:
         return Similarity(same=True, differing=0.0)
     longer = max(len(new.text), len(old.text))
@@ -90,11 +94,11 @@ def similarity(new: Wording, old: Wording) -> Similarity | None:
 
 
 def distance(one: str, other: str, *, most: int = _LONG) -> int:
-    """Letters to insert, remove or replace to make one text of the other (Levenshtein); where they are more than `most`,
-    any number above it.
+    """Return the number of letters to insert, remove or replace to turn one text into the other (Levenshtein distance).
+    If it is greater than `most`, return any number greater than `most`.
 
-    Hyyrö's way (2003): a column of the table is two numbers, whose bits say where it goes up or down by one from one row
-    to the next. So a column costs a dozen operations on whole numbers, however long the text is.
+    The algorithm is Hyyrö's (2003). Each column of the distance table is stored in two integers, whose bits mark the
+    rows where the distance rises or falls by one. So a column costs a dozen operations, however long the text is.
     """
     one, other = _what_differs(one, other)
     if not one:
@@ -109,7 +113,7 @@ def distance(one: str, other: str, *, most: int = _LONG) -> int:
         level = ((equal & up) + up ^ up) | equal
         rise, fall = (down | ~(up | level)) & all_rows, up & level
         found += bool(rise & last_row) - bool(fall & last_row)
-        if found - left > most:  # each letter that is left can make it one less
+        if found - left > most:  # each remaining letter can lower the distance by at most one
             return found
         rise, fall = rise << 1 | 1, fall << 1
         up, down = (fall | ~(level | rise)) & all_rows, rise & level & all_rows
@@ -117,7 +121,7 @@ def distance(one: str, other: str, *, most: int = _LONG) -> int:
 
 
 def _what_differs(one: str, other: str) -> tuple[str, str]:
-    """Return the texts without the letters that both begin and end with."""
+    """Return the two texts without their common beginning and their common end."""
     start = _equal_letters(one, other)
     one, other = one[start:], other[start:]
     end = _equal_letters(one[::-1], other[::-1])
@@ -136,7 +140,8 @@ def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _may_be_near(new: str, old: str) -> bool:
-    """Return False quickly for distant texts: with so few changes one of these pieces of the text would be unchanged."""
+    """Return False for most distant texts, at little cost. The new text is divided into one piece more than the changes
+    that near texts may have, so in near texts at least one piece is unchanged."""
     pieces = int(_NEAR * max(len(new), len(old))) + 1
     size = len(new) // pieces
     return size == 0 or any(new[start : start + size] in old for start in range(0, size * pieces, size))
@@ -154,7 +159,8 @@ def _says_the_same(new: Wording, old: Wording) -> bool:
 
 
 def _is_known(word: str, new: Wording, old: Wording) -> bool:
-    """Return whether a word that the old fact lacks adds no meaning. A name that differs in a letter is another name."""
+    """Return True if a word that the old fact lacks adds no meaning: an empty word, or a misspelt or inflected one. A
+    word with a capital must be equal, because a name that differs in one letter is another name."""
     if word in _EMPTY:
         return True
     if len(word) < _SPELT or word not in new.content:
@@ -164,7 +170,8 @@ def _is_known(word: str, new: Wording, old: Wording) -> bool:
 
 
 def _marks(wording: Wording) -> tuple[list[str], set[str], list[str], bool]:
-    """Return the deciding marks: numbers in their order, dates, quoted names, and negation."""
+    """Return the parts that must agree in facts that are the same: numbers in order, dates, quoted names, and
+    negation."""
     quoted = [one or other for one, other in _QUOTED.findall(wording.text)]
     denied = bool(wording.seen & _DENIALS or "n't" in wording.text or _DENSE_DENIAL.search(wording.text))
     return _NUMBER.findall(wording.text), set(wording.seen & _DATES), quoted, denied

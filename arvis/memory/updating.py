@@ -1,9 +1,9 @@
 """Decides if a fact updates another one: the same attribute of the same subject, with another value.
 
-Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be kept. The
-older fact is replaced only if the form of the sentence shows that one value replaces the other; in doubt both stay.
-Signs: the name of an attribute with a single value right before the difference, a difference only in numbers or dates
-outside of events, a negation, or a word such as "now" in the new fact. No model is called.
+Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be kept. The older
+fact is replaced only if the form of the sentence shows that one value replaces the other. Such forms are: an attribute
+with a single value right before the difference; a difference only in numbers or dates, outside of events; a negation;
+an addition at the end; a reversed preference; a word such as "now" in the new fact. No model is called.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 
 from arvis.memory.similarity import Wording
 
-#: The most words of a value.
+#: The maximum of words of a value.
 _LONGEST_VALUE = 8
 _NUMBER = re.compile(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
 _QUOTED = re.compile(r"[\"'].+[\"']")
@@ -39,15 +39,15 @@ _DENIALS = _listed(
     ne pas jamais sans nunca no sin não non mai senza не нет никогда longer anymore
     """
 )
-#: Words without meaning of their own; `do` and its forms appear and disappear with a negation.
+#: Words that are ignored. `do` and its forms are among them, because negations add and remove them.
 _SMALL = _listed("a an the s to do does did so that")
-#: They show that something has changed.
+#: Words that show that something has changed.
 _CHANGED = _listed("now nowadays currently instead anymore jetzt inzwischen maintenant ahora")
-#: May lie between the attribute and its value.
+#: Words that may be between the attribute and its value.
 _BETWEEN = _SMALL | _listed(
     "in at on as for by of near with from der die das den dem ein eine einer einem les la le l' un une el à au en de dr mr mrs ms"
 )
-#: Verbs whose object is one at a time, and nouns of what a thing or person has one of.
+#: Verbs with one object at a time, and nouns for attributes with a single value.
 _VERBS = _listed(
     """
     lives live living resides reside stays based works work working prefers prefer preferred called named weighs costs
@@ -65,7 +65,7 @@ _NOUNS = _listed(
     """
 )
 _COPULAS = _listed("is are was were be becomes remains equals = : ist sind est es son è")
-#: A past event stays true, whatever else happened.
+#: Verbs of past events. A later event does not make an earlier one untrue.
 _EVENTS = _listed(
     """
     went saw met bought read ran took made won got had did came gave began felt found told said wrote sang swam flew drove rode
@@ -83,8 +83,8 @@ _DENSE_AFTER = re.compile("^(に住|で働|が好き|に살|에 살|公司|工�
 
 
 def updates(new: Wording, old: Wording) -> bool:
-    """Return whether `new` gives another value for the same attribute of the same subject as `old`. For facts that
-    are near one another (`likeness`)."""
+    """Return True if `new` states another value for the same attribute of the same subject as `old`. The facts must be
+    near (`similarity`)."""
     if _DENSE.search(new.text) and _DENSE.search(old.text):
         return _updates_dense(new.text, old.text)
     words, before = _words(new), _words(old)
@@ -105,7 +105,7 @@ def _words(wording: Wording) -> list[str]:
 
 
 def _denies(new: Sequence[str], old: Sequence[str]) -> bool:
-    """The same, but for a denial."""
+    """Return True if the facts differ only in a negation."""
     if bool(_DENIALS & set(new)) == bool(_DENIALS & set(old)):
         return False
     left = [_stem(word) for word in new if word not in _DENIALS | _SMALL | _CHANGED]
@@ -117,7 +117,7 @@ def _stem(word: str) -> str:
 
 
 def _counts_anew(new: Sequence[str], old: Sequence[str]) -> bool:
-    """The same state with other numbers or dates, of which there are as many."""
+    """Return True if the facts describe the same state with different numbers or dates, each in the same position."""
     if _is_event(new) or _is_event(old):
         return False
     sorts = [[_sort(word) for word in words] for words in (new, old)]
@@ -131,23 +131,24 @@ def _sort(word: str) -> str:
 
 
 def _has_substance(words: Sequence[str]) -> bool:
-    """Return whether there is a subject besides the numbers and dates."""
+    """Return True if the words contain a subject besides numbers and dates."""
     return any(not _sort(word).startswith("#") and word not in _BETWEEN | _COPULAS for word in words)
 
 
 def _adds_to_its_end(new: Sequence[str], old: Sequence[str]) -> bool:
-    """Return whether the new fact is the old one with an addition at its end, so that nothing is lost."""
+    """Return True if the new fact is the old one with an addition at its end, so that its replacement loses nothing."""
     return len(new) > len(old) and list(new[: len(old)]) == list(old) and not _DENIALS & set(new[len(old) :])
 
 
 def _turns_round(new: Sequence[str], old: Sequence[str]) -> bool:
-    """A preference the other way round."""
+    """Return True if the new fact reverses a preference (`prefers tea over coffee`, `prefers coffee over tea`)."""
     compares = {"over", "than", "before"} & set(new) and _VERBS & set(new)
     return bool(compares) and new != old and sorted(new) == sorted(old)
 
 
 def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
-    """Return whether one run of words replaces another, right after an attribute with a single value."""
+    """Return True if the facts differ in one run of words, right after an attribute with a single value or beside a
+    word such as "now"."""
     if _is_event(old):
         return False
     signals = _CHANGED & set(new)
@@ -165,14 +166,14 @@ def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
     prefix, suffix = known[:start], known[end:]
     if _is_attribute(prefix):
         return True
-    # A changed state: the verb comes before, and only small words follow.
+    # A word such as "now" shows a change of state: words come before the difference, and at most two follow.
     behind = [word for word in suffix if word not in _BETWEEN]
     shown = bool(signals) and len([word for word in prefix if word not in _BETWEEN]) > 0
     return shown and len(behind) <= 2  # noqa: PLR2004 - "at home"
 
 
 def _is_attribute(prefix: Sequence[str]) -> bool:
-    """Return whether these words end with an attribute that has a single value: `lives in`, `her favourite colour
+    """Return True if these words end with an attribute that has a single value: `lives in`, `her favourite colour
     is`."""
     words = list(prefix)
     while words and words[-1] in _BETWEEN:
@@ -186,7 +187,7 @@ def _is_attribute(prefix: Sequence[str]) -> bool:
 
 
 def _is_event(words: Sequence[str]) -> bool:
-    """Something that happened: a verb of the past that no form of `be` makes a state."""
+    """Return True if the words describe an event: they contain a verb in the past without a form of `be` before it."""
     for place, word in enumerate(words):
         if word in _EVENTS:
             return True
@@ -196,7 +197,7 @@ def _is_event(words: Sequence[str]) -> bool:
 
 
 def _updates_dense(new: str, old: str) -> bool:
-    """Do the same for scripts without blanks between words."""
+    """Return the same as `updates`, for scripts without blanks between words."""
     if bool(_DENSE_DENIAL.search(new)) != bool(_DENSE_DENIAL.search(old)):
         return _DENSE_DENIAL.sub("", new) == _DENSE_DENIAL.sub("", old)
     if (count := _NUMBER.sub("#", new)) == _NUMBER.sub("#", old) and "#" in count:

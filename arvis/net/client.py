@@ -1,8 +1,7 @@
 """The shared HTTP client of the providers: aiohttp behind `ports/http.py` (ADR 0005).
 
-Between calls it keeps connections and nothing else: no cookies, no redirects, no proxies of the environment unless
-they are requested. It does not interpret answers, and its errors name the host only, because a URL or a header may
-contain a secret.
+It keeps connections between calls, but no cookies. It follows no redirects, and uses the environment's proxies only on
+request. It does not interpret answers. Its errors name only the host, because a URL or a header may contain a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from arvis.ports.http import FormFile, HttpError, HttpResponse
 
-#: Bytes that the system buffers for us on one connection.
+#: The size in bytes of the system's receive buffer of a connection.
 _RECEIVED = 32_768
 
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
@@ -27,7 +26,7 @@ _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
 
 @asynccontextmanager
 async def open_http_client(*, trust_env: bool = False) -> AsyncIterator[AiohttpClient]:
-    """Yield the client, and close its connections at the end. `trust_env` obeys HTTP_PROXY and similar variables."""
+    """Yield the client, and close its connections at the end. `trust_env`: obey HTTP_PROXY and similar variables."""
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(socket_factory=_socket), cookie_jar=aiohttp.DummyCookieJar(), trust_env=trust_env
     ) as session:
@@ -35,7 +34,7 @@ async def open_http_client(*, trust_env: bool = False) -> AsyncIterator[AiohttpC
 
 
 class AiohttpClient:
-    """`HttpClient` over one pooled session."""
+    """`HttpClient` over one session with a pool of connections."""
 
     def __init__(self, *, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -51,7 +50,7 @@ class AiohttpClient:
         idle_timeout: float,
         max_bytes: int,
     ) -> AsyncIterator[HttpResponse]:
-        # Lone surrogates have no UTF-8 form; a question mark in the prompt is better than a failed call.
+        # Lone surrogates have no UTF-8 form. A question mark in the prompt is better than a failed call.
         text = json_format.dumps(json, ensure_ascii=False, separators=(",", ":"))
         content = text.encode("utf-8", "replace")
         headers = {"Content-Type": "application/json", **headers}
@@ -111,13 +110,13 @@ class AiohttpClient:
         try:
             yield AiohttpResponse(response=response, host=host, max_bytes=max_bytes)
         finally:
-            # A connection whose answer was read to its end has returned to the pool by now; any other cannot be used
-            # again.
+            # If the answer was read to its end, the connection is already back in the pool. Any other connection cannot
+            # be reused and is closed here.
             response.close()
 
 
 class AiohttpResponse:
-    """An answer that is read at most once, in pieces or whole; `max_bytes` counts decompressed bytes."""
+    """An answer that can be read once, in pieces or whole. `max_bytes` counts decompressed bytes."""
 
     def __init__(self, *, response: aiohttp.ClientResponse, host: str, max_bytes: int) -> None:
         self._response = response
@@ -153,8 +152,8 @@ class AiohttpResponse:
 
 
 def _socket(address: tuple[Any, ...]) -> socket.socket:
-    """Return a socket with a small buffer: everything that has arrived is parsed in one step, and a hundred thousand
-    empty answers at once would block the event loop."""
+    """Return a socket with a small receive buffer. All bytes that have arrived are parsed in one step, and a large
+    buffer could contain a hundred thousand tiny pieces, which would block the event loop."""
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED)
@@ -168,7 +167,7 @@ def _host(url: str) -> str:
 
 
 def _in_words(error: Exception) -> str:
-    """Describe the failure of a connection for people."""
+    """Describe the failure of a connection for people, by the type of the error."""
     match error:
         case aiohttp.ServerDisconnectedError():
             return "it was closed before an answer came"
@@ -184,11 +183,13 @@ def _in_words(error: Exception) -> str:
 
 @contextmanager
 def as_http_error(host: str) -> Iterator[None]:
-    """Convert the client library's errors to `HttpError`, without their texts, which may quote URL or headers."""
+    """Convert errors of the HTTP library inside the block to `HttpError`. Their texts are dropped, because they may
+    quote the URL or headers."""
     try:
         yield
     except TimeoutError as error:
-        spent = not isinstance(error, aiohttp.ServerTimeoutError)  # that one is of a silence
+        # A `ServerTimeoutError` reports a silence of the server; any other timeout reports the end of the total time.
+        spent = not isinstance(error, aiohttp.ServerTimeoutError)
         raise HttpError(f"{host} took too long to answer", timeout=True, spent=spent) from None
     except aiohttp.ClientSSLError:
         raise HttpError(f"no safe connection to {host}: its certificate or its TLS is not accepted") from None
@@ -199,7 +200,7 @@ def as_http_error(host: str) -> Iterator[None]:
     except (aiohttp.ClientError, HttpProcessingError, ConnectionError) as error:
         raise HttpError(f"the connection to {host} broke ({_in_words(error)})") from None
     except RuntimeError:
-        # aiohttp raises this for an answer whose connection broke before the remaining bytes were requested.
+        # aiohttp raises this if the connection broke before the remaining bytes of the answer were requested.
         raise HttpError(f"the connection to {host} broke (it was closed)") from None
     except ValueError:
         raise HttpError(f"a header of the request to {host} cannot be sent as it is") from None

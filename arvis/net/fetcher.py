@@ -1,9 +1,9 @@
 """The only access to addresses that users and models give: aiohttp behind `ports/http.py`.
 
-A name is looked up once, every address found is judged, and the connection goes to these addresses only. The fetcher
-judges every redirect again before it follows it, keeps no cookies, obeys no proxy and sends no credentials of ours.
-Bodies are decompressed piece by piece, within limits: small compressed data may expand without end. Only the requested
-encodings are accepted, and only one of them at a time: anything else is an error, never a guess.
+A name is looked up once, every address found is checked, and only these addresses are connected to. Every redirect is
+checked in the same way before it is followed. The fetcher keeps no cookies, uses no proxy and sends no credentials of
+Arvis. Bodies are decompressed in pieces and within limits, because small compressed data may expand without end. Only
+the requested encodings are accepted, and only one of them for an answer; anything else is an error.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from arvis.ports.http import Fetched, HttpError
 
 #: The value of `Accept-Encoding`.
 ACCEPTED = "gzip, deflate"
-#: Below this many bytes the ratio is not checked: a small page may be full of blanks.
+#: The number of bytes below which the ratio is not checked, because a small page may consist mostly of spaces.
 _FREE = 65_536
 _LARGEST_RATIO = 20
 _LARGEST = 50_000_000
 _PIECE = 65_536
-#: The low four bits of the first byte distinguish deflate inside zlib's wrapping from the bare form that some servers
-#: send.
+#: Deflate has two forms: with a zlib header and, from some servers, without. A zlib header has this value in the low
+#: four bits of its first byte.
 _ZLIB_METHOD = 8
 
 
 class Unpacker:
-    """Collects at most `limit` bytes of a body. `full`: the body is longer, and no more bytes are taken.
+    """Collects at most `limit` bytes of a body, decompressed. `full`: the body is longer, and no more bytes are taken.
 
     `feed` and `finish` raise `FetchFailed`.
     """
@@ -75,7 +75,7 @@ class Unpacker:
                 raise FetchFailed(f"The answer expands more than {_LARGEST_RATIO} times when it is decompressed.")
 
     def finish(self) -> bytes:
-        """Return the body, after the last piece or once it is full."""
+        """Return the body. Call this after the last piece, or when `full` is true."""
         if self._inflater is not None and not self._inflater.eof and not self.full:
             raise FetchFailed("The answer ended early.")
         return bytes(self._body[: self._limit])
@@ -95,16 +95,16 @@ def _inflate(inflater: zlib._Decompress, chunk: bytes, room: int) -> bytes:
         raise FetchFailed("The answer is damaged and cannot be decompressed.") from None
 
 
-#: The result of `getaddrinfo` for which a socket is made: family, type, protocol, canonical name, socket address.
+#: A result of `getaddrinfo` to connect to: family, type, protocol, canonical name, socket address.
 Peer = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
-#: Name and port -> addresses as text. Raises OSError when there are none.
+#: Returns the addresses of a name and port as text. Raises OSError if there are none.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-#: Makes the socket for the next connection to this peer. Raises OSError.
+#: Creates the socket for a connection to this peer. Raises OSError.
 Dial = Callable[[Peer], socket.socket]
 
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: A pool of its own, so that lookups that hang do not take the threads of other work.
+#: Lookups have separate threads, so that lookups that hang do not block other work.
 _LOOKUP_THREADS = 4
 _LONGEST_HEADER = 8190
 _MOST_HEADERS = 100
@@ -117,8 +117,8 @@ _HEADERS = {
 
 @asynccontextmanager
 async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80, 443)) -> AsyncIterator[GuardedFetcher]:
-    """Open the fetcher. `allow` names the operator's exceptions from the check, as `host` or `host:port`; `ports` are
-    those that may be used at any public host. Raises `ConfigError` for an exception that cannot be read."""
+    """Yield the fetcher. `allow` are the operator's exceptions from the check, as `host` or `host:port`; `ports` are
+    the ports that may be used at public hosts. Raises `ConfigError` for an exception that cannot be read."""
     rules = read_rules(allow=allow, ports=ports)
     threads = ThreadPoolExecutor(max_workers=_LOOKUP_THREADS, thread_name_prefix="lookup")
     try:
@@ -128,7 +128,7 @@ async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80,
 
 
 def system_resolver(threads: ThreadPoolExecutor) -> Resolve:
-    """Return the machine's own resolver, called in these threads."""
+    """Return a function that asks the machine's resolver in these threads."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         loop = asyncio.get_running_loop()
@@ -143,8 +143,8 @@ def open_socket(peer: Peer) -> socket.socket:
 
 
 class GuardedFetcher:
-    """Implements `Fetcher`. `dial` makes every socket, so its provider sees each address that is dialled; `tls`
-    replaces the machine's certificate authorities, but never disables the check."""
+    """Implements `Fetcher`. `dial` creates every socket, so a test can see each address that is connected to. `tls`
+    replaces the machine's certificate authorities, but never disables the check of certificates."""
 
     def __init__(
         self, *, rules: FetchRules, resolve: Resolve, dial: Dial = open_socket, tls: ssl.SSLContext | None = None
@@ -190,12 +190,12 @@ class GuardedFetcher:
         return following
 
     async def _ask(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched | str:
-        """Return the answer, or the target of its redirect."""
+        """Return the answer, or the address of a redirect."""
         addresses = await self._addresses(target)
         async with self._session(target, addresses) as session:
             with as_http_error(target.host):
                 own = {name.title(): value for name, value in headers.items()}
-                sent = {**_HEADERS, **own, "Accept-Encoding": ACCEPTED}  # the caller never decides about compression
+                sent = {**_HEADERS, **own, "Accept-Encoding": ACCEPTED}  # the caller cannot choose the compression
                 response = await session.get(URL(target.url, encoded=True), headers=sent, allow_redirects=False)
             try:
                 return _elsewhere(response) or await _read(response, target, max_bytes)
@@ -216,7 +216,7 @@ class GuardedFetcher:
         return addresses
 
     def _session(self, target: Target, addresses: Collection[IPAddress]) -> aiohttp.ClientSession:
-        """Open a session for one exchange: a kept connection could outlive the check of its address."""
+        """Open a session for one exchange. A connection that is kept could outlive the check of its address."""
 
         def dial(peer: Peer) -> socket.socket:
             if read_address(peer[4][0]) not in addresses:
@@ -235,7 +235,7 @@ class GuardedFetcher:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=None),  # `fetch` has one for everything together
+            timeout=aiohttp.ClientTimeout(total=None),  # the time limit of `fetch` covers everything
             max_line_size=_LONGEST_HEADER,
             max_field_size=_LONGEST_HEADER,
             max_headers=_MOST_HEADERS,
@@ -257,7 +257,7 @@ class _Checked(AbstractResolver):
         return [_result(host, address, port) for address in self._addresses if family in _families(address)]
 
     async def close(self) -> None:
-        """Do nothing: no resource is open."""
+        """Do nothing: there is no resource to close."""
 
 
 def _families(address: IPAddress) -> tuple[int, int]:
@@ -280,13 +280,14 @@ def _origin(target: Target) -> tuple[str, str, int]:
 
 
 def _elsewhere(response: aiohttp.ClientResponse) -> str | None:
-    """Return the target of a redirect. The client passes bytes that are not ASCII as surrogates."""
+    """Return the address of a redirect; None for other answers. The library passes bytes that are not ASCII as
+    surrogates, which are decoded here."""
     location = response.headers.get("Location") if response.status in _REDIRECTS else None
     return location and location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 async def _read(response: aiohttp.ClientResponse, target: Target, max_bytes: int) -> Fetched:
-    """Return the answer with its body up to the maximum."""
+    """Return the answer, with at most `max_bytes` bytes of its body."""
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
         raise FetchFailed(f"{target.host} wants to use another protocol than HTTP.")
     unpacker = Unpacker(encoding=",".join(response.headers.getall("Content-Encoding", [])), limit=max_bytes)

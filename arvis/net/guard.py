@@ -1,10 +1,11 @@
-"""Decide which addresses of users and models may be fetched, by pure rules. Nothing is looked up or dialled here.
+"""Decides by pure rules which addresses of users and models may be fetched. No name is looked up here, and no
+connection is made.
 
 A URL is parsed once into a `Target`, and only the target is used afterwards, so that no second parser can understand
-the text differently. Host names are converted to one form, from any spelling: a text that a resolver would read as an
-address is an address here, whether decimal, octal, hexadecimal, short, in full-width digits or percent-encoded. The
-standard library's `is_global` follows the registry of special addresses only up to its own version, and ignores
-addresses that contain another one; both gaps are closed here.
+the text differently. Host names are converted to one form: every text that a resolver would read as an address becomes
+an address, whether decimal, octal, hexadecimal, short, in full-width digits or percent-encoded. The standard library's
+`is_global` knows the registry of special addresses only as of the library's version, and ignores IPv4 addresses inside
+IPv6 addresses. The lists below close both gaps.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ import idna
 
 from arvis.domain.errors import ConfigError, FetchRefused
 
-#: Longer names cannot be looked up, and some conversions take quadratic time.
+#: The maximum length of a name. Longer names cannot be looked up, and some conversions take quadratic time.
 _LONGEST = 253
 _LONGEST_WRITTEN = 1000
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+")
-#: By the number of parts: the number of bytes that the last part fills (`127.1` is `127.0.0.1`).
+#: The number of bytes that the last part of an IPv4 address fills, by the number of parts (`127.1` is `127.0.0.1`).
 _LAST_PART_BYTES = {1: 4, 2: 3, 3: 2, 4: 1}
-#: Names that never mean a public host, whatever a resolver returns.
+#: Endings of names that never mean a public host, whatever a resolver returns.
 _LOCAL_ENDINGS = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa", "onion")
 
 
 class BadHost(ValueError):
-    """The text is not a host; the message is half a sentence that says why."""
+    """The text is not a host. The message says why, as half a sentence."""
 
 
 def canonical_host(written: str) -> str:
-    """Return a lower-case ASCII name without a final dot, an IPv4 address in four decimal parts, or an IPv6 address
-    in its shortest form without brackets. Raises `BadHost`."""
+    """Return a host in canonical form: a name in lower-case ASCII without a final dot, an IPv4 address with four
+    decimal parts, or an IPv6 address in its shortest form without brackets. Raises `BadHost`."""
     if len(written) > _LONGEST_WRITTEN:
         raise BadHost("its host is too long")
     if written.startswith("["):
@@ -56,7 +57,7 @@ def canonical_host(written: str) -> str:
 
 
 def is_local_name(host: str) -> bool:
-    """Return whether the form of a canonical name alone shows that it means this machine or its network."""
+    """Return whether the form of a canonical name shows that it means this machine or its network."""
     return "." not in host or any(f".{host}".endswith(f".{ending}") for ending in _LOCAL_ENDINGS)
 
 
@@ -82,7 +83,7 @@ def _decoded(written: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """Convert a name as browsers do (UTS 46): full-width digits and other dots become plain ones before any check."""
+    """Convert a name as browsers do (UTS 46). Full-width digits and other dots become plain ones before any check."""
     if name.isascii():
         return name
     try:
@@ -93,8 +94,8 @@ def _ascii(name: str) -> str:
 
 
 def _ipv4(name: str) -> str:
-    """Return the address that `inet_aton` reads from one to four numbers. Raises `BadHost` for any text that it would
-    refuse."""
+    """Return the address that `inet_aton` reads from one to four numbers. Raises `BadHost` if `inet_aton` would refuse
+    the text."""
     parts = name.split(".")
     if len(parts) not in _LAST_PART_BYTES or not all(_NUMBER.fullmatch(part) for part in parts):
         raise BadHost("its host is not a valid IPv4 address")
@@ -111,13 +112,13 @@ def _number(part: str) -> int:
         if part.startswith("0x"):
             return int(part[2:] or "0", 16)
         return int(part, 8 if part.startswith("0") else 10)
-    except ValueError:  # an 8 or a 9 in an octal number
+    except ValueError:  # the digit 8 or 9 in an octal number
         raise BadHost("its host is not a valid IPv4 address") from None
 
 
 IPAddress = IPv4Address | IPv6Address
 
-#: Networks that are refused on every version of Python, and public numbers that only internal hosts answer.
+#: Networks that are refused with every version of Python, and a public address that only internal hosts answer.
 _SPECIAL_V4 = tuple(
     (IPv4Network(network), meaning)
     for network, meaning in (
@@ -150,19 +151,19 @@ _SPECIAL_V6 = tuple(
         ("3fff::/20", "documentation"),
     )
 )
-#: By prefix: the number of bits after the IPv4 address that it contains.
+#: Networks whose IPv6 addresses contain an IPv4 address, with the number of bits after the IPv4 address.
 _CARRIERS = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
-    (IPv6Network("::/96"), 0),  # IPv4-compatible, long out of use but still understood by some
+    (IPv6Network("::/96"), 0),  # deprecated, but some systems still use it
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-#: The beginning of the interface part of an ISATAP address, with or without the bit for "globally unique".
+#: The first half of the interface part of an ISATAP address, with or without the bit for "globally unique".
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 def special_use(address: IPAddress) -> str | None:
-    """Return the special use of an address in a few words; None for a public one."""
+    """Return the special use of an address in a few words; None for a public address."""
     inner = carried(address)
     if isinstance(inner, IPv6Address):
         return _special_v6(inner)
@@ -173,7 +174,8 @@ def special_use(address: IPAddress) -> str | None:
 
 
 def carried(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address inside a mapped, compatible, NAT64 or 6to4 address; any other address unchanged."""
+    """Return the IPv4 address inside a mapped, compatible, NAT64 or 6to4 address; return any other address
+    unchanged."""
     if isinstance(address, IPv6Address):
         for network, behind in _CARRIERS:
             if address in network:
@@ -182,7 +184,8 @@ def carried(address: IPAddress) -> IPAddress:
 
 
 def read_address(text: str) -> IPAddress | None:
-    """Read an address as resolvers write it; None for anything else, and for one with a zone, which is never public."""
+    """Return an address from the form in which resolvers write it; None for any other text. An address with a zone also
+    gives None, because it is never public."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:
@@ -190,7 +193,7 @@ def read_address(text: str) -> IPAddress | None:
 
 
 def _special_v6(address: IPv6Address) -> str | None:
-    # Teredo, site-local, unique-local, link-local, multicast and the local NAT64 prefix all fail one of these checks.
+    # Teredo, site-local, unique-local, link-local, multicast and the local NAT64 prefix each fail one of these checks.
     for network, meaning in _SPECIAL_V6:
         if address in network:
             return meaning
@@ -203,20 +206,20 @@ def _special_v6(address: IPv6Address) -> str | None:
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 8000
-#: Names with more addresses exist, but there is no need to try more.
+#: The maximum number of addresses to try for a name.
 _MOST_ADDRESSES = 8
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-#: All characters that a path or a query may contain unchanged; `%` too, because encoded text stays encoded.
+#: The characters that stay unchanged in a path or a query. `%` is one of them, because encoded text stays encoded.
 _PLAIN = "%/?:@!$&'()*+,;=~[]|^"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """The rules of an operator. `allow`: pairs of a canonical host and a port (None for the usual ports) whose
-    addresses are not checked; `ports`: those that may be used at any other host."""
+    """The operator's rules. `allow`: pairs of a canonical host and a port (None: the usual ports) whose addresses are
+    not checked. `ports`: the ports that may be used at all other hosts."""
 
     allow: frozenset[tuple[str, int | None]] = frozenset()
     ports: frozenset[int] = frozenset(_PORTS.values())
@@ -225,7 +228,7 @@ class FetchRules:
 @dataclass(frozen=True, slots=True)
 class Target:
     """A URL that passed all rules that need no lookup. `host` is canonical; `path` is ASCII, begins with a slash and
-    includes the query. `trusted`: the operator named this host, so its addresses are not checked."""
+    includes the query. `trusted`: the operator allowed this host, so its addresses are not checked."""
 
     scheme: str
     host: str
@@ -241,12 +244,13 @@ class Target:
 
 
 def read_rules(*, allow: Iterable[str] = (), ports: Iterable[int] = _PORTS.values()) -> FetchRules:
-    """Read `allow` as the operator writes it: `host` or `host:port`. Raises `ConfigError`."""
+    """Return the rules. `allow` is written as `host` or `host:port`. Raises `ConfigError` if an entry cannot be
+    read."""
     return FetchRules(allow=frozenset(_exception(entry) for entry in allow), ports=frozenset(ports))
 
 
 def read_url(text: str, rules: FetchRules) -> Target:
-    """Parse a URL. Raises `FetchRefused` if its text shows that it is not a public web address."""
+    """Return the target of a URL. Raises `FetchRefused` if its text shows that it is not a public web address."""
     scheme, authority, path, query = _split(text.strip())
     try:
         host, port = _host_and_port(authority)
@@ -264,8 +268,8 @@ def read_url(text: str, rules: FetchRules) -> Target:
 
 
 def checked_addresses(target: Target, found: Sequence[str]) -> tuple[IPAddress, ...]:
-    """Return the addresses of a name once all of them are found public. Raises `FetchRefused`, which does not repeat
-    the addresses, because internal addresses must not leak."""
+    """Return the addresses of a name if all of them are public. Raises `FetchRefused` if not; the error does not
+    contain the addresses, because it must not reveal the internal network."""
     addresses = [read_address(text) for text in found]
     known = tuple(address for address in addresses if address is not None)
     if len(known) < len(addresses):
@@ -289,7 +293,7 @@ def _split(text: str) -> tuple[str, str, str, str | None]:
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:
-    """Split host and port. Raises `BadHost`."""
+    """Return host and port; None if no port is written. Raises `BadHost`."""
     if "@" in authority:
         raise BadHost("it contains a user name")
     found = _AUTHORITY.fullmatch(authority)

@@ -1,4 +1,4 @@
-"""Plugins take part in the turns of agents, and add to prompts and replies."""
+"""Plugins, which take part in the turns of agents: they add to prompts and read replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugin `active_agents`: which agents are at work just now (behaviour.md 2.9)."""
+"""Plugin `active_agents`: names the other agents that are working at this moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def create(_services: PluginServices) -> Plugin:
 
 class ActiveAgentsPlugin(QuietPlugin):
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
-        """Return the block of working agents; their notes are text of other agents."""
+        """Return the block of working agents. It is marked as outside text, because other agents wrote their notes."""
         if not (lines := await turn.working()):
             return ()
         return [PluginBlock("Other agents", "\n".join(map(escape, lines)), changing=True, outside=True)]

@@ -1,4 +1,4 @@
-"""Limits of plugins: excess is cut or left out, so that no plugin can fill a prompt or a database."""
+"""Limits for the results of plugins. Excess is cut or left out, so that no plugin can fill a prompt or the database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 
 from arvis.domain.plugins import Addition, AttributeSpec, Heard, Item, PluginBlock, PluginCommand, Say, Tell
 
-#: Characters of a text, a heading, a description.
+#: The maximum numbers of characters of a text, of a heading, and of a description.
 LONGEST = 8_000
 LONGEST_HEADING = 100
 LONGEST_ABOUT = 500
@@ -21,14 +21,14 @@ _MOST_COMMANDS = 20
 _MOST_ARGUMENTS = 5
 _MOST_FILES = 10
 
-#: The attribute names that `tags/tags.py` reads, and the command names that chat platforms accept.
+#: The forms of attribute names and types that `tags/tags.py` reads, and of command names that chat platforms accept.
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9:_]{0,31}", re.ASCII)
 _COMMAND = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
 def blocks(found: Sequence[PluginBlock]) -> tuple[PluginBlock, ...]:
-    """Return the non-empty blocks, together at most `LONGEST` characters."""
+    """Return at most `_MOST_BLOCKS` non-empty blocks, with at most `LONGEST` characters together."""
     room, kept = LONGEST, []
     for block in islice(found, _MOST_BLOCKS):
         content = str(block.content).strip()[:room]
@@ -49,13 +49,13 @@ def addition(found: Addition | None) -> Addition | None:
             room -= len(parts[-1])
         keep = True if item.keep is True else int(item.keep)
         items.append(Item(tuple(part for part in parts if part), bool(item.shown), keep))
-    # Keep the blank that ends a heading.
+    # Keep one blank at the end of the heading.
     heading = _line(found.heading, LONGEST_HEADING) + found.heading[len(found.heading.rstrip()) :][:1]
     return Addition(heading, tuple(item for item in items if item.content), bool(found.outside))
 
 
 def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
-    """Raises `ValueError` for one that no reply could carry."""
+    """Return the attributes within the limits. Raises `ValueError` for a name or type that a reply cannot contain."""
     kept = []
     for spec in islice(found, _MOST_ATTRIBUTES):
         if not _ATTRIBUTE.fullmatch(spec.name) or not _TYPE.fullmatch(spec.type):
@@ -69,7 +69,7 @@ def tools(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
-    """Check the commands. Raise `ValueError` for a name that cannot be typed."""
+    """Return the commands within the limits. Raises `ValueError` for a name that cannot be typed."""
     kept = []
     for command in islice(found, _MOST_COMMANDS):
         if not _COMMAND.fullmatch(command.name):
@@ -80,7 +80,8 @@ def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
 
 
 def outcome(found: Say | Tell) -> Say | Tell:
-    """Raises `TypeError` for anything else, `ValueError` for nothing."""
+    """Return the result of a command, cut to `LONGEST` characters. Raises `TypeError` if it is neither `Say` nor
+    `Tell`, and `ValueError` if its text is empty."""
     if not isinstance(found, Say | Tell):
         raise TypeError("a command gives Say or Tell")
     text = found.text.strip()[:LONGEST]

@@ -1,4 +1,4 @@
-"""Plugin `environment`: where the agent is at work."""
+"""Plugin `environment`: names the platform, the kind of chat, the time zone and the version of Arvis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class EnvironmentPlugin(QuietPlugin):
 
 
 def _lines(turn: PluginTurn) -> Iterator[str]:
-    """Yield lines without any outside text: the kind of a channel, not its name."""
+    """Yield lines without text of other people: the kind of the channel, not its name."""
     talk = "with one person" if turn.direct else "in a channel with several people"
     yield f"You are on {turn.address.platform}, {talk}."
     yield f"Your time zone is {turn.zone}."

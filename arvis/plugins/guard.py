@@ -1,5 +1,5 @@
-"""Calls a plugin, which may be third-party code: a failing, slow or invalid result is left out and reported to the
-operator once (docs/adr/0016 says the same of tools)."""
+"""Calls plugins, which may be third-party code. The result of a call that fails, takes too long or is invalid is left
+out, and the operator is notified once. ADR 0016 has the same rule for tools."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ log = structlog.get_logger(__name__)
 _Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
 
-#: The time limit of a hook.
+#: The time limit of a hook, in seconds.
 HOOK_SECONDS = 1.0
 
 
 class Guarded:
-    """A plugin by its name. Its hooks are those of `Plugin`, and none of them raises."""
+    """A plugin with its name. It has the hooks of `Plugin`, but none of them raises an error."""
 
     def __init__(self, *, name: str, plugin: Plugin, seconds: float = HOOK_SECONDS) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class Guarded:
         self._told: set[str] = set()
 
     async def init(self) -> bool:
-        """Return whether the plugin can be used."""
+        """Initialize the plugin. Return whether it can be used."""
 
         async def begin() -> bool:
             await self._plugin.init()
@@ -91,13 +91,13 @@ class Guarded:
                 return bounded(await call())
         except TimeoutError:
             self._tell(hook, f"it took more than {self._seconds:g} s")
-        # A plugin may be anybody's code: it must not break its agent (ADR 0016).
+        # A plugin may be third-party code, and its errors must not break the agent (ADR 0016).
         except (Exception, SystemExit) as defect:  # noqa: BLE001 (reported below, once)
             self._tell(hook, type(defect).__name__, defect)
         return otherwise
 
     def _tell(self, hook: str, why: str, defect: BaseException | None = None) -> None:
-        """Log once for each hook, because it is called at every turn."""
+        """Log the first failure of each hook, because hooks are called in every turn."""
         if hook not in self._told:
             self._told.add(hook)
             fix = "repair the package, or remove it from the agents"

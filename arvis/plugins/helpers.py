@@ -1,5 +1,5 @@
-"""Plugin `helpers`: the agents to which an agent may hand over the conversation, and the attribute for it
-(behaviour.md 5.7). Graph `handover` enforces the list; this text does not."""
+"""Plugin `helpers`: names the agents to which the agent may hand over the conversation, and the attribute for it. The
+text does not enforce this list; the graph `handover` does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.plugins import AttributeSpec, PluginBlock
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
 
-#: The attribute of a reply that names the agent which is to go on.
+#: The attribute of a reply that names the agent to which the conversation is handed over.
 DESTINATION = "agentNameToWhichSendTheMessage"
 
 _ASK = """\
@@ -38,7 +38,7 @@ class HelpersPlugin(QuietPlugin):
 
 
 def _helpers_of(turn: PluginTurn) -> list[Agent]:
-    """The active ones of its list, in the order of their slugs."""
+    """Return the active agents to which this agent may hand over, in the order of their slugs."""
     allowed = set(turn.agent.helpers) - {turn.agent.slug}
     return sorted((each for each in turn.agents if each.active and each.slug in allowed), key=lambda each: each.slug)
 

@@ -1,4 +1,4 @@
-"""A plugin that does nothing, to be derived from."""
+"""The base class of plugins: every hook exists and does nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.ports.plugin import PluginPlace, PluginTurn
 
 
 class QuietPlugin:
-    """`Plugin` with every hook."""
+    """`Plugin` whose hooks do nothing. Subclasses override some of them."""
 
     async def init(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The available plugins. An agent names its plugins; each is loaded when an agent first uses it."""
+"""The available plugins. An agent names its plugins, and each is loaded when an agent first uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.ports.plugin import Plugin, PluginServices
 
 log = structlog.get_logger(__name__)
 
-#: The attributes that a plugin must have.
+#: The methods that a plugin must have.
 _HOOKS = (
     "init", "ready", "blocks", "addition", "attributes", "read_response", "tools", "commands", "command", "reset",
 )  # fmt: skip
@@ -23,16 +23,16 @@ _HOOKS = (
 
 class Plugins(Protocol):
     async def find(self, names: Sequence[str]) -> Sequence[Guarded]:
-        """Return the available ones of these names, in their order."""
+        """Return the available plugins with these names, in the order of the names."""
         ...
 
     def hints(self, names: Sequence[str]) -> Sequence[PluginCommand]:
-        """The commands of those that were found before."""
+        """Return the commands of the plugins with these names that `find` has already loaded."""
         ...
 
 
 class NoPlugins:
-    """`Plugins` where there are none."""
+    """`Plugins` without any plugin."""
 
     async def find(self, _names: Sequence[str]) -> Sequence[Guarded]:
         return ()
@@ -42,8 +42,9 @@ class NoPlugins:
 
 
 class InstalledPlugins:
-    """`Plugins` of the entry points `arvis.plugins`: Arvis' own and those of other packages. Each is imported off the
-    event loop. One that cannot be created, or an unknown name, is left out and reported to the operator once."""
+    """`Plugins` from the entry points `arvis.plugins`, of Arvis and of other packages. Each plugin is imported outside
+    the event loop. An unknown name, or a plugin that cannot be created, is left out and reported to the operator
+    once."""
 
     def __init__(self, *, services: PluginServices) -> None:
         self._services = services
@@ -60,7 +61,7 @@ class InstalledPlugins:
         return [command for name in names for command in self._commands.get(name, ())]
 
     async def _make(self, name: str) -> Guarded | None:
-        """Make the plugin; log a message for the operator and return None if that fails."""
+        """Return the plugin, creating it if needed; None if that fails, which is logged."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await self._begun(name)
@@ -91,7 +92,7 @@ async def _loaded(point: EntryPoint, services: PluginServices) -> Plugin | None:
     except ImportError as missing:
         log.warning("plugin_unavailable", plugin=point.name, why=str(missing), fix="install the missing package")
         return None
-    except (Exception, SystemExit) as defect:  # a plugin may be anybody's code: it must not break its agent (ADR 0016)
+    except (Exception, SystemExit) as defect:  # third-party code: its errors must not break the agent (ADR 0016)
         why = type(defect).__name__
         log.exception(
             "plugin_unavailable", plugin=point.name, why=why, fix="repair the package, or remove it from the agents"

@@ -1,5 +1,5 @@
-"""Plugin `time`: each message has its time for as long as the history keeps it. The time of a message never changes,
-so the providers' caches stay valid."""
+"""Plugin `time`: adds to each message the time at which it was written. The time of a message never changes, so the
+providers' caches stay valid."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""The foundations of a running daemon: data folder, roles, logs, clock, ids and disk space."""
+"""The foundations of a running daemon: data folder, leases, supervised roles, subprocesses, secrets, logs, clock, ids
+and disk space."""

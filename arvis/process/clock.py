@@ -1,4 +1,4 @@
-"""The system clock as a `Clock`, and the ids that `domain/ids.py` defines, from the clock and random bits."""
+"""The system clock, and a maker of ids in the format of `domain/ids.py`, from the clock and random bits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from collections.abc import Callable
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.ports.clock import Clock
 
-#: Bytes per request of random bits: a small request would cost more than the rest of an id.
+#: The number of random bytes that are requested at once, because a request for each id would cost more than the rest of
+#: the id.
 _AT_ONCE = 4_096
 
 
 class RandomBits:
-    """As good as `secrets.randbits`: no bit is used twice. `source` returns a number of random bytes. Thread-safe."""
+    """Random numbers, as unpredictable as those of `secrets.randbits`. Random bytes are requested in blocks, and each
+    byte is used once. `source` returns a number of random bytes. Any thread may call."""
 
     def __init__(self, *, source: Callable[[int], bytes] = os.urandom) -> None:
         self._source = source
@@ -25,7 +27,7 @@ class RandomBits:
         self._used = 0
 
     def __call__(self, bits: int) -> int:
-        """A number below 2**`bits`."""
+        """Return a random number below 2**`bits`."""
         count = (bits + 7) // 8
         with self._lock:
             if self._used + count > len(self._bytes):
@@ -36,9 +38,9 @@ class RandomBits:
 
 
 class IdMaker:
-    """Makes ids that grow strictly within this process, even in one millisecond or when the clock goes back.
+    """Makes ids that increase strictly within this process, even within one millisecond or if the clock is set back.
 
-    `random_bits(n)` gives a number below 2**n (`RandomBits`). Any thread may call.
+    `random_bits(n)` returns a number below 2**n (`RandomBits`). Any thread may call.
     """
 
     def __init__(self, *, clock: Clock, random_bits: Callable[[int], int]) -> None:
@@ -53,13 +55,13 @@ class IdMaker:
             if moment >> RANDOM_BITS > self._last >> RANDOM_BITS:
                 self._last = moment | self._random_bits(RANDOM_BITS)
             else:
-                # The next number is still unique and later; where the random part overflows, it carries into the time.
+                # The next number is still unique and greater. If the random part overflows, it carries into the time.
                 self._last += 1
             return encode(self._last)
 
 
 _NS_PER_MS = 1_000_000
-#: Also counts the time that the machine slept, where the system has such a clock.
+#: A clock that also counts the time during which the machine slept, if the system has one.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 

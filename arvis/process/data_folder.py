@@ -1,10 +1,11 @@
-"""The data folder: private to its user, held by one process at a time, and watched while the daemon runs.
+"""The data folder: only its user can access it, one process at a time uses it, and the daemon checks that it stays in
+place.
 
-The lock belongs to the operating system, so it ends with the process, however that ends. The lock file itself
-is never removed: two processes could then hold two files of the same name.
+The lock belongs to the operating system, so it ends with the process in every case. The lock file itself is never
+removed: otherwise two processes could lock two different files of the same name.
 
-Open files follow a folder that is renamed: the daemon would go on writing where no other program expects it, while a
-second one could begin with an empty folder at the old path. So the daemon ends when its folder was moved, removed or
+If the folder is renamed, the open files move with it: the daemon would continue to write to the new path, and a second
+daemon could start with an empty folder at the old path. So the daemon ends if its folder was moved, removed or
 replaced.
 """
 
@@ -21,22 +22,22 @@ from pathlib import Path
 
 from arvis.domain.errors import ConfigError, DataFolderInUse, DiskFull
 
-#: Seconds between two looks.
+#: Seconds between two checks.
 WATCH_EVERY = 2.0
 
-#: Device and inode.
+#: The device and inode of a file.
 _Identity = tuple[int, int]
 
 
 class FolderWatch:
-    """Remembers which files these paths led to at its making."""
+    """Detects that a path no longer leads to the same file as when this object was created."""
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
         self._folder = folder
         self._known = {file: _identity(file) for file in files}
 
     def lost(self) -> ConfigError | None:
-        """Why the daemon must end; None while every path leads where it did."""
+        """Return the error for which the daemon must end; None if every path still leads to the same file."""
         for file, known in self._known.items():
             if _identity(file) != known:
                 return ConfigError(
@@ -67,15 +68,15 @@ _MAX_LINE = 200
 _MAX_KEPT = 4096
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
-#: The lock has this text in place of a boot id.
+#: The text that a command writes to the lock file in place of a boot id.
 _COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """A folder that this process holds. `node_id` stays the same for the life of the folder, `boot_id` names this
-    start, `api_key` is the owner's key for the command line. `private` is False if another user owns the folder, so
-    that its mode could not be set to 0700."""
+    """A data folder that this process has locked. `node_id` stays the same for the life of the folder; `boot_id`
+    identifies this start; `api_key` is the owner's key for the command line. `private` is False if another user owns
+    the folder, so that its mode could not be set to 0700."""
 
     path: Path
     node_id: str
@@ -107,16 +108,17 @@ def api_key_file(folder: Path) -> Path:
 
 
 def address_file(folder: Path) -> Path:
-    """Return the file in which the daemon stores the address of its web server while it serves."""
+    """Return the file in which the daemon stores the address of its web server while it runs."""
     return folder / "address"
 
 
 @contextmanager
 def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable[[], str]) -> Iterator[DataFolder]:
-    """Make the folder if needed and hold it until the end of the block; files made inside are private.
+    """Create the folder if needed, and lock it until the end of the block. Files that are created inside the block are
+    private.
 
-    `new_id` makes sortable ids, `new_key` secrets. Raises `DataFolderInUse` naming the process that holds it,
-    `ConfigError` when the folder cannot be used.
+    `new_id` makes sortable ids, `new_key` makes secrets. Raises `DataFolderInUse`, which names the process that has the
+    lock, and `ConfigError` if the folder cannot be used.
     """
     with _private_umask():
         with _usable(path):
@@ -133,8 +135,9 @@ def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable
 
 @contextmanager
 def lock_data_folder(path: Path) -> Iterator[None]:
-    """Keep daemons out of the folder while a command works in it. Nothing is made there but the folder and its lock
-    file, so the daemon's first start stays its first. Raises as `hold_data_folder` does."""
+    """Lock the folder while a command works in it, so that no daemon starts there. Only the folder and its lock file
+    are created, so the next start of a daemon still counts as the first one. Raises the same errors as
+    `hold_data_folder`."""
     with _private_umask():
         with _usable(path):
             path.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -146,16 +149,18 @@ def lock_data_folder(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a data folder. `boot_id` is None for a command that works in it."""
+    """The process that has locked a data folder. `boot_id` is None for a command. `pid` is 0 if the process has not
+    written it yet."""
 
     pid: int
     boot_id: str | None
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Return the process that holds the folder. Creates and writes nothing, and keeps the lock only for this check.
+    """Return the process that has locked the folder; None if there is none. This check creates and writes no file, and
+    locks the folder only for a moment.
 
-    Raises `ConfigError` if the holder cannot be determined.
+    Raises `ConfigError` if it cannot be determined.
     """
     with _usable(path):
         try:
@@ -165,7 +170,7 @@ def holder_of(path: Path) -> Holder | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        words = _signature(lock)  # it is not there in the first moment
+        words = _signature(lock)  # empty directly after the lock was taken
         pid = int(words[0]) if words and words[0].isdecimal() else 0
         return Holder(pid, words[1] if len(words) > 1 and words[1] != _COMMAND else None)
     except OSError as error:
@@ -177,8 +182,8 @@ def holder_of(path: Path) -> Holder | None:
 
 @contextmanager
 def leave_address(folder: DataFolder, url: str) -> Iterator[None]:
-    """Store the address of the web server for the length of the block; the command line reads it first. After a crash
-    the file stays, and no server answers at that address."""
+    """Store the address of the web server until the end of the block, so that the command line finds the server. After
+    a crash the file remains, although no server answers at that address."""
     file = address_file(folder.path)
     with _usable(folder.path):
         _write_whole(file, url)
@@ -232,7 +237,7 @@ def _make_private(path: Path) -> bool:
     try:
         path.chmod(_PRIVATE_FOLDER)
     except PermissionError:
-        # A mounted volume may belong to root; its files are still private by the umask.
+        # A mounted volume may belong to root. Files in it are still private because of the umask.
         return False
     return True
 
@@ -256,18 +261,19 @@ def _not_lockable(path: Path, error: OSError) -> ConfigError:
 
 
 def _signature(lock: int) -> list[str]:
-    """Return the text that `_sign` wrote."""
+    """Return the words that `_sign` wrote."""
     return os.pread(lock, _MAX_LINE, 0).decode(errors="replace").split()
 
 
 def _sign(lock: int, boot_id: str) -> None:
-    """Say who holds the lock, for the message that a second process shows. Written over what an earlier process wrote:
-    that needs no room, so a full disk does not keep the daemon from starting."""
+    """Write the process that has the lock into the lock file, for the error message of a second process. The old text
+    is overwritten, not deleted first: this needs no disk space, so the daemon can start on a full disk."""
     os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0))
 
 
 def _kept(file: Path, make: Callable[[], str]) -> str:
-    """The line in `file`, made once. A file that a crash left empty counts as not there; a link is never followed."""
+    """Return the line in `file`; if the file is missing or empty after a crash, store a new line. Links are not
+    followed."""
     with suppress(FileNotFoundError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as kept:
@@ -281,9 +287,9 @@ def _kept(file: Path, make: Callable[[], str]) -> str:
 
 
 def _write_whole(file: Path, line: str) -> None:
-    """A reader finds the whole line or no file, even after a crash."""
+    """Write a file so that a reader sees the whole line or no file, even after a crash."""
     fresh = file.with_name(f"{file.name}.new")
-    # A file that a crash left is removed, not overwritten: it might be a link that another user made.
+    # An old file is removed, not overwritten, because it might be a link that another user created.
     fresh.unlink(missing_ok=True)
     with fresh.open("x", encoding="utf-8") as out:
         out.write(f"{line}\n")

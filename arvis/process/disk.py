@@ -1,5 +1,5 @@
-"""The free space of the data folder. Below the low-water mark the daemon refuses new work, because a full disk cannot
-even delete."""
+"""Watches the free space of the data folder. Below a limit, the low-water mark, the daemon refuses new work, because on
+a full disk not even a deletion can be stored."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ import structlog
 from arvis.domain.errors import DiskLow
 from arvis.ports.clock import Clock
 
-# A file that reserves space for a full disk, which could not even store a deletion. When the file is removed, running
-# work can be written to its end.
+# A file that reserves space for the case of a full disk. When it is removed, running work can be finished.
 
 
 _BYTES = 16_000_000
-#: On a small disk no more than this part of what is free.
+#: On a small disk, the file takes at most the free space divided by this.
 _DIVISOR = 4
 
 
 class ReservedSpace:
-    """`DATA/ballast`. Its blocks are allocated, so removing it really frees space."""
+    """The file `DATA/ballast`. Its blocks are allocated, so that removing it frees real space."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -36,21 +35,21 @@ class ReservedSpace:
 
     @property
     def held(self) -> int:
-        """In bytes."""
+        """The size of the file in bytes; 0 if it does not exist."""
         try:
             return self._file.stat().st_size
         except OSError:
             return 0
 
     def missing(self, free: int) -> int:
-        """Return the bytes that the file should grow by, given the free bytes. After it was removed it grows back to
-        its full size; a file that was created while space was short grows when there is more."""
+        """Return the number of bytes by which the file should grow, given the free bytes of the disk. A removed file
+        grows back to its former size. A file that was created while space was short grows when more space is free."""
         held = self.held
         wanted = self._given_up or min(_BYTES, (free + held) // _DIVISOR)
         return wanted - held if held < wanted // 2 else 0
 
     def take(self, size: int) -> None:
-        """Allocate this many more bytes. Raises `OSError` if the disk is full; then the file has its old size."""
+        """Add this number of bytes to the file. If the disk is full, restore the old size and raise `OSError`."""
         held = self.held
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -63,11 +62,11 @@ class ReservedSpace:
         self._given_up = 0
 
     def give_up(self) -> int:
-        """Free its room; how many bytes that were."""
+        """Remove the file, and return the number of bytes that this frees."""
         freed = self.held
         if freed:
             self._given_up = freed
-            with contextlib.suppress(OSError):  # a disk that forbids even this has no room to give
+            with contextlib.suppress(OSError):  # if not even a removal is possible, no space can be freed
                 self._file.unlink()
         return freed
 
@@ -78,22 +77,21 @@ LOOK_SECONDS = 3.0
 
 _MARK_BYTES = 200_000_000
 _MARK_DIVISOR = 50
-#: The bytes that a start writes before the disk is checked. With less free space than this, the reserved file is
-#: removed first.
+#: The bytes that a start writes before the disk is checked. If less is free, the reserved file is removed first.
 _START_BYTES = 1_000_000
 _MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
-    """In bytes; `free` is what this user may still write."""
+    """The space of a disk in bytes; `free` is the space that this user can use."""
 
     free: int
     total: int
 
     @property
     def low_water(self) -> int:
-        """The smaller of 200 MB and 2 % of the file system."""
+        """The free space below which new work is refused: 200 MB or 2 % of the file system, whichever is smaller."""
         return min(_MARK_BYTES, self.total // _MARK_DIVISOR)
 
     @property
@@ -107,9 +105,9 @@ def disk_space(folder: Path) -> DiskSpace:
 
 
 class DiskWatch:
-    """Decides whether there is room for new work. It checks the disk every few seconds and listens to errors of the
-    store, so a query costs nothing. Refusals begin and end automatically, and the log reports each change once.
-    `space` checks the disk that has the reserved file."""
+    """Decides whether new work is accepted. It checks the disk every few seconds and is notified of a full disk by the
+    store, so `low` and `admit` cost nothing. Refusals begin and end automatically; each change is logged once. `space`
+    measures the disk that contains the reserved file."""
 
     def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:
         self._space = space
@@ -123,7 +121,7 @@ class DiskWatch:
         return self._low
 
     def admit(self) -> None:
-        """Raises `DiskLow` while nothing new may be taken on."""
+        """Raise `DiskLow` if no new work is accepted."""
         if self._low:
             raise DiskLow(
                 "The disk of Arvis is almost full, so it accepts no new messages.",
@@ -135,7 +133,7 @@ class DiskWatch:
             )
 
     def make_room(self) -> None:
-        """The disk is full: give up the ballast. On any thread."""
+        """Remove the reserved file, because the disk is full. Any thread may call."""
         with self._lock:
             freed = self._ballast.give_up()
             if freed:
@@ -144,8 +142,8 @@ class DiskWatch:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Check now, and every few seconds until the end of the block. If the disk is already full, remove the
-        reserved file immediately, so that the daemon can start and report it."""
+        """Check the disk now, and every few seconds until the end of the block. If the disk is already full, remove the
+        reserved file at once, so that the daemon can start and report it."""
         await asyncio.to_thread(self._first_look)
         looking = asyncio.create_task(self._look_again_and_again())
         try:
@@ -155,7 +153,7 @@ class DiskWatch:
             await asyncio.gather(looking, return_exceptions=True)
 
     def look(self) -> None:
-        """Compare, and take the ballast back when there is room for it and for work."""
+        """Check the disk once. If there is enough space for new work and for the reserved file, restore the file."""
         with self._lock:
             space = self._space()
             missing = self._ballast.missing(space.free)
@@ -172,7 +170,7 @@ class DiskWatch:
     async def _look_again_and_again(self) -> None:
         while True:
             await self._clock.sleep(LOOK_SECONDS)
-            with contextlib.suppress(OSError):  # what was known stays true until it can be asked again
+            with contextlib.suppress(OSError):  # the last result stays valid until the disk can be checked again
                 await asyncio.to_thread(self.look)
 
     def _took_ballast(self, size: int) -> bool:

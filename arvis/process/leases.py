@@ -1,9 +1,9 @@
-"""Roles that only one process may hold at a time: a bot account, the scheduler.
+"""Leases on roles that only one process may have at a time, such as the connection of a bot or the scheduler.
 
-The holder writes a sign of life to the database. Other processes wait until the sign has not changed for the length
-of a lease, each by its own monotonic clock, so the clocks need not agree. The holder trusts its lease for a shorter
-time than others wait, and stops when that time is over: there are never two holders. The commits of the holder are
-fenced by its claim.
+The process that has a role regularly writes a new number, its beat, to the database. Another process takes the role
+over if the beat has not changed for a certain time by the other process's own monotonic clock, so the clocks of the
+machines need not agree. The first process trusts its lease for a shorter time than the others wait, and stops when that
+time is over; so two processes never have the role at the same time. Its commits also check the claim of its lease.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds. A role is taken over at most `look + silence` after its holder died; `trust` counts from before a sign
-    of life was sent and `silence` from after one was seen, so `trust < silence` is what keeps two apart."""
+    """The times of a lease, in seconds. A role is taken over at most `look + silence` after the death of its process.
+    `trust` counts from before a beat was written, `silence` from after it was seen. Because `trust < silence`, two
+    processes never have the role at once."""
 
     beat: float = 0.75
     trust: float = 2.0
@@ -34,7 +35,8 @@ class Pace:
 
 
 class Holding:
-    """A role that is held. Ask `held` before each thing that goes outside, `check` in each script."""
+    """A role that this process has. Check `held` before each call to something outside, and call `check` in each
+    script."""
 
     def __init__(self, *, clock: Clock, lease: RoleLease | None, until: float) -> None:
         self._clock = clock
@@ -43,11 +45,12 @@ class Holding:
 
     @property
     def held(self) -> bool:
-        """A process that was frozen knows by its clock, before it does anything, that its time is over."""
+        """True while the lease is valid by this process's clock. A process that was suspended detects by this that its
+        lease has ended."""
         return self._clock.monotonic() < self.until
 
     def check(self, tx: Transaction) -> None:
-        """Raises `LeaseLost` when another process has taken the role."""
+        """Raise `LeaseLost` if another process has taken over the role."""
         if self.lease is not None and not tx.role_leases.held(self.lease):
             raise LeaseLost("Another process has taken over the role.")
 
@@ -56,9 +59,9 @@ Work = Callable[[Holding], Awaitable[None]]
 
 
 class RoleLeaseManager:
-    """Runs work while this process holds the role `name`. `owner` is the boot, `node` the data folder: a role that an
-    earlier boot of this folder held is free, because the folder's lock proves that the boot is dead. A store that no
-    other process writes needs no lease."""
+    """Runs work while this process has the role `name`. `owner` is the boot id, `node` the id of the data folder. A
+    role of an earlier boot with this folder is free, because the folder's lock proves that this boot has ended. A store
+    that only one process uses needs no lease."""
 
     def __init__(
         self, *, name: str, store: Store, clock: Clock, owner: str, node: str, pace: Pace | None = None
@@ -71,8 +74,8 @@ class RoleLeaseManager:
         self._pace = pace or Pace()
 
     async def run(self, work: Work) -> None:
-        """Wait for the role, do the work, and wait again when the role is lost, until the work returns. Raises what the
-        work fails with; the role is given back first."""
+        """Wait for the role and do the work. If the role is lost, cancel the work and wait again; return when the work
+        returns. If the work fails, release the role and raise the error."""
         if not self._store.shared:
             await work(Holding(clock=self._clock, lease=None, until=float("inf")))
             return
@@ -91,7 +94,7 @@ class RoleLeaseManager:
             )
 
     async def _acquire(self) -> tuple[RoleLease, Holding]:
-        """Wait until the role is free, or until its holder has been silent for the length of a lease."""
+        """Wait until the role is free, or until its process has written no beat for `silence` seconds; then take it."""
         seen = await self._store.read(_find, self._name)
         since = self._clock.monotonic()
         while True:
@@ -108,14 +111,14 @@ class RoleLeaseManager:
                 seen, since = found, self._clock.monotonic()
 
     async def _hold(self, lease: RoleLease, holding: Holding, work: Work) -> bool:
-        """Return true if the work ended by itself, false if the role was lost."""
+        """Do the work while the role is kept. Return True if the work ended by itself, False if the role was lost."""
         working = asyncio.ensure_future(work(holding))
         beating = asyncio.create_task(self._beat(lease, holding))
         try:
             await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
             ended = working.done()
         finally:
-            await _end(working)  # while the lease is still renewed
+            await _end(working)  # before the beat ends, so that the lease is still renewed meanwhile
             await _end(beating)
             await self._give_back(lease, holding)
         if ended:
@@ -123,7 +126,7 @@ class RoleLeaseManager:
         return ended
 
     async def _beat(self, lease: RoleLease, holding: Holding) -> None:
-        """Show signs of life; returns when the role is lost or can no longer be trusted to be held."""
+        """Renew the lease regularly. Return when the role is lost, or when the lease could not be renewed in time."""
         while holding.held:
             await self._clock.sleep(min(self._pace.beat, max(0.0, holding.until - self._clock.monotonic())))
             begin = self._clock.monotonic()
@@ -135,7 +138,7 @@ class RoleLeaseManager:
             holding.until = begin + self._pace.trust if renewed else float("-inf")
 
     async def _give_back(self, lease: RoleLease, holding: Holding) -> None:
-        """So that another process need not wait for the silence."""
+        """Release the role, so that another process can take it immediately."""
         holding.until = float("-inf")
         try:
             await self._store.write(_release, lease)

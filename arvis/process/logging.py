@@ -1,8 +1,9 @@
-"""Logging to standard error, readable on a terminal and otherwise as JSON, with a JSON copy in one file a day.
+"""Logging to standard error and to one file a day. Standard error is readable on a terminal and JSON elsewhere; the
+files are JSON.
 
-Every line of every library passes one formatter that removes secrets: known ones, and text that looks like a key or token.
-It works on the finished text, so that no argument, header or traceback slips past, and needs no knowledge of where a
-secret came from. Nothing is set up at import time.
+Every line of every library passes one formatter that removes secrets: known ones, and text that looks like a key or
+token. It works on the finished text, so that it covers arguments, headers and tracebacks, wherever a secret came from.
+Importing this module changes no settings.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from arvis.ports.clock import Clock
 
 _MASK = "[redacted]"
 
-#: A shorter secret is replaced only as a separate word: `demo` as a password must not black out `democracy`.
+#: Shorter secrets are replaced only as separate words: the password `demo` must not change the word `democracy`.
 _ALONE_BELOW = 8
 
-# Each pattern keeps its groups named `keep` and `tail`. Runs are bounded or of one class, so that no input is slow.
+# The groups `keep` and `tail` of a match are not replaced. Repetitions are bounded or of one character class, so that
+# no input makes the search slow.
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
@@ -64,13 +66,13 @@ _PATTERNS = tuple(
 
 
 class Redactor:
-    """Replaces secrets by a mask. Any thread may call; `learn` adds secrets that turn up while running, and
-    costs nothing when it knows them."""
+    """Replaces secrets in a text by a mask. `learn` adds secrets that appear while the daemon runs; known ones are
+    skipped quickly. Any thread may call."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
-        #: The longest first, so that no part of a secret that contains another remains. The tuple is replaced, never
-        #: changed.
+        #: Longest first, so that a secret is replaced before a shorter one that it contains. The tuple is replaced,
+        #: never changed, because other threads read it.
         self._known: tuple[str, ...] = ()
         self._learning = threading.Lock()
         self.learn(secrets)
@@ -86,7 +88,7 @@ class Redactor:
                 self._known = tuple(known)
 
     def __call__(self, text: str) -> str:
-        # One pattern for all secrets would not be faster and would have to be compiled again for each new one.
+        # A single pattern for all secrets would not be faster, and each new secret would require compiling it again.
         for form in self._known:
             if form in text and len(form) >= _ALONE_BELOW:
                 text = text.replace(form, _MASK)
@@ -103,7 +105,7 @@ def _masked(match: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Return the encodings in which a secret may appear: plain, JSON or repr, URL, base 64, hex."""
+    """Yield the encodings in which a secret may appear: plain, JSON, repr, URL, base 64, hex."""
     data = secret.encode(errors="surrogatepass")
     yield secret
     yield json.dumps(secret)[1:-1]
@@ -118,7 +120,8 @@ def _forms(secret: str) -> Iterator[str]:
 
 _MS_PER_SECOND = 1000
 
-#: Their INFO lines describe every request with its address; the caller logs the relevant part.
+#: Loggers that write an INFO line for every request, with its address. Only their warnings are logged; the callers log
+#: the important parts.
 _CHATTY = ("aiohttp.access", "apscheduler", "asyncio", "httpcore", "httpx", "httpx2", "uvicorn.access", "websockets")
 
 
@@ -126,11 +129,11 @@ _CHATTY = ("aiohttp.access", "apscheduler", "asyncio", "httpcore", "httpx", "htt
 def logging_to(
     *, stream: TextIO, folder: Path | None, keep_days: int | None, redact: Redactor, clock: Clock, level: str = "INFO"
 ) -> Iterator[Callable[[int], None]]:
-    """Send all logging to `stream` and, with a `folder`, to `arvis-YYYY-MM-DD.log` in it (UTC).
+    """Send all logging to `stream` and, if `folder` is given, to the files `arvis-YYYY-MM-DD.log` in it (days in UTC).
 
-    Files older than `keep_days` are removed when a new day begins; None: no files until the number of days is known.
-    Call the returned function with the number of days when it is known or changes. The web server must not set up its
-    own logging (`log_config=None`); existing handlers are replaced.
+    Files older than `keep_days` days are removed when a new day begins. None: no file is removed until the number of
+    days is known. Call the yielded function with the number of days when it is known or changes. The web server must
+    not configure logging (`log_config=None`). Existing handlers are replaced until the end of the block.
     """
     render = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     handlers: list[logging.Handler] = [_Stream(stream)]
@@ -148,10 +151,11 @@ def logging_to(
 
 
 class _SilentFailure(logging.Handler):
-    """A line that cannot be formatted or written is dropped: the usual report would show it unredacted."""
+    """A handler that drops a line if the line cannot be formatted or written. The default report of such an error would
+    show the line with its secrets."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Nothing: see the class."""
+        """Do nothing: see the class."""
 
 
 class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
@@ -159,7 +163,7 @@ class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
 
 
 class DailyFile(_SilentFailure, logging.FileHandler):
-    """Appends to the file of the day. A full disk costs lines, never the daemon."""
+    """Appends to the file of the day. On a full disk lines are lost, but the daemon continues."""
 
     def __init__(self, *, folder: Path, keep_days: int | None, clock: Clock) -> None:
         super().__init__(folder / "not-yet", encoding="utf-8", errors="replace", delay=True)
@@ -169,7 +173,7 @@ class DailyFile(_SilentFailure, logging.FileHandler):
         self._day: date | None = None
 
     def keep(self, days: int) -> None:
-        """Older files are removed now, and whenever a new day begins."""
+        """Remove files that are older than this number of days, now and whenever a new day begins."""
         with self.lock or nullcontext():
             self._keep_days = days
             if self._day is not None:
@@ -185,7 +189,7 @@ class DailyFile(_SilentFailure, logging.FileHandler):
             super().emit(record)
 
     def close(self) -> None:
-        with suppress(OSError):  # what it still held does not fit either
+        with suppress(OSError):  # lines in its buffer cannot be written either
             super().close()
 
     def _turn_to(self, today: date) -> None:
@@ -203,13 +207,13 @@ class DailyFile(_SilentFailure, logging.FileHandler):
 
     def _remove_before(self, day: date) -> None:
         for file in self._folder.glob("arvis-????-??-??.log"):
-            # The names sort like their days.
+            # The names sort in the order of their days.
             if file.name < f"arvis-{day.isoformat()}.log":
                 file.unlink(missing_ok=True)
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):
-    """Formats a record completely, then takes the secrets out."""
+    """Formats a record completely, then removes the secrets from the text."""
 
     def __init__(self, *, redact: Redactor, processors: list[Processor], foreign: list[Processor]) -> None:
         super().__init__(processors=processors, foreign_pre_chain=foreign)
@@ -274,7 +278,8 @@ def _installed(handlers: list[logging.Handler], level: str) -> Iterator[None]:
 
 
 def _disown_others() -> None:
-    """Make the loggers of libraries propagate to the root: their own handlers would bypass the filter."""
+    """Let the loggers of libraries pass their records to the root logger. Their own handlers would bypass the removal
+    of secrets."""
     for logger in list(logging.root.manager.loggerDict.values()):
         if isinstance(logger, logging.Logger):
             logger.handlers.clear()
@@ -282,7 +287,7 @@ def _disown_others() -> None:
 
 
 def _configure_structlog() -> None:
-    """Structured loggers join the standard ones, so that there is one way out."""
+    """Let structured loggers pass their records to the standard ones, so that all lines use the same handlers."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

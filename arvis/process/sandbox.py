@@ -1,10 +1,10 @@
-"""Runs programs in a sandbox: bubblewrap gives each its own file system, network and process numbers.
+"""Runs programs in a sandbox: bubblewrap gives each program a separate file system, network and process ids.
 
-Only the paths that are named here exist inside. `/proc` is read-only there: if the daemon runs as root, the kernel
-treats the program as root, too, whatever its user number inside, and root may write the machine's settings in
-`/proc/sys`. Namespaces do not part the keys of a user nor the sockets between a machine and its host (vsock), so a filter
-refuses calls of the kernel that no program needs: a program for the kernel in its own format (seccomp(2),
-`struct sock_filter`).
+Inside, only the paths that are named here exist. `/proc` is read-only inside: if the daemon runs as root, the kernel
+treats the program as root too, whatever its user id inside, and root may change the machine's settings in `/proc/sys`.
+Namespaces do not separate the keys of a user, nor the sockets between a virtual machine and its host (vsock). So a
+seccomp filter refuses system calls that no program needs; it is in the kernel's own format (seccomp(2), `struct
+sock_filter`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from arvis.process.subprocesses import MAX_PROCESSES, run_guarded
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """The kernel's mark of an architecture, its number of socket(2) and those of the calls that are refused: ptrace,
-    syslog, keyctl, add_key, request_key, perf_event_open, bpf, userfaultfd, open_by_handle_at, io_uring's three, which make
-    every other call unseen, and memfd_create, memfd_secret and shmget, whose memory belongs to no process and is counted for none."""
+    """The numbers of an architecture: its identifier in the kernel (`mark`), the system call socket(2), and the refused
+    system calls. These are ptrace, syslog, keyctl, add_key, request_key, perf_event_open, bpf, userfaultfd,
+    open_by_handle_at; the three of io_uring, which can make every other call without passing the filter; and
+    memfd_create, memfd_secret and shmget, whose memory is not counted for any process."""
 
     mark: int
     socket: int
@@ -44,10 +45,10 @@ _MACHINES: Mapping[str, _Machine] = {
     "aarch64": _Machine(0xC00000B7, 198, (117, 116, 219, 217, 218, 241, 280, 282, 265, 425, 426, 427, 279, 447, 194)),
 }
 
-#: Local sockets, both kinds of internet, and what lists the network's devices.
+#: The allowed families of sockets: local, IPv4, IPv6, and netlink, which lists the network devices.
 _FAMILIES = (1, 2, 10, 16)
 
-#: Numbers from here on belong to a second set of calls on x86_64.
+#: On x86_64, system calls from this number on belong to a second ABI.
 _SECOND_SET = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -57,7 +58,8 @@ _REFUSE_CALL = 0x00050000 | 1  # "Operation not permitted"
 
 
 def call_filter(machine: str) -> bytes | None:
-    """The filter for a machine of this name; None for one whose numbers are not known here."""
+    """Return the seccomp filter for a machine of this name; None if its numbers are not known here. A program then runs
+    without a filter."""
     known = _MACHINES.get(machine)
     if known is None:
         return None
@@ -81,22 +83,24 @@ def _unless(test: bytes) -> list[bytes]:
 
 
 def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    """`yes` and `no` are the numbers of steps that a test skips."""
+    """Return one instruction of the filter. `yes` and `no` are the numbers of instructions that a test skips after each
+    result."""
     return struct.pack("=HBBI", code, yes, no, value)
 
 
-# A line-based channel between a program in the sandbox and this process: the program sends one line and gets one
-# line. It inherits one end of a socket pair; no socket has a name, so no other process can connect and nothing is
-# left behind. Input from it is as hostile as the program: lines have a limit, and the kernel drops descriptors that
-# are sent along, because this process does not receive them.
+# A line-based channel between a program in the sandbox and this process: the program sends a line and gets a line. It
+# inherits one end of a socket pair. The socket has no name, so no other process can connect and no file remains. Lines
+# from the program are untrusted: their length is limited. If the program sends file descriptors along, the kernel drops
+# them, because this process does not receive them.
 
 
-#: Bytes of one line from the program.
+#: The maximum length of a line from the program, in bytes.
 MOST_ASKED = 262_144
 
 
 async def bridged(answer: Answerer, run: Callable[[int], Coroutine[Any, Any, Finished]]) -> Finished:
-    """Return the result of `run`, which gets the far end of the channel."""
+    """Run a program with a channel, and return its result. `run` gets the program's end of the channel; `answer`
+    answers its lines."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         program = asyncio.create_task(run(theirs.fileno()))
@@ -113,21 +117,22 @@ async def bridged(answer: Answerer, run: Callable[[int], Coroutine[Any, Any, Fin
 
 
 async def _talk(ours: socket.socket, answer: Answerer) -> None:
-    """Until one of both has enough; then the program reads the end of the stream."""
+    """Answer lines until the program closes the channel or `answer` returns None; the program then reads the end of the
+    stream."""
     reader, writer = await asyncio.open_unix_connection(sock=ours, limit=MOST_ASKED)
     try:
         while (line := await _line(reader)) is not None and (told := await answer(line)) is not None:
-            with suppress(ConnectionError):  # it need not wait for an answer
+            with suppress(ConnectionError):  # the program may have ended without waiting for the answer
                 writer.write(told + b"\n")
                 await writer.drain()
     finally:
-        writer.transport.abort()  # a program that has not read its answer by now ends
+        writer.transport.abort()  # answers that the program has not read are dropped
         with suppress(ConnectionError):
             await writer.wait_closed()
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes | None:
-    """None at the end, and for what is no line within bounds."""
+    """Return a line; None at the end of the stream, and for a line that is too long or has no end."""
     try:
         line = await reader.readline()
     except (ValueError, ConnectionError):
@@ -135,7 +140,7 @@ async def _line(reader: asyncio.StreamReader) -> bytes | None:
     return line[:-1] if line.endswith(b"\n") else None
 
 
-#: The system's programs; where these are links into /usr they are made as links.
+#: The folders of the system's programs. A folder that is a link into /usr is created as a link.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _NETWORK_SETTINGS = (
@@ -149,7 +154,7 @@ _NETWORK_SETTINGS = (
     "/etc/pki/ca-trust/extracted",
 )
 
-#: The user inside has this number and name, whichever user runs the daemon.
+#: The id of the user inside, independent of the user that runs the daemon.
 _USER = 1000
 _PASSWD = f"arvis:x:{_USER}:{_USER}::/tmp:/bin/sh\n"
 _GROUP = f"arvis:x:{_USER}:\n"
@@ -165,17 +170,17 @@ _NAMESPACES = (
 _IDENTITY = ("--uid", str(_USER), "--gid", str(_USER), "--hostname", "sandbox", "--cap-drop", "ALL")
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108 (as above)
 
-#: Bytes of one file, and of all files in memory.
+#: The maximum size in bytes of one file, and of each folder in memory.
 _LARGEST_FILE = 268_435_456
 _SCRATCH = 67_108_864
 
-#: More than any folder holds: it is left in order all the same.
+#: Means "no limit". It is a number that no folder reaches, because the guard cleans up only folders with a limit.
 _UNBOUNDED = 1 << 62
 
-#: Paths that the sandbox creates itself; no path of the machine may be mounted over them.
+#: Paths that the sandbox creates itself. No path of the machine may be mounted over them.
 _OWN = (Path("/proc"), Path("/dev"), Path("/tmp"), Path(WORKSPACE))  # noqa: S108 (as above)
 
-#: A shell's way to say that a signal ended its program.
+#: The exit codes by which a shell reports that a signal ended its program.
 _SIGNALS = range(129, 193)
 
 _ALLOW = (
@@ -187,9 +192,9 @@ _INSTALL = "Install it: apt-get install bubblewrap."
 
 
 class Bubblewrap:
-    """`Sandbox` by bwrap. `hidden` are folders that no program may see, even where they lie inside one that it may
-    (the data folder); the task's own folder may lie in one of them. `disk` (bytes) and `files` bound that folder; None: no
-    bound."""
+    """`Sandbox` by bubblewrap. `hidden` are folders that no program may see, even inside a readable folder, such as the
+    data folder; the task's own folder may be inside one of them. `disk` (bytes) and `files` limit the task's folder;
+    None: no limit."""
 
     def __init__(
         self,
@@ -221,7 +226,7 @@ class Bubblewrap:
         return await (self._run(task) if answer is None else bridged(answer, partial(self._run_bridged, task)))
 
     async def _probe(self) -> str | None:
-        """By running a program that does nothing, with everything that a real one gets."""
+        """Run a program that does nothing in a complete sandbox. Return the reason if that fails."""
         if shutil.which(self._program) is None:
             return f"Programs cannot be run here: bubblewrap is missing. {_INSTALL}"
         try:
@@ -256,7 +261,8 @@ class Bubblewrap:
                 *_environment(task.environment),
                 *(part for descriptor in filters for part in ("--seccomp", str(descriptor))),
             ]
-            # Not as arguments: every user of the machine reads those, and the program itself.
+            # The options are passed in a file, because arguments are visible to every user of the machine, and to the
+            # program.
             arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
             argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
             inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
@@ -266,7 +272,8 @@ class Bubblewrap:
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
 
     def _walls(self, task: Task, passwd: int, group: int) -> Iterator[str]:
-        """The file system: parents before what lies in them, and closed when all is in place."""
+        """Yield the options for the file system: parent folders before their content, and the read-only mode of the
+        root last."""
         seen = [Path(path) for path in _SYSTEM if Path(path).is_dir()]
         seen += [Path(path) for path in (*_SETTINGS, *(_NETWORK_SETTINGS if task.network else ()))]
         yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
@@ -278,7 +285,8 @@ class Bubblewrap:
 
 
 def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
-    """Return the readable paths. A hidden folder is covered, and readable paths inside it are mounted again."""
+    """Yield the options for the readable paths. A hidden folder is covered by an empty one, and readable paths inside
+    it are mounted again."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
         raise ToolError("A folder for the program contains a path that the sandbox creates itself.")
@@ -298,14 +306,15 @@ def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[P
 
 def _environment(asked: Mapping[str, str]) -> Iterator[str]:
     for name, value in {**_ENVIRONMENT, **asked}.items():
-        # A NUL ends an option: the text after it would be a new option.
+        # A NUL ends an option, so the text after it would be another option.
         if "\0" in name + value or "=" in name or not name:
             raise ToolError("A name or a value in the program's environment cannot be used.")
         yield from ("--setenv", name, value)
 
 
 def _limits(task: Task) -> list[str]:
-    """Set inside: outside, the number of processes would count all those of the daemon's user."""
+    """Return the command that sets the limits. It runs inside the sandbox, because outside the limit of processes would
+    count all processes of the daemon's user."""
     figures = {
         "as": task.memory,
         "cpu": int(task.timeout) + 1,
@@ -317,7 +326,7 @@ def _limits(task: Task) -> list[str]:
 
 
 def _in_memory(stack: ExitStack, data: bytes) -> int:
-    """A file without a name that holds `data`."""
+    """Return a file descriptor of an unnamed file in memory that contains `data`."""
     descriptor = os.memfd_create("arvis")
     stack.callback(os.close, descriptor)
     os.write(descriptor, data)

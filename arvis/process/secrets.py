@@ -1,7 +1,8 @@
 """Encrypts secrets with a key that is stored beside the database, never in it (docs/adr/0015), and hashes passwords.
 
-The libraries are loaded and the key created at their first use: most processes never need them. Passwords are kept as
-argon2id, one computation at a time: each takes 19 MiB and some ten milliseconds of a core.
+The libraries are loaded and the key is created at their first use, because most processes never need them. Passwords
+are stored as argon2id hashes. One hash is computed at a time, because each takes 19 MiB and some ten milliseconds of
+CPU time.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ T = TypeVar("T")
 MEMORY_BYTES = 19 * 1024 * 1024
 PASSES = 2
 
-#: Computations that may wait for their turn.
+#: The maximum number of callers that wait for a computation.
 _MOST_WAITING = 32
 
-#: Hash of a random password, for users without one: the check takes equally long.
+#: The hash of a random password. For users without a password it is compared instead, so that the check takes equally
+#: long.
 _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZkU/nUXa+9jLfpEaXIkDc0r+K/D1Yw"
 
 
 class Argon2Passwords:
-    """`Passwords` by libsodium, each in a thread, one after the other."""
+    """`Passwords` by libsodium. Hashes are computed in a thread, one after the other."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -49,8 +51,8 @@ class Argon2Passwords:
         return same and kept is not None
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        """A cancelled caller does not stop the running hash: a thread cannot be stopped, and two at once would need
-        twice the memory."""
+        """Run the work after the work of earlier callers. If the caller is cancelled, the work continues: a thread
+        cannot be stopped, and a second computation beside it would need twice the memory."""
         if len(self._running) > _MOST_WAITING:
             raise TooMany("Too many people log in at this moment.", fix="Try again in a few seconds.")
         task: asyncio.Task[T] = asyncio.create_task(self._one(work))
@@ -80,7 +82,7 @@ def _matches(password: str, kept: str) -> bool:
 
 
 def _bytes(password: str) -> bytes:
-    """Normalise the text, so that the same letters are the same password on every keyboard."""
+    """Normalise the text, so that a password is the same bytes on every keyboard."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
 
 
@@ -90,7 +92,8 @@ _VERSION = "v1"
 _PRIVATE_FILE = 0o600
 _MAX_FILE = 4096
 
-#: A shorter text is known to everybody, and a log without it could not be read.
+#: Shorter texts are not reported to the log filter: they are easily guessed, and hiding them would make logs
+#: unreadable.
 _SHORTEST_SECRET = 4
 
 _NEW_KEY = "python3 -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
@@ -98,7 +101,7 @@ _SHARING = "Processes that share a PostgreSQL database share no folder: give eac
 
 
 def secrets_key_file(folder: Path) -> Path:
-    """Return the key file that is used if the configuration gives no key. No backup contains it."""
+    """Return the key file that is used if the configuration gives no key. Backups do not contain it."""
     return folder / "secrets.key"
 
 
@@ -108,16 +111,16 @@ class _Key:
 
     @property
     def fingerprint(self) -> str:
-        """Return a text that differs for different keys and reveals nothing about them."""
+        """An identifier of the key that reveals nothing about it."""
         return hashlib.blake2b(self.data, digest_size=4, person=b"arvis-secrets").hexdigest()
 
 
 class SealedBox:
-    """`SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Thread-safe.
+    """`SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call.
 
-    `file` holds the key, which is created at the first encryption. `given` is the key of the configuration in base
-    64; then no file is read. `tell` is called with every secret that passes, for the filter of the logs;
-    `random_bytes` makes keys. Raises `ConfigError` for an invalid `given` key.
+    `file` contains the key, which is created at the first encryption. `given` is a key from the configuration in base
+    64; then `file` is not used. `tell` is called with every secret that is encrypted or decrypted, for the log filter.
+    `random_bytes` makes keys. Raises `ConfigError` if `given` is invalid.
     """
 
     def __init__(
@@ -136,7 +139,7 @@ class SealedBox:
         self._key = None if given is None else _given_key(given)
 
     def seal(self, text: str) -> str:
-        """`v1.FINGERPRINT.BASE64`. Raises `ConfigError` when a new key cannot be kept."""
+        """Return the encrypted text as `v1.FINGERPRINT.BASE64`. Raises `ConfigError` if a new key cannot be stored."""
         sealed = self._sealed(text)
         self._pass_on(text)
         return sealed
@@ -194,7 +197,7 @@ class SealedBox:
 
 
 class Unheard:
-    """`SecretBox` with the key of another one that does not report the secrets to the log filter."""
+    """`SecretBox` with the key of another one, but without reporting secrets to the log filter."""
 
     def __init__(self, *, seal: Callable[[str], str], open_: Callable[[str], str]) -> None:
         self._seal = seal
@@ -230,7 +233,7 @@ def _decoded(text: str) -> _Key | None:
 
 
 def _key_in(file: Path) -> _Key | None:
-    """The key in a file, None where there is none; a link is never followed."""
+    """Return the key in a file; None if the file does not exist. Links are not followed."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, encoding="ascii", errors="replace") as kept:
@@ -250,8 +253,8 @@ def _key_in(file: Path) -> _Key | None:
 
 
 def _kept(key: _Key, file: Path) -> _Key:
-    """A fresh key, on disk under its name before anything is sealed with it: what it sealed would be lost with it. The
-    lock on the data folder keeps other processes away."""
+    """Store a new key and return it. The file is on disk before the key is used, because secrets could not be decrypted
+    without it. The lock of the data folder keeps other processes from storing another key."""
     fresh = file.with_name(f"{file.name}.new")
     try:
         with suppress(FileNotFoundError):

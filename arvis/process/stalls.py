@@ -1,11 +1,12 @@
-"""Keeps the event loop free: each pass of the loop is timed, a pass that is too long is reported with the stack of
-what it was doing, and Python's collector of reference cycles scans less often.
+"""Finds code that blocks the event loop: each pass of the loop is timed, and a pass that takes too long is logged with
+its stack. Also tunes Python's garbage collector.
 
-The loop's selector takes the times, which costs two looks at the clock a pass. A thread looks at the stack of a pass while
-it is still under way; it sleeps while the loop does, so an idle daemon stays idle.
+The loop's selector measures the times, which costs two readings of the clock for each pass. A thread reads the stack
+during a long pass. The thread sleeps while the loop waits, so it costs an idle daemon nothing.
 
-By default the collector scans all objects repeatedly and blocks the process: 2 % of a message's time, up to 50 ms per
-scan. In a daemon, objects of the start live to the end, and objects of a turn are freed without it.
+By default the collector scans all objects repeatedly and blocks the process meanwhile: 2 % of the time of a message, up
+to 50 ms for each scan. That is of little use in a daemon: objects of the start live until the end, and objects of a
+turn are freed by reference counting.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from types import FrameType
 
 import structlog
 
-#: New objects before the youngest generation is scanned.
+#: The number of new objects after which the youngest generation is scanned.
 _GATHERED = 10_000
 
 
 @contextmanager
 def tuned_gc() -> Iterator[None]:
-    """Exclude all current objects from collection, and scan the others less often."""
+    """Exclude all present objects from garbage collection, and scan new ones less often, until the end of the block."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_GATHERED, *before[1:])
@@ -43,11 +44,11 @@ def tuned_gc() -> Iterator[None]:
 
 log = structlog.get_logger(__name__)
 
-#: Seconds that one pass of the loop may take.
+#: The maximum time in seconds of a pass that is not reported.
 LIMIT = 0.05
-#: The thread looks this often (seconds) while the loop works, and sleeps once it sees the loop wait.
+#: Seconds between two checks by the thread while the loop works. The thread sleeps when it finds the loop waiting.
 _LOOK = 0.03
-#: Seconds between two lines of the log. Stalls in between are counted.
+#: The minimum time in seconds between two log lines. Stalls in between are only counted.
 BETWEEN_LINES = 10.0
 _MOST_FRAMES = 12
 _HERE = Path(__file__).parents[2]
@@ -55,7 +56,7 @@ _HERE = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """The stalls since the watch began: their number, their total in seconds, and the longest one."""
+    """The stalls since the watch began: their number, their total time in seconds, and the longest time."""
 
     count: int = 0
     seconds: float = 0.0
@@ -63,7 +64,7 @@ class Stalls:
 
 
 class LoopWatch:
-    """Makes the loop that it watches (`new_loop`). Watches inside of `watching`. `between_lines` is in seconds."""
+    """Creates an event loop (`new_loop`) and watches it inside `watching`. `between_lines` is in seconds."""
 
     def __init__(self, *, between_lines: float = BETWEEN_LINES) -> None:
         self._between_lines = between_lines
@@ -84,7 +85,8 @@ class LoopWatch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """On the loop's thread, for the time in which others may wait for it: not while it starts or stops."""
+        """Watch the loop until the end of the block. Call it on the loop's thread, after the start and until the stop:
+        long passes are normal in both."""
         self._thread_id, self._since, self._watched = threading.get_ident(), time.monotonic(), True
         thread = threading.Thread(target=self._look, name="arvis-loop-watch", daemon=True)
         thread.start()
@@ -139,7 +141,7 @@ class LoopWatch:
                     self._seen = number, _told(frame)
 
     def _rest(self) -> None:
-        """Until the loop works again."""
+        """Sleep until the loop works again."""
         self._wake.clear()
         self._sleeping = True
         if self._waits and self._watched:
@@ -148,7 +150,7 @@ class LoopWatch:
 
 
 class _TimedSelector(selectors.DefaultSelector):
-    """The selector of a watched loop: between two calls of `select` the loop works."""
+    """The selector of a watched loop. The loop waits inside `select` and works between two calls of it."""
 
     def __init__(self, watch: LoopWatch) -> None:
         super().__init__()
@@ -162,7 +164,8 @@ class _TimedSelector(selectors.DefaultSelector):
 
 
 def _told(frame: FrameType) -> str:
-    """The innermost frames, outermost first. No values: they may hold what people wrote."""
+    """Return the innermost frames of a stack, outermost first. Variables are left out, because they may contain
+    people's messages."""
     found: list[str] = []
     each: FrameType | None = frame
     while each is not None and len(found) < _MOST_FRAMES:

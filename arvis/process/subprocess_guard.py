@@ -1,12 +1,12 @@
-"""A process between the daemon and a program that it runs; it ends every process that the program starts.
+"""A process between the daemon and a program. It ends every process that the program starts.
 
-Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the
-descriptor of a pipe whose other end the daemon holds: when the daemon closes it or dies, everything is ended, and a
-byte in it is passed on as SIGTERM. MEMORY and PROCESSES limit all processes together, DISK (bytes) and FILES limit
-the folder that the program is started in; 0 is no limit. After the end a limited folder has no setuid bits, pipes,
-sockets and devices. Processes that the program starts stay below this process even when they fork away, because
-orphans go to their nearest subreaper (prctl(2)). The exit status is that of the program. It uses only the standard
-library and no other module of Arvis, because it is started for every program.
+Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the file
+descriptor of a pipe. When the daemon closes the other end or dies, the guard ends all processes; when the daemon writes
+a byte, the guard sends SIGTERM to the program. MEMORY (bytes) and PROCESSES limit all processes together. DISK (bytes)
+and FILES limit the folder in which the program is started; 0 means no limit. At the end, a limited folder is cleaned of
+setuid bits, pipes, sockets and devices. A process whose parent has ended becomes a child of the guard, because the
+guard is a subreaper (prctl(2)); so it cannot escape by forking. The exit status is that of the program. This script
+uses only the standard library and no other module of Arvis, because it is started for every program.
 """
 
 from __future__ import annotations
@@ -27,29 +27,30 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _NOT_STARTED = 127
 
-#: Seconds between two looks at what all processes hold together, and between two sweeps at the end.
+#: Seconds between two checks of the limits, and between two rounds of killing at the end.
 _LOOK = 0.2
 _SWEEP = 0.005
 
-#: The folder is scanned for at most one part in this many of the time.
+#: The scan of the folder pauses for this many times as long as it took.
 _SPARED = 10
 
-#: Folders inside one another; and how a folder is opened.
+#: The maximum depth of folders inside one another, and the flags to open a folder.
 _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: Errors for files that other processes removed or replaced in the meantime.
+#: Errors for files that other processes removed or replaced during the scan.
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
-#: A folder of memory that the program has to itself.
+#: A folder in memory that only the program uses.
 _SCRATCH = "tmp"
 
-#: Shared memory up to here (bytes) is not worth the look at who shares it.
+#: Shared memory up to this size (bytes) is counted in full, because finding out how many processes share it takes long.
 _SMALL = 1_048_576
 
 
 class Bounds(NamedTuple):
-    """Of all processes together, and of the folder: bytes, number, bytes, number; 0 is none."""
+    """The limits of all processes together (bytes of memory, number of processes) and of the folder (bytes, number of
+    files). 0 means no limit."""
 
     memory: int
     processes: int
@@ -58,7 +59,8 @@ class Bounds(NamedTuple):
 
 
 def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
-    """The wait status of the program, or of its violent end."""
+    """Run the program, and end it if a limit is exceeded or the lifeline is closed. Return its wait status, or SIGKILL
+    if it was ended."""
     os.set_inheritable(lifeline, False)
     for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
@@ -67,7 +69,7 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
     child = os.fork()
     if child == 0:
         _become(argv)
-    # The program's end is seen by the end of its streams; ours must not hold them open.
+    # The daemon detects the program's end by the end of its streams, so the guard must not keep them open.
     for stream in (0, 1):
         os.close(stream)
     try:
@@ -79,9 +81,9 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
 
 def _become(argv: list[str]) -> NoReturn:
     try:
-        os.setsid()  # A program that signals its group does not reach us.
+        os.setsid()  # Signals that the program sends to its process group do not reach the guard.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so.
+        # Python ignores SIGPIPE and SIGXFSZ, and a started program inherits that.
         for changed in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             signal.signal(changed, signal.SIG_DFL)
         os.execvp(argv[0], argv)  # noqa: S606 (a list of arguments, no shell)
@@ -91,7 +93,7 @@ def _become(argv: list[str]) -> NoReturn:
 
 
 def _watch(child: int, lifeline: int, bounds: Bounds, folder: Folder) -> int:
-    """Wait until the program ends, the daemon closes the lifeline, or all processes together exceed a limit."""
+    """Wait until the program ends, the daemon closes the lifeline, or a limit is exceeded. Return the wait status."""
     waking, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -118,7 +120,7 @@ def _watch(child: int, lifeline: int, bounds: Bounds, folder: Folder) -> int:
 
 
 def _reaped(child: int) -> int | None:
-    """Return the status of the program if it has ended, and reap orphans."""
+    """Return the status of the program if it has ended, else None. Also reap other ended processes."""
     with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -139,7 +141,8 @@ def _excess(memory: int, processes: int) -> str | None:
 
 
 class Folder:
-    """The folder that the program is started in. If it exceeds its limits from the beginning, it must not grow."""
+    """The folder in which the program is started. If it already exceeds a limit at the start, its present size becomes
+    the limit."""
 
     def __init__(self, disk: int, files: int) -> None:
         self._bounded = bool(disk or files)
@@ -152,12 +155,13 @@ class Folder:
         try:
             held, number = self._look(all_of_it=True)
         except OSError:
-            self._deepest = 0  # It cannot be looked through, and not because of this program.
+            self._deepest = 0  # It cannot be scanned, and not because of this program: no limit is checked.
             return
         self._disk, self._files = disk and max(disk, held), files and max(files, number)
 
     def excess(self) -> str | None:
-        """Return what is too much, at most now and then: a large folder takes a while."""
+        """Return the exceeded limit as text, else None. Skipped if the last scan was recent, because a large folder
+        takes long."""
         if not self._bounded or not self._deepest or time.monotonic() < self._next:
             return None
         begun = time.monotonic()
@@ -173,7 +177,7 @@ class Folder:
         return None
 
     def tidy(self) -> None:
-        """Take away what only harms: bits that lend rights, and what is neither file, folder nor link."""
+        """Remove setuid, setgid and sticky bits, and everything that is not a file, folder or link."""
         if not self._bounded:
             return
         with suppress(OSError):
@@ -182,7 +186,8 @@ class Folder:
                     _tidy(folder, name, found.st_mode)
 
     def _look(self, *, all_of_it: bool = False) -> tuple[int, int]:
-        """Return its bytes on the disk and the number of what lies in it, at least as far as its bounds."""
+        """Return the bytes on disk and the number of entries of the folder. Unless `all_of_it` is set, stop as soon as
+        a limit is exceeded."""
         held = number = 0
         linked = set()
         with closing(_entries(self._root, self._deepest)) as entries:
@@ -198,7 +203,7 @@ class Folder:
         return held, number
 
     def _removed(self) -> int:
-        """Return the bytes of files that have no name any more and are still open."""
+        """Return the bytes of files that were deleted but are still open."""
         found = {}
         for pid in _descendants():
             with suppress(OSError):
@@ -211,8 +216,8 @@ class Folder:
 
 
 def _entries(folder: int, deepest: int) -> Generator[tuple[int, str, os.stat_result]]:
-    """Walk through all that lies below an open folder, without following links: the folder, the name in it, and what it is.
-    Raise `OSError` for what cannot be walked through."""
+    """Yield everything below an open folder, without following links: the containing folder, the name in it, and its
+    status. Raises `OSError` if a folder cannot be read or is too deep."""
     if deepest <= 0:
         raise OSError(errno.ENAMETOOLONG, "too deep")
     with os.scandir(folder) as entries:
@@ -244,7 +249,7 @@ def _tidy(folder: int, name: str, mode: int) -> None:
         wanted |= stat.S_IRWXU
     if wanted == stat.S_IMODE(mode):
         return
-    # By its handle: at the name may be a link by now.
+    # Changed by handle, because the name may lead to a link by now.
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         if not stat.S_ISLNK(os.fstat(handle).st_mode):
@@ -254,7 +259,7 @@ def _tidy(folder: int, name: str, mode: int) -> None:
 
 
 def _in_scratch() -> int:
-    """Return how many files lie in the program's own folder of memory."""
+    """Return the number of files in the program's own folder in memory."""
     most = 0
     with suppress(OSError):
         ours = os.stat(f"/{_SCRATCH}").st_dev  # noqa: PTH116 (as below)
@@ -268,20 +273,20 @@ def _in_scratch() -> int:
 
 
 def _held(pid: int) -> int:
-    """Return the bytes of memory that a process holds, in memory or swapped out: its own, and its share of memory
-    that it shares with others through no file, or all of that if the kernel does not report the share. A process that
-    has ended holds none."""
+    """Return the bytes of memory that a process uses, in memory or swapped out: its private memory, and its share of
+    the memory that it shares with other processes without a file. If the kernel does not report the share, all of the
+    shared memory counts. Return 0 for a process that has ended."""
     known = _fields(f"/proc/{pid}/status")
     own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
     shared = known.get("RssShmem", 0)
     if shared > _SMALL:
-        # Several processes that share it hold it once.
+        # Memory that several processes share is counted once in total.
         shared = _fields(f"/proc/{pid}/smaps_rollup").get("Pss_Shmem", shared)
     return own + shared
 
 
 def _fields(path: str) -> dict[str, int]:
-    """Return the lines of a file of the kernel that name a size, in bytes."""
+    """Return the sizes in a file of the kernel such as `/proc/PID/status`, in bytes by name."""
     found = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (pathlib takes longer to import)
@@ -300,7 +305,7 @@ def _descendants() -> Iterator[int]:
     for pid in _processes():
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (as above)
-                # The name, in brackets, may hold anything.
+                # The program's name is in brackets and may contain any character.
                 parent = int(file.read().rpartition(")")[2].split()[1])
         except (OSError, IndexError, ValueError):
             continue
@@ -320,8 +325,8 @@ def _processes() -> list[int]:
 
 
 def _end_all(child: int) -> None:
-    """Kill all descendants until none is left: a process that loses its parent becomes our child, and the next pass
-    kills it."""
+    """Kill all descendants until none is left. A process whose parent was killed becomes a child of the guard, and the
+    next round kills it."""
     while True:
         with suppress(OSError):
             os.killpg(child, signal.SIGKILL)
@@ -337,7 +342,7 @@ def _end_all(child: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Without this call, only the process group of the program is ended."""
+    """Call prctl(2). If it is not available, the guard can end only the program's process group."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
@@ -345,7 +350,7 @@ def _prctl(option: int, value: int) -> None:
 def _end_like(status: int) -> NoReturn:
     if os.WIFSIGNALED(status):
         signum = os.WTERMSIG(status)
-        with suppress(OSError, ValueError):  # SIGKILL cannot be set, and needs not.
+        with suppress(OSError, ValueError):  # SIGKILL cannot be set and needs no reset
             signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

@@ -1,8 +1,8 @@
-"""Runs programs in their own process group, with limits for input and output, and ends them with all that they
-started: programs that run once, and workers that stay and answer lines with lines.
+"""Runs programs with limits for input and output, and ends them with all processes that they started. There are
+programs that run once, and workers that keep running and answer lines with lines.
 
-Each runs below a guard (`subprocess_guard.py`), which ends everything immediately when the pipe that this process
-holds is closed: by the time limit, by a cancellation, or by the death of this process.
+Each program runs below a guard (`subprocess_guard.py`). The guard ends all processes immediately when this process
+closes a pipe to it: after the time limit, at a cancellation, or by dying.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ _LINE = 65_536
 
 
 class Lifeline:
-    """A pipe whose far `end` a guard inherits; it reads the end of it when this process closes it or dies."""
+    """A pipe whose read `end` a guard inherits. The guard reads the end of the stream when this process closes the pipe
+    or dies."""
 
     def __init__(self) -> None:
         self.end, self._held = os.pipe()
         os.set_blocking(self._held, False)
 
     def ask(self) -> None:
-        """The guard passes SIGTERM on to the program and its group, and waits."""
+        """Ask the program to end: the guard sends SIGTERM to the program and its group, and continues to wait."""
         with suppress(OSError):
             os.write(self._held, b"?")
 
@@ -47,8 +48,8 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a program and all processes that it starts, together: bytes of memory, and processes; and of
-    their folder: bytes on the disk, and files. 0: no limit and no check, for programs that keep running."""
+    """The limits of a program together with all processes that it starts (bytes of memory, number of processes), and of
+    its folder (bytes on disk, number of files). 0 means no limit and no check, for programs that keep running."""
 
     memory: int = 0
     processes: int = 0
@@ -67,9 +68,10 @@ async def start_guarded(
     umask: int = -1,
     limit: int = _LINE,
 ) -> Process:
-    """The guard as a process; its pipes are the program's, which inherits the `descriptors`, too. `limit` is that of a
-    line read from it, in bytes; `umask` is ours when negative. Raises `OSError`, and `ValueError` for a NUL in an
-    argument; a program that is not there shows only by its exit code."""
+    """Start a guard, which starts the program, and return it. Its pipes are those of the program, which also inherits
+    `descriptors`. `limit` is the maximum length in bytes of a line that is read from the program; a negative `umask`
+    means that of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. A program that does not
+    exist is visible only by its exit code."""
     figures = (lifeline.end, bounds.memory, bounds.processes, bounds.disk, bounds.files)
     guard = [str(_GUARD), *map(str, figures)]
     return await asyncio.create_subprocess_exec(
@@ -93,15 +95,15 @@ _PRIVATE_UMASK = 0o077
 _PIECE = 65_536
 _SLICE = 8_192
 
-#: Processes of one program at a time.
+#: The maximum number of processes of one program at a time.
 MAX_PROCESSES = 256
 
-#: Seconds that the guard has to end everything.
+#: Seconds that the guard has to end all processes.
 _GRACE = 5.0
 
 
 class GuardedPrograms:
-    """`Programs`, with `MAX_PROCESSES` for each."""
+    """Implements `Programs`, with at most `MAX_PROCESSES` processes for each program."""
 
     async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
         program = shutil.which(task.argv[0], path=task.environment.get("PATH", os.defpath))
@@ -119,9 +121,9 @@ async def run_guarded(
     disk: int = 0,
     files: int = 0,
 ) -> Finished:
-    """Run `argv` by the task's settings; it inherits the `descriptors`. `disk` (bytes) and `files` limit its folder,
-    which afterwards has no setuid bits, pipes, sockets and devices; 0: no limit. Raises `ToolError` if it cannot be
-    started, and every error of `on_stdout`."""
+    """Run `argv` with the settings of the task; it inherits `descriptors`. `disk` (bytes) and `files` limit its folder,
+    which afterwards contains no setuid bits, pipes, sockets and devices; 0 means no limit. Raises `ToolError` if the
+    program cannot be started, and every error that `on_stdout` raises."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
     with closing(Lifeline()) as lifeline:
         bounds = Bounds(task.memory, MAX_PROCESSES, disk, files)
@@ -152,7 +154,7 @@ async def _start(
             descriptors=descriptors,
             umask=_PRIVATE_UMASK,
         )
-    except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in an argument
+    except (OSError, ValueError) as error:  # ValueError: a NUL or an invalid character in an argument
         raise ToolError("The program could not be started.", why=str(error)) from None
 
 
@@ -164,8 +166,8 @@ def _talk(process: Process, stdin: bytes, out: _Kept, err: _Kept) -> list[asynci
 
 
 class _Kept:
-    """The beginning of a stream. The rest is read and dropped, so that the program does not block and our memory does
-    not fill."""
+    """The beginning of a stream. The rest is read and dropped, so that the program does not block and memory stays
+    bounded."""
 
     def __init__(self, most: int, on_piece: Callable[[bytes], None] | None = None) -> None:
         self.data = bytearray()
@@ -177,7 +179,7 @@ class _Kept:
         while piece := await stream.read(_PIECE):
             for start in range(0, len(piece), _SLICE):
                 self._take(piece[start : start + _SLICE])
-                await asyncio.sleep(0)  # the consumer may need long for a block
+                await asyncio.sleep(0)  # `on_piece` may take long for a block, and other tasks must run meanwhile
 
     def _take(self, piece: bytes) -> None:
         if self._on_piece is not None:
@@ -189,7 +191,7 @@ class _Kept:
 
 
 async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
-    """A program need not read what it is given."""
+    """Write the input to the program, and ignore it if the program ends without reading it."""
     with suppress(BrokenPipeError, ConnectionResetError):
         for start in range(0, len(stdin), _PIECE):
             writer.write(stdin[start : start + _PIECE])
@@ -204,9 +206,9 @@ async def _wait(process: Process) -> None:
 
 
 async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
-    """To the end of the guard, which by now has no lifeline; it needs help only if something stopped it."""
+    """Wait for the end of the guard after its lifeline was closed. If it does not end within `_GRACE`, kill it."""
     if process.stdout and any(task.done() and not task.cancelled() and task.exception() for task in talk):
-        # The stream has no reader any more, and a full stream never shows its end.
+        # The stream has no reader any more, and the end of a full stream would never be reached.
         talk = [*talk, asyncio.create_task(_Kept(0).keep(process.stdout))]
     _, late = await asyncio.wait(talk, timeout=_GRACE)
     if late and process.returncode is None:
@@ -220,13 +222,12 @@ async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
 
 _MOST_LINE = 4 * 1024 * 1024
 _MOST_PROCESSES = 64
-#: The report of an end has this many bytes of the program's last output.
+#: The number of bytes of the program's last output that the report of its end contains.
 _LAST_WORDS = 500
-#: Seconds that the guard has to end everything.
 
 
 class GuardedWorkers:
-    """`Workers`."""
+    """Implements `Workers`."""
 
     async def start(self, argv: Sequence[str], *, environment: Mapping[str, str], memory: int) -> Worker:
         lifeline = Lifeline()
@@ -240,7 +241,8 @@ class GuardedWorkers:
 
 
 class GuardedWorker:
-    """`Worker`. Its standard error is read all the time, so that it never blocks; the last part is kept."""
+    """Implements `Worker`. Standard error is read all the time, so that the program does not block; its last part is
+    kept for the report of its end."""
 
     def __init__(self, *, process: Process, lifeline: Lifeline) -> None:
         self._process = process
@@ -255,7 +257,7 @@ class GuardedWorker:
                 async with asyncio.timeout(timeout):
                     return await self._exchange(line)
             except (TimeoutError, asyncio.CancelledError) as error:
-                await self.close()  # its answer would be taken for the next one
+                await self.close()  # its late answer would be taken for the answer to the next line
                 if isinstance(error, TimeoutError):
                     raise ToolError(f"The program gave no answer within {timeout:.0f} seconds.") from None
                 raise
@@ -276,7 +278,7 @@ class GuardedWorker:
             process.stdin.write(line + b"\n")
             await process.stdin.drain()
             answer = await process.stdout.readline()
-        except (ConnectionError, ValueError):  # ValueError: a line without an end
+        except (ConnectionError, ValueError):  # ValueError: a line that is too long
             answer = b""
         if answer.endswith(b"\n"):
             return answer[:-1]

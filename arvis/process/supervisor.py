@@ -1,7 +1,7 @@
-"""Supervised roles: started in order, started again when they die, stopped in reverse.
+"""Supervised roles: started in order, restarted when they fail, and stopped in reverse order.
 
-A role is a coroutine that runs until it is cancelled. Its failure costs that role a pause, never the daemon;
-only a required role that fails before it was ever up ends the start.
+A role is a coroutine that runs until it is cancelled. If it fails, only this role pauses, and the daemon continues. The
+start of the daemon fails only if a required role fails before it was up for the first time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arvis.ports.clock import Clock
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
-#: While the database is unavailable: a role is needed again as soon as the database is back.
+#: The maximum pause in seconds while the database is unavailable, so that roles resume soon after the database does.
 _OUTAGE_DELAY = 2.0
 
 
@@ -32,8 +32,8 @@ class RoleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """`run` calls the function it is given once it is up, and runs until cancelled. A role that is not
-    `required` (a chat platform) may be down while the daemon is ready."""
+    """A role. `run` calls the function that it gets as soon as the role is up, and runs until it is cancelled. If a
+    role is not `required`, such as a chat platform, the daemon is ready without it."""
 
     name: str
     run: Callable[[Callable[[], None]], Awaitable[None]]
@@ -42,7 +42,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class RoleHealth:
-    """Shown to anybody, so `error` is the kind of the failure and no text. `since` in ms."""
+    """The state of a role. Everyone can see it, so `error` is only the class of the failure, without its text. `since`
+    is in ms."""
 
     state: RoleState
     since: int
@@ -52,11 +53,11 @@ class RoleHealth:
 
 
 class EndedByItself(Exception):
-    """A role returned without being stopped."""
+    """A role returned without being cancelled."""
 
 
 class Supervisor:
-    """Owns the tasks of the roles. As a context manager it stops them at the end of the block."""
+    """Runs the tasks of the roles. As a context manager it stops them at the end of the block."""
 
     def __init__(self, *, clock: Clock, logger: logging.Logger | None = None) -> None:
         self._clock = clock
@@ -64,8 +65,7 @@ class Supervisor:
         self._running: dict[str, _Running] = {}
 
     async def start(self, role: Role) -> None:
-        """Start a role; a required one is up when this returns. Raises what a required role died of before it
-        was up."""
+        """Start a role. A required role is up when this returns; if it fails before that, its error is raised."""
         running = _Running(role=role, clock=self._clock, logger=self._logger)
         self._running[role.name] = running
         running.task = asyncio.create_task(running.supervise(), name=f"role {role.name}")
@@ -73,7 +73,7 @@ class Supervisor:
             await running.first_start
 
     async def stop(self, name: str | None = None) -> None:
-        """Stop one role, or all of them, the last started first."""
+        """Stop one role; without a name all of them, the last started first."""
         names = [name] if name is not None else list(reversed(self._running))
         for each in names:
             await self._running[each].stop()
@@ -83,7 +83,7 @@ class Supervisor:
 
     @property
     def ready(self) -> bool:
-        """Return true if every required role is up."""
+        """True if every required role is up."""
         return all(health.state is RoleState.UP for health in self.health().values() if health.required)
 
     async def __aenter__(self) -> Self:
@@ -96,7 +96,7 @@ class Supervisor:
 
 
 class _Running:
-    """One role with its task, its health and its pauses."""
+    """A role with its task, its health and the delay before its next restart."""
 
     def __init__(self, *, role: Role, clock: Clock, logger: logging.Logger) -> None:
         self._role = role
@@ -113,7 +113,7 @@ class _Running:
         while True:
             failure = await self._run_once()
             if self._stopping:
-                # It answered its cancellation with an error: that is an end, too, and no reason to start again.
+                # The role raised an error when it was cancelled. It has ended nevertheless, and is not restarted.
                 self._logger.error("the role %s failed while it was stopped", self._role.name, exc_info=failure)
                 return
             self._note(RoleState.DOWN, error=type(failure).__name__)
@@ -129,14 +129,14 @@ class _Running:
             return
         self._stopping = True
         self.task.cancel()
-        # Gathering waits for the end of the task without mistaking its cancellation for our own.
+        # `gather` waits for the end of the task, and does not mistake the task's cancellation for that of the caller.
         await asyncio.gather(self.task, return_exceptions=True)
         self._note(RoleState.STOPPED)
         if not self.first_start.done():
             self.first_start.cancel()
 
     async def _run_once(self) -> Exception:
-        """Run the role to its end; what it died of."""
+        """Run the role until it ends, and return its error."""
         self._up_at = None
         try:
             await self._role.run(self._is_up)
@@ -151,12 +151,12 @@ class _Running:
             self.first_start.set_result(None)
 
     async def _pause(self, failure: Exception) -> None:
-        """1, 2, 4 … 60 seconds, 2 at most for an outage of the database; a role that was up for a minute begins
-        again at 1."""
+        """Wait before the restart: 1, 2, 4 … 60 seconds, but at most 2 seconds during an outage of the database. After
+        a minute of being up, the delays begin again at 1 second."""
         if self._up_at is not None and self._clock.monotonic() - self._up_at >= _LONGEST_DELAY:
             self._delay = _FIRST_DELAY
         delay, self._delay = self._delay, min(self._delay * 2, _LONGEST_DELAY)
-        if isinstance(failure, DatabaseAway):  # an outage, which has no stack worth reading
+        if isinstance(failure, DatabaseAway):  # the stack of an outage says nothing useful
             delay = self._delay = min(delay, _OUTAGE_DELAY)
             text = "the role %s lost the database and starts again in %d seconds: %s"
             self._logger.warning(text, self._role.name, delay, failure.why)

@@ -1,4 +1,4 @@
-"""The prompt of a turn, composed of layers within one budget (behaviour 1.6 and §7)."""
+"""The prompt of a turn, composed of layers within one token budget."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Composes a prompt from layers, the stable ones first, so that providers can cache them (behaviour 1.6).
+"""Composes a prompt from layers. The layers that stay the same come first, so that vendors can cache them.
 
-If the prompt is too long, messages are trimmed before memory; the system text is never trimmed. Text of people,
-files, tools and models is escaped, so that no tag in it can be taken for the agent's own (reliability.md T1).
+If the prompt is too long, older messages of the history are left out; the system text is never shortened. Text of
+people, files, tools and models is escaped, so that no tag in it can be mistaken for the agent's own.
 """
 
 from __future__ import annotations
@@ -39,10 +39,7 @@ from arvis.prompt.history import (
 from arvis.prompt.memory import NOTHING, Notes, Remembered, Summaries, summaries_that_fit
 from arvis.prompt.tool_rounds import Round, answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
 
-# The token budget of one call, which trimming, compaction and replies share (behaviour §7).
-
-
-#: Room for the reply and for what estimates miss: the smaller of this and a quarter of the ceiling.
+#: The tokens reserved for the reply and for errors of estimates, at most a quarter of the ceiling.
 RESERVE = 20_000
 #: The most tokens of a chat reply, unless the configuration says otherwise.
 LONGEST_REPLY = 4_096
@@ -50,8 +47,9 @@ LONGEST_REPLY = 4_096
 
 @dataclass(frozen=True)
 class Budget:
-    """Of an agent on a model. `window` is what the model holds, prompt and reply together; `context_tokens` is the
-    agent's own ceiling (None: the whole window), `longest_reply` what the configuration allows. All in tokens."""
+    """The token budget of a call, used by prompts, compaction and replies. `window`: the model's maximum for prompt and
+    reply together. `context_tokens`: the agent's own maximum; None: the whole window. `longest_reply`: the maximum of
+    the configuration for a reply."""
 
     window: int
     context_tokens: int | None = None
@@ -67,35 +65,35 @@ class Budget:
 
     @cached_property
     def usable(self) -> int:
-        """Return the tokens to which a prompt is trimmed."""
+        """The maximum of tokens to which prompts are filled."""
         return self.ceiling - self.reserve
 
     @cached_property
     def threshold(self) -> int:
-        """Return the tokens above which a conversation is compacted. Never above `usable`, so that nothing is trimmed
-        without a summary."""
+        """The tokens above which a conversation is due for compaction. It is at most `usable`, so that compaction is
+        due before a prompt leaves out messages."""
         return self.ceiling * 3 // 4
 
     @cached_property
     def reply(self) -> int:
-        """The longest reply to ask for."""
+        """The maximum of tokens that a call requests for the reply."""
         return min(self.longest_reply, self.reserve)
 
     @cached_property
     def most(self) -> int:
-        """Return the tokens above which the model refuses a prompt."""
+        """The maximum of tokens in a prompt that the model accepts."""
         return self.window - self.reply
 
     @cached_property
     def room_for_tools(self) -> int:
-        """Return the most tokens of all tool rounds of a turn."""
+        """The maximum of tokens of all rounds of a turn, without the words of people."""
         return self.usable // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Additions of plugins: parts of the instructions, and texts added to messages, by their ids. `outside`: some of
-    it comes from an unverified source."""
+    """The additions of plugins to a prompt: parts of the instructions (`blocks`), and texts for messages by message id
+    (`added`). `outside`: some of them are untrusted."""
 
     blocks: Sequence[PluginBlock] = ()
     added: Mapping[str, str] = field(default_factory=dict)
@@ -107,12 +105,15 @@ NO_EXTRAS = Extras()
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """Of one model call. `rules` say how the agent may keep, hand on and change things (`rules.plain_rules`, or the
-    conductor's own); `skills` are those that fit, as one text. `history` and `summaries` are in order, the oldest first.
-    `tools` are on offer, `rounds` were made with them in this turn, whole. `now` in ms; `asker` is the
-    principal whose turn it is; `group`: several people write here. `observed` is what people wrote
-    there to one another, in order; `incidents` are what went wrong since the last turn. `shrunk`: a model refused the
-    whole as too long. `extras` come from the agent's plugins."""
+    """The data from which the prompt of one model call is composed.
+
+    `rules`: the rules for tags (`instructions.plain_rules`, or those of the conductor) and for this work. `history`,
+    `summaries`, `observed`: oldest first. `current`: the messages to answer. `now`: in ms. `skills`: the text of the
+    chosen skills. `tools`: the offered tools. `rounds`: the rounds of this turn, with their full outputs. `asker`: the
+    principal id of the person who asks. `observed`: overheard messages. `incidents`: problems since the last reply.
+    `group`: several people write in the conversation. `shrunk`: a model refused a prompt as too long. `extras`:
+    additions of plugins.
+    """
 
     agent: Agent
     rules: str
@@ -137,10 +138,10 @@ class Ingredients:
 
 # -- composing ---------------------------------------------------------------------------------------------------------
 
-#: Layers that only agents with plugins have: stable blocks follow the tools, changing ones are at the end of
-#: `changing`.
+#: The layer of plugin blocks, which only agents with plugins have. Stable blocks follow the tools; blocks that change
+#: are at the end of `changing`.
 PLUGINS = "plugins"
-#: The parts of `changing` in the order of the prompt, each with its layers. Skills count among the tools.
+#: The parts of `changing` in the order of the prompt, each with its layers. Skills are counted in the layer `tools`.
 _CHANGING: Mapping[str, tuple[str, ...]] = {
     "skills": (),
     "notes": ("sticky", "memory"),
@@ -148,7 +149,7 @@ _CHANGING: Mapping[str, tuple[str, ...]] = {
     "incidents": ("incidents",),
     PLUGINS: (),
 }
-#: In the order of the prompt.
+#: The names of the layers, in the order of the prompt.
 LAYERS = (
     "identity",
     "tools",
@@ -159,23 +160,23 @@ LAYERS = (
     "clock",
 )
 
-#: The most tokens of a turn's skills, and the divisor of the usable tokens that bounds them.
+#: The maximum of tokens for skills. In a small prompt, they get at most the usable tokens divided by `_SKILLS`.
 SKILL_TOKENS = 4_000
 _SKILLS = 8
-#: So do facts with states, and the summaries.
+#: Facts with values, and summaries, get at most the usable tokens divided by these.
 _MEMORY = 8
 _SUMMARIES = 4
-#: The texts of files in the turn's own messages.
+#: The texts of files in the messages to answer get at most the usable tokens divided by this.
 _FILES = 2
-#: And what was read along.
+#: Overheard messages get at most the usable tokens divided by this.
 _OBSERVED = 8
 _INCIDENTS = "Problems since your last reply here:"
 _INCIDENT_TOKENS = 500
-#: The usable tokens divided by these are reserved: for the turn's own messages before sticky facts, and for the newest
-#: round of tools as well as for answers that must stay.
+#: Up to the usable tokens divided by `_ASKED` are reserved for the messages to answer, before sticky facts are added.
+#: Up to the usable tokens divided by `_ROUNDS` are reserved for the newest round, and again for answers that must stay.
 _ASKED = 2
 _ROUNDS = 4
-#: The least tokens for the turn's own messages, whatever the obligatory parts take.
+#: The least tokens that are reserved for the messages to answer, before sticky facts are added.
 _LEAST_CURRENT = 200
 
 
@@ -183,22 +184,22 @@ _LEAST_CURRENT = 200
 class Prompt:
     """A composed prompt. A vendor may cache everything before `now`."""
 
-    #: The same from turn to turn.
+    #: The part that stays the same from turn to turn.
     system: str
-    #: Follows `system`.
+    #: The part that may change in each turn; it follows `system`.
     changing: str
-    #: The time, which comes last of all.
+    #: The line with the time; it is the end of the prompt.
     now: str
-    #: History and messages to answer, after `changing`.
+    #: The history and the messages to answer; they follow `changing`.
     turns: tuple[Turn, ...]
-    #: Tool rounds, after `turns`.
+    #: The rounds of the turn; they follow `turns`.
     rounds: tuple[Turn, ...]
-    #: The most tokens of the rounds without the words of people, and with them.
+    #: The maximum of tokens of the rounds without the words of people, and with them.
     rounds_room: int
     rounds_most: int
-    #: The estimated tokens of each part.
+    #: The estimated tokens of each layer.
     layers: Mapping[str, int]
-    #: The number of messages of the history that did not fit into `room`, in tokens.
+    #: The number of messages of the history that did not fit, and the tokens that the history could use.
     left_out: int
     room: int
     #: Sources other than the asker's own words, except tools and other agents.
@@ -208,12 +209,12 @@ class Prompt:
 
     @property
     def read(self) -> list[str]:
-        """Return the ids of the messages to answer whose text is in the prompt."""
+        """The ids of the messages to answer whose text is in the prompt."""
         return read_in((*self.turns, *self.rounds))
 
 
 def compose(given: Ingredients) -> Prompt:
-    """Compose the prompt: obligatory parts first, then the others in order of importance while there is room."""
+    """Compose the prompt. The obligatory parts take their tokens first; then the others, in order of importance."""
     sheet = _Sheet(given)
     system = sheet.system()
     now = sheet.counted("clock", clock_line(given.now, given.zone))
@@ -260,7 +261,7 @@ class _Rounds:
 
 
 class _Sheet:
-    """Takes the layers one after the other and keeps account of what they cost."""
+    """The builder of one prompt: it adds the layers one after the other and counts the tokens of each."""
 
     def __init__(self, given: Ingredients) -> None:
         self._given = given
@@ -268,12 +269,12 @@ class _Sheet:
         self._per_message = math.ceil(given.estimator.message_tokens)
         self._costs: dict[str, int] = {}
         self.layers = dict.fromkeys(LAYERS, 0)
-        # A prompt that a model refused as too long gets half the room.
+        # After a model refused a prompt as too long, the next prompt gets half of the tokens.
         part = 2 if given.shrunk else 1
         self.usable = given.budget.usable // part
         self._most = given.budget.most // part
         self._room_for_tools = given.budget.room_for_tools // part
-        #: Reserved for the newest round of tools and for answers that must stay.
+        #: The tokens reserved for the newest round and for answers that must stay.
         self._least_rounds = 0
         if given.rounds:
             share, estimator = self.usable // _ROUNDS, given.estimator
@@ -289,15 +290,14 @@ class _Sheet:
         return "\n\n".join(part for part in (text, hint, self.blocks(changing=False)) if part)
 
     def blocks(self, *, changing: bool) -> str:
-        """Return the plugin blocks that stay the same, or those that may differ in the next turn."""
+        """Return the text of the plugin blocks that may change in the next turn (`changing`), or of the stable ones."""
         if not self._given.extras.blocks:
             return ""
         self.layers.setdefault(PLUGINS, 0)
         return self.counted(PLUGINS, instructions.block_text(self._given.extras.blocks, changing=changing))
 
     def sticky(self) -> Notes:
-        """Return all sticky facts, unless the model's window cannot hold them. They never displace the messages of
-        this turn."""
+        """Return the sticky facts that fit into the model's window beside the messages to answer."""
         asked = self._talk_cost([self._line(message) for message in self._given.current])
         reserved = max(_LEAST_CURRENT, min(asked, self.usable // _ASKED)) + self._least_rounds
         room = self.left(self._most) - reserved
@@ -306,8 +306,8 @@ class _Sheet:
         return found
 
     def current(self) -> list[Line]:
-        """Return the messages to answer, whole, whatever the budget (vector I4). If the model would refuse them
-        together, leave the later ones for a turn of their own; cut the first one if it is too long alone."""
+        """Return the messages to answer, even if they exceed the usable tokens. If the model would refuse them
+        together, leave the later ones for another turn; cut the first one if it is too long alone."""
         given = self._given
         room = self.left(self._most) - self._least_rounds
         lines: list[Line] = []
@@ -326,8 +326,7 @@ class _Sheet:
         return lines
 
     def rounds(self) -> _Rounds:
-        """Return the tool rounds, which follow the messages that began the turn. Messages that people wrote meanwhile
-        count as part of them."""
+        """Return the rounds, with the messages that people wrote during the turn."""
         given = self._given
         most = self.left(self._most)
         room = min(self._room_for_tools, most)
@@ -358,8 +357,7 @@ class _Sheet:
         return self.counted("incidents", cut_to_fit(text, _INCIDENT_TOKENS, self._cost))
 
     def observed(self, current: Sequence[Line]) -> list[Line]:
-        """Return as many of the newest overheard messages as fit into their share; they never take room from the
-        turn's own messages."""
+        """Return the newest overheard messages that fit into their share, as at most one message."""
         kept = list(self._given.observed)
         room = min(self.usable // _OBSERVED, self.left(self.usable)) - self._per_message
         while kept:
@@ -371,8 +369,8 @@ class _Sheet:
         return []
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """Return as much of the history as fits, followed by overheard messages and the turn's own; and the number of
-        history messages."""
+        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`; and the
+        number of these history messages."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (self._line(message) for message in reversed(given.history))
@@ -387,12 +385,12 @@ class _Sheet:
         return said, len(kept)
 
     def counted(self, layer: str, text: str) -> str:
-        """Return the text, after adding its cost to a layer."""
+        """Add the cost of the text to a layer, and return the text."""
         self.layers[layer] += self._cost(text)
         return text
 
     def left(self, limit: int) -> int:
-        """Return the tokens up to this limit that no layer has taken yet."""
+        """Return the tokens that remain up to this limit, after the layers so far."""
         return limit - sum(self.layers.values())
 
     def _line(self, message: PastMessage | StoredMessage) -> Line:
@@ -401,7 +399,7 @@ class _Sheet:
         return line if added is None else line_with(line, added)
 
     def _cost(self, text: str) -> int:
-        """Return the cost of a text with the empty line after it. Cached, because most lines are counted twice."""
+        """Return the tokens of a text with the empty line after it. Cached, because most texts are counted twice."""
         if text not in self._costs:
             self._costs[text] = self._count(f"{text}\n\n") if text else 0
         return self._costs[text]
@@ -411,7 +409,7 @@ class _Sheet:
 
 
 def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
-    """Return the sources of these messages other than the asker. The asker's own words, spoken or written, add none."""
+    """Return the taint of these messages. The asker's own words, spoken or written, add no label; a file does."""
     attached = [file for message in messages for file in message.attachments]
     files = any(file.kind is not FileKind.VOICE for file in attached)
     return CLEAN.union(*(message.taint for message in messages)) | ({Label.FILES} if files else CLEAN)

@@ -1,5 +1,5 @@
-"""Tool rounds of a turn in its prompt. Outputs are shortened first; then old rounds become a short record of their
-calls. Messages that people wrote after a round always stay."""
+"""The rounds of a turn in its prompt. If they are too long, outputs are shortened first; then the oldest rounds become
+a short record of their calls. Messages that people wrote after a round are never shortened, but may be left out."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from arvis.domain.runs import RunRequest, Turn, joined
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from arvis.llm.tokens import Estimator, measure_request
 
-# Cuts texts to a number of tokens: head and tail stay, and a mark states the size of the gap.
+# -- cutting a text: its beginning and its end stay, and a mark states the size of the gap -----------------------------
 
 
-#: The part of the estimated size that is kept, because the kept ends may be denser than the whole text.
+#: The part of the estimated size to which a text is cut, because its ends may have more tokens per character than its
+#: middle.
 _CAREFUL = 0.95
 
 
 def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
-    """Return at most `room` tokens by `count`; "" if not even the mark fits. A cut cannot create a tag: the mark has
-    its own line, and a tag is on one line."""
+    """Return the text cut to at most `room` tokens by `count`, or "" if not even the mark fits. A cut cannot create a
+    tag, because the mark has its own line and a tag is on one line."""
     if room <= 0:
         return ""
     tokens, size, shorter = count(text), len(text), text
@@ -37,7 +38,7 @@ def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
-    """The largest size to which all may be cut so that they fit into `room` together."""
+    """Return the largest size to which all texts may be cut so that together they fit into `room`."""
     left = max(room, 0)
     for position, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - position)
@@ -53,11 +54,11 @@ def _ends(text: str, size: int) -> str:
     return f"{head}\n[… {len(text) - size} characters omitted …]\n{tail}"
 
 
-#: The least tokens of an output: older rounds become a record before any output is cut further.
+#: The least tokens of an output. If the outputs had to be cut further, the oldest rounds become a record instead.
 _LEAST = 100
-#: The record takes at most such a part of the room of all rounds.
+#: The record takes at most a quarter of the tokens for all rounds.
 _RECORD = 4
-#: Characters of the arguments of a call, and of a text, in the record.
+#: The maximum of characters of a call's arguments, and of a text, in the record.
 _ARGUMENTS, _TEXT = 160, 200
 
 _HEADING = (
@@ -67,8 +68,8 @@ _HEADING = (
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A person's text during a turn, as the model reads it; `message` is the id of the stored message ("": the text
-    answered a question without one)."""
+    """A person's text during a turn, in the form for the prompt. `message`: the id of the stored message; "": the text
+    is the answer to a question and no message."""
 
     text: str
     message: str = ""
@@ -76,9 +77,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A reply of the model with its calls and their outputs. `outputs` is empty while the calls are pending. A round
-    without calls is text only. After the outputs follow `words` of people and then `then`, a reminder of the daemon.
-    `thoughts` came before the calls, in the form in which their vendor wants them back."""
+    """A reply of the model with its calls and their outputs. `calls` is empty if the reply is only text. `outputs` is
+    empty until the calls were made. `words`: messages of people that follow the outputs. `then`: a reminder of the
+    daemon that follows `words`. `thoughts`: the reasoning before the calls, in the form that the vendor requires
+    back."""
 
     said: str
     calls: tuple[ToolCall, ...]
@@ -89,17 +91,17 @@ class Round:
 
 
 def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
-    """Return the rounds as turns of a prompt, whole; `fit_rounds` cuts them to their room."""
+    """Return the rounds as turns of a prompt, with their full outputs."""
     return tuple(turn for each in rounds for turn in _pair(each))
 
 
 def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: int | None = None) -> tuple[Turn, ...]:
-    """Return the rounds as turns in at most `room` tokens without the words of people, and in at most `most` with
+    """Return the rounds as turns of a prompt: at most `room` tokens without the words of people, at most `most` with
     them.
 
-    The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning.
-    Calls and their outputs are kept or dropped together; the newest round always stays. If `most` has no room for all
-    words of people, the first that does not fit and all later ones are left out, with their ids.
+    The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning. A
+    call and its output are kept or dropped together; the newest round always stays. If not all words of people fit into
+    `most`, the first words that do not fit and all later ones are left out, with the ids of their messages.
     """
     if not rounds:
         return ()
@@ -115,14 +117,14 @@ def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: i
 
 
 def behind(turns: Sequence[Turn], rounds: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return a prompt with its rounds behind it; a record joins the turn of the user before it."""
+    """Return the turns of a prompt followed by its rounds. A record is joined with the user turn before it."""
     if turns and rounds and rounds[0].role == turns[-1].role:
         return (*turns[:-1], joined(turns[-1], rounds[0]), *rounds[1:])
     return (*turns, *rounds)
 
 
 def least_room(rounds: Sequence[Round], estimator: Estimator) -> int:
-    """Return the tokens without which the newest round would say nothing."""
+    """Return the least tokens of the newest round: its text, its calls, and `_LEAST` tokens of each output."""
     if not rounds:
         return 0
     newest = _pair(replace(rounds[-1], words=()))
@@ -130,7 +132,7 @@ def least_room(rounds: Sequence[Round], estimator: Estimator) -> int:
 
 
 def answers_room(rounds: Sequence[Round], estimator: Estimator) -> int:
-    """Return the tokens of answers without a stored message, which always stay."""
+    """Return the tokens of people's answers without a stored message, which are never left out."""
     return sum(_cost_of(words, estimator) for each in rounds for words in each.words if not words.message)
 
 
@@ -147,7 +149,8 @@ def _pair(each: Round) -> tuple[Turn, Turn]:
 
 
 def _with_words_that_fit(rounds: Sequence[Round], room: int, estimator: Estimator) -> list[Round]:
-    """Drop words that do not fit. Answers without a stored message stay, because nothing else would repeat them."""
+    """Return the rounds without the words that do not fit. Answers without a stored message stay, because no later turn
+    would contain them."""
     kept: list[Round] = []
     full = False
     for each in rounds:
@@ -170,7 +173,8 @@ def _cost_of(words: Words, estimator: Estimator) -> int:
 
 
 def _condensed(rounds: Sequence[Round], room: int, estimator: Estimator) -> int:
-    """Return the number of oldest rounds that must become a record, so that no output of the others is cut too short."""
+    """Return the number of oldest rounds that must become a record, so that `_LEAST` tokens remain of each other
+    output."""
     bare = [_cost(_bare(_pair(replace(each, words=()))), estimator) + _LEAST * len(each.outputs) for each in rounds]
     if sum(bare) <= room:
         return 0
@@ -196,8 +200,8 @@ def _laid_out(rounds: Sequence[Round], condensed: int, room: int, estimator: Est
 
 
 def _record(rounds: Sequence[Round], room: int, estimator: Estimator) -> Turn:
-    """Return one user turn: the record in at most `room` tokens, with its oldest lines combined if they do not fit,
-    and the words of people between its lines, whole."""
+    """Return the record as one user turn. Its lines take at most `room` tokens; the oldest ones are combined if they do
+    not fit. The words of people stand between the lines, unshortened."""
     lines = [[*_lines(each)] for each in rounds]
     shown = _newest_lines([line for group in lines for line in group], room - _overhead(estimator), estimator)
     hidden = sum(map(len, lines)) - shown
@@ -233,7 +237,8 @@ def _newest_lines(lines: Sequence[str], room: int, estimator: Estimator) -> int:
 
 
 def _summed_up(rounds: Sequence[Round], lines: Sequence[Sequence[str]], hidden: int) -> list[str]:
-    """Return one line for the oldest rounds that have no line of their own."""
+    """Return one line for the calls of the oldest rounds, whose own lines do not fit; an empty list if all lines
+    fit."""
     if not hidden:
         return []
     names: Counter[str] = Counter()
@@ -245,7 +250,7 @@ def _summed_up(rounds: Sequence[Round], lines: Sequence[Sequence[str]], hidden: 
 
 
 def _lines(each: Round) -> Iterator[str]:
-    """Yield a line for each call; for a text-only round, its beginning."""
+    """Yield a line for each call of the round, or for a round without calls a line with the beginning of its text."""
     failed = {output.call_id: output.failed for output in each.outputs}
     for call in each.calls:
         end = "failed" if failed.get(call.id, True) else "finished"
@@ -274,7 +279,7 @@ def _fitted(turn: Turn, longest: int, estimator: Estimator) -> Turn:
 
 
 def _bare(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns without what the outputs say."""
+    """Return the turns with empty outputs."""
     return [
         replace(turn, content=escape(turn.content), outputs=tuple(replace(each, content="") for each in turn.outputs))
         for turn in turns

@@ -1,9 +1,9 @@
 """Anthropic's models, and servers that speak the messages format, through the vendor's SDK.
 
 This module makes exactly one call; the runner waits, retries and chooses other accounts. The SDK provides the address,
-the headers and the names. This module reads the bytes of an answer itself, within the same limits as the calls of the
-other providers, because the SDK sets none. The SDK brings an HTTP client of its own (ADR 0005). Importing it takes
-seconds and memory, so only the entry point imports this module.
+the headers and the names. This module reads the bytes of an answer itself, within the same limits as the other
+providers, because the SDK sets no limits. The SDK has its own HTTP client (ADR 0005). Importing the SDK takes seconds
+and memory, so this module is imported only by its entry point.
 """
 
 from __future__ import annotations
@@ -71,22 +71,22 @@ class AnthropicProvider:
 _SUCCESS = range(200, 300)
 _MAX_FAILURE = 65_536
 
-#: On the wire a streamed reply is much larger than its text.
+#: The bytes of a stream that are allowed for each byte of its text.
 _STREAM_OVERHEAD = 256
 
-#: Seconds for the end of a body that follows the end of its message.
+#: The seconds to wait for the last bytes of a body after the end of its message.
 _LINGER = 0.05
 
-#: The modules in which the SDK's HTTP client defines its errors. The SDK lets them through while an answer is read.
+#: The module of the SDK's HTTP client. While an answer is read, the SDK does not convert that client's errors.
 _CLIENT = "httpx2"
 
-#: The same as for the other providers: no redirects, no settings from the environment, and no compression, which
-#: could expand without limit.
+#: As for the other providers: no proxies from the environment, and no compression, because a compressed answer could
+#: expand without limit.
 _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
-#: Maximum number of idle clients that are kept; keys are replaced over the months.
+#: The maximum number of clients that stay open without a call; otherwise the clients of replaced keys would accumulate.
 _MOST_CLIENTS = 16
 
 
@@ -106,7 +106,7 @@ class SdkExchange:
         self._clock = clock
         self._timeouts = timeouts
         self._failure = failure
-        #: In the order of their last use.
+        #: The clients in the order of their last use, by key and address.
         self._clients: dict[tuple[str, str], _Kept] = {}
         self._opening = asyncio.Lock()
 
@@ -126,8 +126,9 @@ class SdkExchange:
         max_bytes: int,
         begin_within: float | None = None,
     ) -> AsyncIterator[Answered]:
-        """Send a request, and return the answer once it has begun with a good status. `max_bytes` limits the reply's
-        text, not its wire form; `begin_within` is the limit in seconds until the first byte of a stream."""
+        """Send a request, and return the answer as soon as a success status has arrived. `max_bytes` limits the reply's
+        text; the limit for the bytes of the stream is derived from it. `begin_within` is the time limit in seconds for
+        the first byte of a stream."""
         begun = Beginning(begin_within if stream else None)
         base = _base(account)
         silence = self._timeouts.silence if stream else self._timeouts.total
@@ -152,7 +153,8 @@ class SdkExchange:
 
     @contextlib.asynccontextmanager
     async def _client(self, account: Account, base: str) -> AsyncIterator[anthropic.AsyncAnthropic]:
-        """Make a client in a thread, because its certificates are read from disk."""
+        """Provide the client for an account. A new client is made in a thread, because it reads certificates from
+        disk."""
         name = (sendable_key(account), base)
         async with self._opening:
             kept = self._clients.pop(name, None) or _Kept(await asyncio.to_thread(_open, *name))
@@ -165,7 +167,7 @@ class SdkExchange:
             kept.users -= 1
 
     async def _close_spare(self) -> None:
-        """Close the clients that are idle and were not used for the longest time."""
+        """If there are too many clients, close the idle clients that have not been used for the longest time."""
         unused = [name for name, kept in self._clients.items() if not kept.users]
         spare = unused[: max(0, len(self._clients) - _MOST_CLIENTS)]
         for kept in [self._clients.pop(name) for name in spare]:
@@ -187,7 +189,7 @@ def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
 
 
 class _Failed(Exception):
-    """An answer with an error status, with as much of its body as an error needs."""
+    """The signal that an answer has an error status. `body` is empty if it is too large or could not be read."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -199,14 +201,14 @@ class _Failed(Exception):
 async def _hold_failures(
     request: anthropic.APIRequest, call_next: anthropic.AsyncCallNext
 ) -> anthropic.AsyncAPIResponse[Any]:
-    """Stop an error answer before the SDK reads a body of any length."""
+    """Raise `_Failed` for an error answer, because otherwise the SDK would read its body without a limit."""
     response = await call_next(request)
     if response.status_code in _SUCCESS:
         return response
     try:
         body = await SdkResponse(response, base=str(request.url), most=_MAX_FAILURE).body()
     except HttpError:
-        body = b""  # The status alone says what to do.
+        body = b""  # The status alone determines the error.
     finally:
         await response.close()
     raise _Failed(response.status_code, response.headers, body)
@@ -289,7 +291,7 @@ class _Faults:
 
 
 def _in_words(kind: type[BaseException | None]) -> str:
-    """Describe the failure of a connection for people, by the name of the HTTP client's error."""
+    """Describe the failure of a connection for people, from the class name of the HTTP client's error."""
     descriptions = {
         "ConnectError": "nobody accepts it",
         "ConnectTimeout": "it took too long",
@@ -309,8 +311,8 @@ def _read(body: bytes, account: Account) -> object:
 
 
 def _base(account: Account) -> str:
-    """Return the base address without a version: the SDK adds it, and users may have written it, as for other
-    vendors."""
+    """Return the base address without a version, because the SDK adds the version. Users may have written it, because
+    other vendors need it."""
     return (account.base_url or BASE_URL).rstrip("/").removesuffix("/v1")
 
 

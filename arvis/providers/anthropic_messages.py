@@ -1,7 +1,7 @@
 """The messages format without the vendor's SDK: prompts with marks for the prompt cache, and the answers to them.
 
-The vendor recognises a prompt by the bytes of its beginning (tools, then system, then messages), so a prompt may depend
-on nothing but the request: two requests of a growing conversation are equal up to the newest message. An answer is one
+The vendor recognises a prompt by the bytes of its beginning (tools, then system, then messages). Therefore a prompt
+depends only on the request: two requests of a growing conversation are equal up to the newest message. An answer is one
 whole message or the events of a stream. No value in a document is trusted to have the promised type: a wrong type makes
 the answer unreadable and never crashes.
 """
@@ -30,11 +30,12 @@ Block = dict[str, Any]
 
 BASE_URL = "https://api.anthropic.com"
 
-#: Turns, counted from the end, after which the prompt is cached: all but the newest. The older mark is for turns of
-#: many blocks, because the vendor looks for a cached beginning only 20 blocks before a mark.
+#: The messages, counted from the end, that get a cache mark: the vendor caches the prompt up to each mark, and so
+#: without the newest message. The second mark helps if the messages have many blocks, because the vendor looks for a
+#: cached beginning only 20 blocks before a mark.
 _KEPT = (-2, -4)
 
-#: The characters that the vendor accepts in call ids and tool names; those of other vendors may contain more.
+#: The call ids and tool names that the vendor accepts; those of other vendors may contain other characters.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -44,7 +45,8 @@ _TUNED = ("temperature", "top_p")
 
 
 def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
-    """Build the document. Thoughts go back to their `origin` only, because no other server accepts their signatures."""
+    """Return the body of the request. Thoughts are only sent back to their `origin`, because no other server accepts
+    their signatures."""
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
         "messages": _messages(request.turns, request.now, origin),
@@ -61,7 +63,7 @@ def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, 
 
 
 def _system(request: RunRequest) -> Iterator[Block]:
-    """Return the system text. The mark is before the part that changes."""
+    """Yield the blocks of the system text. The cache mark is before the part that changes."""
     if request.system.strip():
         yield _marked(_text(request.system))
     if request.changing.strip():
@@ -72,8 +74,8 @@ def _system(request: RunRequest) -> Iterator[Block]:
 
 def _messages(turns: Sequence[Turn], now: str, origin: str) -> list[Block]:
     """Return the messages. Empty turns are left out, because the vendor refuses them. The line with the time is a
-    separate block after the user's newest text, never after tool outputs, because the vendor's models take text there
-    for the end of the turn. After the very newest text it also follows every mark."""
+    separate block after the user's newest text. It never follows tool outputs, because the vendor's models take a text
+    there for the end of the turn. If the newest message is that text, the line also follows every cache mark."""
     place = asked_at(turns)
     messages: list[Block] = []
     for number, turn in enumerate(turns):
@@ -110,8 +112,8 @@ def _call(call: ToolCall) -> Block:
 
 
 def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[Block]:
-    """Return the tools, sorted by name. The mark after the system text covers them, too; without a system text they
-    need their own."""
+    """Return the tools, sorted by name. `marked`: the last tool gets a cache mark, because there is no system text
+    whose mark would include the tools."""
     blocks: list[Block] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
         for tool in sorted(tools, key=lambda tool: tool.name)
@@ -130,7 +132,8 @@ def _marked(block: Block) -> Block:
 
 
 def _plain(name: str) -> str:
-    """Return a name that the vendor accepts, always the same for the same name, and different for different names."""
+    """Return a name that the vendor accepts: the same result for the same name, and different results for different
+    names."""
     if _PLAIN.fullmatch(name):
         return name
     return f"{_NOT_PLAIN.sub('_', name)[:50]}_{zlib.crc32(name.encode('utf-8', 'replace')):08x}"
@@ -195,8 +198,8 @@ class AnthropicResponse:
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
-        """Read the next document. Return False when nothing more is to be read: the message is complete, or has
-        reached its maximum size. Raises `ProviderError` for an error, a refusal or a wrong type."""
+        """Read the next document. Return False if the message is complete or has reached its maximum size, so that no
+        more need be read. Raise `ProviderError` for an error, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if document.get("type") == "message":
@@ -205,8 +208,8 @@ class AnthropicResponse:
         return self._take_event(document)
 
     def result(self, request: RunRequest) -> RunResult:
-        """Return the result. The vendor's count of the input excludes tokens that are read from its cache or written
-        to it, so they are added. A reply that was cut counts as cut, even if it contains tool calls."""
+        """Return the result. The vendor's count of the input excludes tokens that are read from its cache or written to
+        it, so they are added. If the reply was cut, the stop reason says so, even if there are tool calls."""
         cut = self._reply.is_cut(self._stop_reason)
         signed = self.account.base_url is None
         thoughts = self._thoughts.result(origin_of(request, self.account), signed=signed) if self._calls else None
@@ -244,7 +247,7 @@ class AnthropicResponse:
             case {"type": "message_start" | "content_block_start" | "content_block_delta" | "message_delta" as name}:
                 raise failures.unreadable(self.account, f"its {name} has a wrong type")
             case {"type": str()}:
-                return True  # a ping, the end of a block, or what was added later
+                return True  # a ping, the end of a block, or a type that the vendor has added later
             case _:
                 raise failures.unreadable(self.account, "it is no message")
         return True
@@ -285,7 +288,7 @@ class AnthropicResponse:
                 raise failures.unreadable(self.account, "its content has a wrong type")
             case _:
                 self._thoughts.begin(index, block)
-                return True  # what a model thinks aloud is not for the chat
+                return True  # the model's thoughts are not for the chat
 
     def _take_delta(self, index: int, delta: Mapping[str, object]) -> bool:
         match delta:
@@ -322,13 +325,13 @@ class AnthropicResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Read the vendor's error object: `{"type": "error", "error": {"type", "message"}}`."""
+    """Return the error that the vendor's error object describes: `{"type": "error", "error": {"type", "message"}}`."""
     error = document.get("error") if isinstance(document, Mapping) else None
     return _refined(error, failures.from_answer(account, status, headers, document, clock))
 
 
 def _refined(error: object, plain: ProviderError) -> ProviderError:
-    """Return the more exact cause that the vendor's text names beyond the status."""
+    """Return the error with the more exact kind that the type and the text of the error object show."""
     return plain.refined(_kind(error, plain))
 
 

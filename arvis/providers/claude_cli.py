@@ -1,11 +1,12 @@
-"""Models through the user's own `claude` program, for users with a subscription instead of a key (behaviour.md 1.11).
+"""Models through the user's own `claude` program, for users with a subscription instead of a key.
 
-Each call starts a new program without knowledge of earlier ones: its input is one message with the whole history, in
-which earlier messages are JSON, one per line, so that no content of a message can look like the next message. It gets
-no tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except those named
-here. Its output is JSON, one document per line, and the last one reports the outcome; it is limited, and trusted as
-little as a server's answer. Failures have the status of the vendor's answer in most cases and the rest as text; a limit
-of a subscription says when it ends. The user installs the program; this module is written for its versions 2.1.
+Each call starts a new program without knowledge of earlier calls. Its input is one message with the whole history, in
+which earlier messages are JSON, one per line, so that no content of a message can look like the next message. The
+program gets no tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except
+those that `_environment` names. Its output is JSON, one document per line, and the last document reports the outcome.
+The output is limited, and as untrusted as a server's answer. Most failures have the status of the vendor's answer, the
+other ones only a text; the failure at a subscription's limit names the end of the limit. The user installs the program;
+this module is written for its versions 2.1.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from arvis.providers.reply import ReplyText, printable, token_count
 _PROGRAM = "claude"
 _PRIVATE_FOLDER = 0o700
 
-#: Only Arvis makes the names of folders (reliability.md S10).
+#: The names that are safe for folders; `_safe` replaces other names by their hashes.
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
-#: Maximum bytes of standard error, and of memory.
+#: The maximum bytes of standard error, and of the program's memory.
 _MAX_OUTPUT = 65_536
 _MEMORY = 4_294_967_296
 
-#: A key of this kind is the long-lived login of a subscription (`claude setup-token`).
+#: The beginning of a key that is the long-lived login of a subscription (`claude setup-token`).
 _LOGIN = "sk-ant-oat"
 
-#: A text that names a file with @ makes the program read it, with or without tools. The prompt separates the @; this
-#: refuses the rest.
+#: If a text contains `@FILE`, the program reads that file, even without tools. `_apart` changes each @ of a prompt;
+#: this setting also forbids the reading.
 _NO_FILES = json.dumps({"permissions": {"deny": ["Read", "Read(//**)"]}})
 
 _OPTIONS = (
@@ -106,7 +107,7 @@ class ClaudeRunner:
     async def run(
         self, request: RunRequest, account: Account, on_stdout: Callable[[bytes], None], *, stream: bool
     ) -> Finished:
-        """Run the program. Raises `ToolError` when it cannot be started, and the errors of `on_stdout`."""
+        """Run the program. Raise `ToolError` if it cannot be started, and the errors of `on_stdout`."""
         folder = self._folder / "conversations" / _safe(request.conversation or "none")
         environment = self._environment(request, account)
         try:
@@ -128,8 +129,8 @@ class ClaudeRunner:
             raise ToolError("the folder for it could not be written", why=error.strerror or "") from None
 
     def _environment(self, request: RunRequest, account: Account) -> dict[str, str]:
-        """Return the environment. An account with a key needs no home; without a key, the login is in the daemon's
-        home. Times in the output are in UTC."""
+        """Return the program's environment. For an account with a key the home is a private folder; without a key it is
+        the daemon's home, which contains the login. Times in the output are in UTC."""
         private = self._folder / "homes" / _safe(account.name)
         home = str(private) if account.api_key else self._environ.get("HOME", str(private))
         given = {
@@ -168,8 +169,8 @@ def _safe(name: str) -> str:
 
 
 def _not_started(account: Account, error: ToolError) -> ProviderError:
-    """Return the error for a program that did not start. Like a wrong key, only a person can fix it, and another
-    account may answer in the meantime."""
+    """Return the error for a program that did not start. A missing program counts as a refused key: the account is
+    skipped until a person installs the program. Any other reason counts as a bad request."""
     if error.code == PROGRAM_MISSING:
         text = f"the account {account.name} needs the program claude, which is not installed for the daemon's user. "
         text += "Install it (npm install -g @anthropic-ai/claude-code) and log in with `claude`"
@@ -183,8 +184,8 @@ def _not_started(account: Account, error: ToolError) -> ProviderError:
 # -- input -------------------------------------------------------------------------------------------------------------
 
 
-#: The program would put the file or folder of this name into the prompt. An invisible joiner before the @ makes it
-#: normal text; mail addresses are left as they are.
+#: The program replaces `@NAME` by the content of that file or folder. An invisible joiner before the @ prevents this;
+#: mail addresses stay unchanged.
 _MENTION = re.compile("(?<![\\w\u2060])@")
 _APART = "\u2060@"
 
@@ -206,13 +207,13 @@ def prompt_of(request: RunRequest) -> bytes:
     text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
     blocks.append({"type": "text", "text": _apart(text)})
     message = {"type": "user", "message": {"role": "user", "content": blocks}}
-    # A lone surrogate would be sent unchanged, and no receiver can read it.
+    # Lone surrogates are replaced, because no receiver can read them.
     return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def _text(turns: tuple[Turn, ...]) -> str:
-    """Return the text. It never begins with the user's words, because those might begin like a command of the
-    program."""
+    """Return the history and the newest message as one text. The text never begins with the user's words, because these
+    might look like a command of the program."""
     numbers = _numbers(turns)
     *earlier, newest = turns or (Turn("user", ""),)
     if newest.outputs or newest.role != "user":
@@ -260,9 +261,9 @@ def _apart(text: str) -> str:
 # -- output ------------------------------------------------------------------------------------------------------------
 
 
-#: On the wire a text is much larger than its content.
+#: The bytes of output that are allowed for each byte of the reply's text.
 _OVERHEAD = 256
-#: The cost of reading a line, counted in bytes, even for an empty line.
+#: The bytes that each line counts in addition to its own, because even an empty line costs time.
 _LINE = 100
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 2_000
@@ -290,7 +291,7 @@ class ClaudeCliResponse:
         self._end: Mapping[str, object] | None = None
 
     def feed(self, data: bytes) -> None:
-        """Read the next bytes. Raises `ProviderError` when the limit is exceeded."""
+        """Read the next bytes. Raise `ProviderError` if the output is larger than allowed."""
         end, *starts = data.split(b"\n")
         self._left -= len(data) + _LINE * len(starts)
         if self._left < 0:
@@ -303,7 +304,8 @@ class ClaudeCliResponse:
             raise failures.unreadable(self._account, f"a line is larger than {MAX_DOCUMENT} bytes")
 
     def result(self, request: RunRequest, finished: Finished) -> RunResult:
-        """Return the reply, once the program has ended. Raises `ProviderError` unless it ended well."""
+        """Return the reply after the program has ended. Raise `ProviderError` if the program reported a failure or no
+        result."""
         self._take(bytes(self._line))
         end = self._end
         if end is None:
@@ -339,7 +341,7 @@ class ClaudeCliResponse:
         )
 
     def _take(self, line: bytes) -> None:
-        """Read a line. Lines that are not JSON are ignored, because programs print some."""
+        """Read a line. Lines that are not JSON are ignored, because the program may also print other text."""
         if not line.lstrip().startswith(b"{"):
             return
         document = parse(line.decode("utf-8", "replace"), self._account)
@@ -389,8 +391,8 @@ _K = ProviderErrorKind
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The program's report. `status` is that of the vendor's answer, `reason` the program's own name for the end,
-    `resets_at` the end of a limit, in seconds since 1970."""
+    """The program's report of a failure. `words` is its text, `status` the status of the vendor's answer, `reason` the
+    program's own name for the failure, and `resets_at` the end of a limit, in seconds since 1970."""
 
     words: str
     status: int | None = None
@@ -436,12 +438,13 @@ _IN = re.compile(r"(?:resets|again|retry)[\w ]* in\s+(?:(\d{1,3})\s*h\w*)?\s*(?:
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NOON = 12
 
-#: Maximum wait in seconds: the longest limit is one of a week.
+#: The maximum wait in seconds: the longest limit of a subscription lasts a week.
 _LONGEST_WAIT = 7 * 86_400.0
 
 
 def failure_of(account: Account, trouble: Trouble, clock: Clock) -> ProviderError:
-    """Return one error with its kind, without secrets. An unknown failure counts as a temporary fault."""
+    """Return the error for a report, with its kind and without secrets. An unknown failure counts as a temporary
+    fault."""
     kind = _kind(trouble)
     words = trouble.words.strip() or f"it ended with the code {trouble.exit_code} and printed nothing"
     text = failures.redact(f"the program of the account {account.name} failed: {words}", account)
@@ -480,7 +483,8 @@ def _bounded(seconds: float) -> float:
 
 
 def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
-    """Return the next such moment: a time today or tomorrow, or on a day of this year or the next."""
+    """Return the next time that matches the text: today or tomorrow, or on the named day of this year or the next.
+    Return None if there is no such day."""
     hour, minute = int(reset["hour"]), int(reset["minute"] or 0)
     if reset["half"]:
         hour = hour % _NOON + (_NOON if reset["half"].lower() == "pm" else 0)

@@ -1,7 +1,7 @@
 """The demo model: needs no key and no network, so that every feature can be tried and tested offline.
 
-It obeys the directive lines of interfaces.md §5, in order, from the newest user message only. It never pretends to be
-a real model, and it runs only when nothing else is configured or a user names it.
+It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. It never pretends to be a real model, and
+it is called only if no account is configured or an agent names it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _DIRECTIVE = re.compile(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|
 #: The approximate number of pieces in which one reply is streamed.
 _PIECES = 4
 
-#: Directives come from any person who writes to the agent: none may occupy a worker for longer (seconds) or fill the
-#: memory. The number of words is more than the largest reply holds.
+#: Limits for directives, because any person who writes to the agent can send them: no directive may occupy a worker for
+#: longer (seconds) or fill the memory. The largest reply has fewer words than `_MOST_WORDS`.
 _LONGEST_SLEEP = 600.0
 _MOST_WORDS = 200_000
 _MOST_DIGITS = 9
@@ -49,7 +49,7 @@ class DemoReply:
 
 
 def create(_name: str, services: ProviderServices) -> DemoProvider:
-    """Make the provider; this is the entry point. The demo needs no name of its own and no network."""
+    """Make the provider; this is the entry point. Its name is always `demo`."""
     return DemoProvider(clock=services.clock)
 
 
@@ -89,8 +89,8 @@ class DemoProvider:
         )
 
     async def _obey(self, directive: Directive, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
-        """Return this directive's part of the reply, None when it only takes time or calls a tool. Raises the error
-        that the directive names."""
+        """Return the part of the reply for this directive; None if the directive only sleeps or calls a tool. Raise the
+        error that the directive `fail` names."""
         match directive.verb:
             case "say":
                 return _reply_of(directive.argument.replace("\\n", "\n"))
@@ -106,14 +106,14 @@ class DemoProvider:
 
 
 def newest_user_text(request: RunRequest) -> str:
-    """Return a person's newest message with its original characters: tags are escaped in a prompt, and a directive
-    may contain some. The outputs of tools are turns of the user, too."""
+    """Return a person's newest message, unescaped, because prompts escape tags and a directive may contain some. Turns
+    with tool outputs are skipped, although they are also turns of the user."""
     answer = (turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs)
     return unescape(next(answer, ""))
 
 
 def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
-    """Call the tool; once it has answered, return its output."""
+    """Call the tool. If the request contains the tool's output, return that output as the reply."""
     written, _, arguments = argument.strip().partition(" ")
     name = wire_name(written)
     if request.turns and request.turns[-1].outputs:
@@ -139,8 +139,8 @@ def _reply_of(text: str) -> DemoReply:
 
 
 def _repeated_word(argument: str) -> DemoReply:
-    """Return a reply with this number of words. A number that no reply can hold is reported as usage, but not written
-    out."""
+    """Return a reply with this number of words. A number above `_MOST_WORDS` is reported as the reply's tokens, but
+    fewer words are written."""
     digits = argument.strip()[:_MOST_DIGITS]
     number = int(digits) if digits.isdecimal() else 0
     return DemoReply(" ".join(["word"] * min(number, _MOST_WORDS)), number)

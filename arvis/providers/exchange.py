@@ -22,24 +22,24 @@ from arvis.ports.http import HttpClient, HttpError, HttpResponse
 from arvis.providers import failures
 from arvis.providers.reply import ReplyText
 
-#: Maximum bytes of one document: an answer in one piece, or one event of a stream. An error needs less.
+#: The maximum bytes of one document (an answer in one piece, or one event of a stream), and of an error answer.
 MAX_DOCUMENT = 16 * 1024 * 1024
 _MAX_FAILURE = 65_536
 
-#: Maximum number of brackets and commas in a document: parsed, `[{},{},…]` takes 24 times its own size, and five
-#: times this number of members of an object block the event loop for half a second. A reply in one piece has a few
-#: thousand.
+#: The maximum number of brackets and commas in a document, because parsing costs memory and time: `[{},{},…]` takes 24
+#: times its own size, and an object with 500,000 members blocks the event loop for half a second. A normal reply in one
+#: piece has a few thousand.
 _MAX_MARKS = 100_000
 
-#: Bytes of a stream that are read before other tasks get a turn on the event loop.
+#: The bytes of a stream that are parsed before other tasks run on the event loop.
 _SLICE = 16_384
 
-#: On the wire a streamed reply is much larger than its text: some 300 bytes around each token of 4.
+#: The bytes of a stream that are allowed for each byte of its text: vendors send some 300 bytes for a token of 4 bytes.
 _STREAM_OVERHEAD = 256
 
 _SUCCESS = range(200, 300)
 
-#: Represents the mark with which some vendors end a stream.
+#: The object that `events` yields for the mark `[DONE]`, with which some vendors end a stream.
 DONE = object()
 
 #: Reads the error of an answer with an error status: the account, the status, the headers, the document.
@@ -74,8 +74,9 @@ class Exchange:
         max_bytes: int,
         begin_within: float | None = None,
     ) -> AsyncIterator[Answered]:
-        """Send a request, and return the answer once it has begun with a good status. `max_bytes` limits the reply's
-        text, not its wire form; `begin_within` is the limit in seconds until the first byte of a stream."""
+        """Send a request, and return the answer as soon as a success status has arrived. `max_bytes` limits the reply's
+        text; the limit for the bytes of the stream is derived from it. `begin_within` is the time limit in seconds for
+        the first byte of a stream."""
         begun = Beginning(begin_within if stream else None)
         try:
             async with (
@@ -100,20 +101,20 @@ class Exchange:
         try:
             document = await _read_whole(response, account, _MAX_FAILURE)
         except (HttpError, ProviderError):
-            document = None  # The status alone says what to do.
+            document = None  # The status alone determines the error.
         return self._failure(account, response.status, response.headers, document, self._clock)
 
 
 class Beginning:
-    """Waits `seconds` for the first byte of an answer (None: the general timeout) and records its arrival. Leaving it
-    raises `HttpError` when the time is over."""
+    """A time limit of `seconds` for the first byte of an answer (None: only the general time limit). `seen` is True
+    once that byte has arrived. If the time is over, leaving the context raises `HttpError`."""
 
     def __init__(self, seconds: float | None) -> None:
         self._scope = asyncio.timeout(seconds)
         self.seen = False
 
     def note(self) -> None:
-        """Note that the first byte has arrived."""
+        """Record that the first byte has arrived, and end the time limit."""
         if not self.seen:
             self.seen = True
             self._scope.reschedule(None)
@@ -131,7 +132,7 @@ class Beginning:
 
 
 class Answered:
-    """An answer with a good status. Read it once, in one of the three forms."""
+    """An answer with a success status. Read it once, with `document`, `events` or `lines`."""
 
     def __init__(self, response: HttpResponse, account: Account, begun: Beginning | None = None) -> None:
         self._response = response
@@ -146,8 +147,8 @@ class Answered:
         return await _read_whole(self._response, self._account, MAX_DOCUMENT)
 
     async def events(self) -> AsyncIterator[object]:
-        """Yield the JSON of server-sent events, and `DONE` for the mark `[DONE]`, after which nothing is read. Raises
-        `Broken` when the connection breaks."""
+        """Yield the JSON of each server-sent event, and `DONE` for the mark `[DONE]`, after which nothing is read.
+        Raise `Broken` if the connection breaks."""
         parser = EventParser(max_bytes=MAX_DOCUMENT)
         try:
             async for piece in self._slices():
@@ -160,7 +161,7 @@ class Answered:
             raise failures.unreadable(self._account, str(error)) from None
 
     async def lines(self) -> AsyncIterator[object]:
-        """Yield the JSON of each line."""
+        """Yield the JSON of each line. Raise `Broken` if the connection breaks."""
         line = bytearray()
         async for piece in self._slices():
             end, *starts = piece.split(b"\n")
@@ -175,7 +176,7 @@ class Answered:
             yield parse(line.decode("utf-8", "replace"), self._account)
 
     async def _slices(self) -> AsyncIterator[bytes]:
-        """Yield the same bytes in slices, so that a large chunk of tiny events is not parsed in one step."""
+        """Yield the body in slices, so that a large chunk of tiny events is not parsed without a pause."""
         try:
             async for chunk in self._response.chunks():
                 self._begun.note()
@@ -184,13 +185,13 @@ class Answered:
                     await asyncio.sleep(0)
         except HttpError as error:
             if error.timeout and not self._begun.seen:
-                raise  # a hang, of which nothing has arrived
+                raise  # the server has sent nothing
             raise Broken(str(error), spent=error.spent) from None
 
 
 class Broken(Exception):
-    """A stream whose connection broke; it does not matter for an answer that was complete before. `spent`: the stream
-    used all its time and did not end."""
+    """The error of a stream whose connection broke. It has no effect on an answer that was complete before. `spent`:
+    the stream used its whole time limit."""
 
     def __init__(self, text: str, *, spent: bool = False) -> None:
         super().__init__(text)
@@ -198,7 +199,7 @@ class Broken(Exception):
 
 
 class Ending(Protocol):
-    """An answer that records if its end was marked."""
+    """An answer that is being read. `finished` is True once the vendor has marked the end of the answer."""
 
     account: Account
     finished: bool
@@ -207,9 +208,9 @@ class Ending(Protocol):
 async def read_stream(
     documents: AsyncIterator[object], take: Callable[[object], bool], answer: Ending, reply: ReplyText
 ) -> None:
-    """Read a stream to its end: until `take` returns False, or the vendor's end mark. A connection that breaks after
-    the mark does no harm. A stream that exceeds its time is cut at that point; half an answer whose connection broke
-    is an error."""
+    """Read a stream until `take` returns False or the vendor's end mark arrives. If the connection breaks after the
+    mark, the answer is complete. If the time limit ends while the reply has text, the reply is cut there. Raise
+    `ProviderError` for any other stream without an end mark."""
     try:
         async for document in documents:
             if document is DONE:
@@ -220,19 +221,20 @@ async def read_stream(
         if answer.finished or (error.spent and reply.cut()):
             return
         raise ended_early(answer.account, str(error), spent=error.spent) from None
-    # A reply of maximum size was left before its end.
+    # A reply that reached its maximum size was not read to the end.
     if not answer.finished and not reply.truncated:
         raise ended_early(answer.account, "no end was marked")
 
 
 def ended_early(account: Account, why: str, *, spent: bool = False) -> ProviderError:
-    """Return the error for half an answer: the next try replaces the pieces shown so far."""
+    """Return the error for an incomplete answer. The error is temporary; the text of the next attempt replaces the text
+    shown so far."""
     text = f"the stream of the account {account.name} ended early: {why}"
     return ProviderError(ProviderErrorKind.TIMEOUT, text, spent=spent)
 
 
 def sendable_key(account: Account) -> str:
-    """Return the key in a form that a header can carry."""
+    """Return the key for a header. Raise `ProviderError` if it contains characters that a header cannot contain."""
     key = (account.api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
         raise ProviderError(ProviderErrorKind.AUTH, f"the key of the account {account.name} holds unusable characters")
@@ -240,12 +242,13 @@ def sendable_key(account: Account) -> str:
 
 
 def parse(data: str, account: Account) -> object:
-    """Parse a JSON document within the limits of size and depth."""
+    """Parse a JSON document. Raise `ProviderError` if it is not JSON, is nested too deeply, or has more than
+    `_MAX_MARKS` brackets and commas."""
     if sum(data.count(mark) for mark in "[{,") > _MAX_MARKS:
         raise failures.unreadable(account, "it holds too much")
     try:
         document: object = json.loads(data)
-    except (ValueError, RecursionError):  # RecursionError: brackets without end
+    except (ValueError, RecursionError):  # RecursionError: too many nested brackets
         raise failures.unreadable(account, "it is not JSON") from None
     return document
 
@@ -272,7 +275,7 @@ class EventTooLarge(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event. `kind` is the vendor's name for it, `message` if it has none."""
+    """One event. `kind` is the name that the vendor gave the event, or `message` if it has no name."""
 
     kind: str
     data: str
@@ -291,9 +294,9 @@ class EventParser:
         self._size = 0
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
-        """Return the events that this piece completes. Raises `EventTooLarge`."""
+        """Return the events that this piece completes. Raise `EventTooLarge`."""
         if self._after_return and piece:
-            # "\r\n" was cut in two: the line ended at the "\r" already.
+            # "\r\n" was split between two pieces: the "\r" has already ended the line.
             piece = piece.removeprefix(b"\n")
             self._after_return = False
         self._after_return = self._after_return or piece.endswith(b"\r")

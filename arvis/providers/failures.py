@@ -1,12 +1,12 @@
 """Convert a vendor's error answer to one `ProviderError` with a kind, a wait and a text without secrets.
 
 Written for the OpenAI error object (`{"error": {"message", "type", "code"}}`), which OpenRouter, vLLM, LM Studio and
-most other servers share. Sources: the vendors' error tables; behaviour.md 1.11.
+most other servers share.
 
-The wait comes from `Retry-After` in seconds or as a date, `retry-after-ms` of OpenAI and Azure, and for rate limits the
-headers that name the time when a used-up allowance is full again: `anthropic-ratelimit-tokens-reset` (a time),
-`x-ratelimit-reset-tokens` (a span such as `6m0s`), and `x-ratelimit-reset` or `ratelimit-reset` (seconds, or an epoch
-in seconds or ms).
+The wait comes from one of these headers: `Retry-After` in seconds or as a date, or `retry-after-ms` of OpenAI and
+Azure. For rate limits it also comes from the headers that name the time when a used-up allowance is full again:
+`anthropic-ratelimit-tokens-reset` (a time), `x-ratelimit-reset-tokens` (a span such as `6m0s`), and `x-ratelimit-reset`
+or `ratelimit-reset` (seconds, or an epoch in seconds or ms).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BY_STATUS: Mapping[int, ProviderErrorKind] = {
     504: ProviderErrorKind.TIMEOUT,
 }
 
-#: This account's server has no such model or address; another server may have it.
+#: The statuses of a server that does not have the model or the address; another account's server may have it.
 _ELSEWHERE = frozenset({404, 405, 410})
 
 #: Codes and types of the error object that are more specific than the status.
@@ -56,7 +56,7 @@ _BY_CODE: Mapping[str, ProviderErrorKind] = {
     "overloaded_error": ProviderErrorKind.OVERLOADED,
 }
 
-#: Servers without the code for it describe it in the text.
+#: The texts by which servers report a prompt that is too long, if they send no code for this error.
 _TOO_LONG = re.compile(
     r"context (?:length|window|size|limit)|maximum context|maximum (?:allowed )?(?:input|prompt) length|max_seq_len"
     r"|too many (?:input )?tokens|prompt (?:is )?too long",
@@ -74,7 +74,8 @@ _SHORTEST_REAL_KEY = 16
 def from_answer(
     account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock
 ) -> ProviderError:
-    """Return the error of an answer whose status is not 2xx. `document` is its JSON, None if it had none."""
+    """Return the error of an answer whose status is not 2xx. `document` is the JSON of its body; None if the body is
+    not JSON."""
     error = document.get("error") if isinstance(document, Mapping) else None
     kind = _kind(error, _kind_of_status(status))
     text = _message(error) or "no further explanation"
@@ -87,7 +88,7 @@ def from_answer(
 
 
 def from_error_object(account: Account, error: object) -> ProviderError:
-    """Return the error that came inside an answer which had begun as a success."""
+    """Return the error for an error object inside an answer with a success status."""
     match error:
         case {"code": int(status)} if status in _ERROR_STATUSES:  # OpenRouter
             fallback = _kind_of_status(status)
@@ -126,8 +127,8 @@ def redact(text: str, account: Account) -> str:
 
 
 def without_key(text: str, account: Account) -> str:
-    """Return a name from a server unless it is the key that the server received, or the beginning of it. Short keys
-    are placeholders, and may be part of legitimate names."""
+    """Return a name from a server, with `[key]` instead of the account's key or its beginning, which a server may
+    repeat. Short keys are not replaced: they are placeholders, and may be part of legitimate names."""
     key = (account.api_key or "").strip()
     for form in _forms(key) if len(key) >= _SHORTEST_REAL_KEY else ():
         before, found, _ = text.partition(form[:_SHORTEST_REAL_KEY])
@@ -180,10 +181,10 @@ def _message(error: object) -> str:
 # -- waits in the headers of an answer ---------------------------------------------------------------------------------
 
 
-#: Maximum wait in seconds: no vendor means a larger one, which would postpone a message without end.
+#: The maximum wait in seconds. A longer wait is probably a vendor's mistake, and would postpone a message for too long.
 LONGEST_WAIT = 86_400.0
 
-#: Names of the headers of a limit: the remaining allowance, and the time when it is full again.
+#: The names of the headers that contain the time when a used-up allowance is full again.
 _RESETS = re.compile(
     r"(?P<vendor>anthropic-ratelimit-)(?P<what>[a-z-]+)-reset"
     r"|(?P<other>x-ratelimit-)reset(?:-(?P<of>[a-z-]+))?"
@@ -192,14 +193,15 @@ _RESETS = re.compile(
 )
 _SPAN = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?")
 
-#: From the first number on, a value is an epoch in seconds, from the second on in milliseconds; below, it is a wait.
+#: A value of at least `_EPOCH` is a time in seconds since 1970, of at least `_EPOCH_MS` in milliseconds; a smaller
+#: value is a wait in seconds.
 _EPOCH, _EPOCH_MS = 1e9, 1e12
 
 
 def wait_in(headers: Mapping[str, str], clock: Clock, *, limited: bool) -> float | None:
-    """Return the wait in seconds; None without a usable header. A date is compared with the server's own clock if the
-    answer shows it, because ours may be wrong. With `limited` the headers of limits count, too: the longest wait of a
-    used-up one."""
+    """Return the wait in seconds; None without a usable header. A date is compared with the server's clock if the
+    answer shows it, because our clock may be wrong. If `limited`, the headers of rate limits also count: the result is
+    the longest wait of the used-up limits."""
     ms = _number(headers.get("Retry-After-Ms", ""))
     wanted = ms / 1000 if ms is not None else _of_retry_after(headers, clock)
     if wanted is not None:
@@ -227,7 +229,8 @@ def _of_limits(headers: Mapping[str, str], now: float) -> Iterator[float]:
 
 
 def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
-    """Return whether that allowance is used up. A server without this header means the limit for which it refused."""
+    """Return whether the allowance of a header is used up. If the server does not report the remaining allowance, a
+    header counts only if it names no particular allowance: then it is the limit that refused the request."""
     if found["vendor"]:
         name = f"{found['vendor']}{found['what']}-remaining"
     elif found["other"]:
@@ -239,7 +242,8 @@ def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
 
 
 def _wait_until(value: str, now: float) -> float | None:
-    """Read the wait from a number, a span or a time."""
+    """Return the seconds from `now` until the end of a wait, which is written as a number, a span or a time; None if it
+    is unreadable."""
     number = _number(value)
     if number is not None:
         if number >= _EPOCH_MS:
@@ -264,7 +268,7 @@ def _now(headers: Mapping[str, str], clock: Clock) -> float:
 
 
 def _date(value: str) -> float:
-    """Return an HTTP date in seconds since 1970. Raises ValueError."""
+    """Return an HTTP date in seconds since 1970. Raise `ValueError` if it is unreadable."""
     try:
         moment = parsedate_to_datetime(value)
     except OverflowError:

@@ -1,8 +1,8 @@
-"""Google's models by `generateContent`, written to the public wire format, without an SDK.
+"""Google's models through `generateContent`, by the public wire format, without an SDK.
 
 This module makes exactly one call; the runner waits, retries and chooses other accounts. A prompt is `contents`: text,
-pictures, function calls and their responses. An answer is one document, or the pieces of a stream, which have the same
-form. No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable and never
+pictures, function calls and their responses. An answer is one document, or several documents of the same form in a
+stream. No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable and never
 crashes.
 """
 
@@ -69,7 +69,7 @@ def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
     return f"{base}/models/{quote(request.model or account.model, safe='')}:{method}"
 
 
-#: OpenAI's parameters by this vendor's names.
+#: Google's names of OpenAI's parameters.
 _TUNED = {
     "temperature": "temperature",
     "top_p": "topP",
@@ -107,7 +107,8 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 
 def contents_of(turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    """Return the contents. Responses are matched to their calls by name, so the names of all calls are looked up."""
+    """Return the turns as `contents`. Google matches a response to its call by the name of the call, so each tool
+    output gets that name."""
     names = {call.id: call.name for turn in turns for call in turn.calls}
     return [{"role": _ROLES[turn.role], "parts": list(_parts(turn, names))} for turn in turns]
 
@@ -128,7 +129,7 @@ def _parts(turn: Turn, names: Mapping[str, str]) -> Iterator[Part]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-#: Reasons for an end at which the model or the vendor declined to answer.
+#: The finish reasons that mean that the model or the vendor declined to answer.
 _REFUSALS = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE", "OTHER"}
 )
@@ -163,8 +164,8 @@ class GoogleResponse:
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
-        """Read the next document. Return False when the reply has reached its maximum size. Raises `ProviderError`
-        for an error object, a refusal or a wrong type."""
+        """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError` for an
+        error object, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if error := document.get("error"):
@@ -181,7 +182,7 @@ class GoogleResponse:
         raise self._wrong_type("candidates")
 
     def result(self, request: RunRequest) -> RunResult:
-        """Return the result; a reply that was cut counts as cut, even if it contains tool calls."""
+        """Return the result. If the reply was cut, the stop reason says so, even if there are tool calls."""
         cut = self._reply.is_cut(self._stop_reason)
         return self._reply.result(
             request,
@@ -225,7 +226,7 @@ class GoogleResponse:
         for part in parts:
             match part:
                 case {"thought": True}:
-                    continue  # what a model thinks aloud is not for the chat
+                    continue  # the model's thoughts are not for the chat
                 case {"text": str(text)}:
                     more = self._reply.add(text) and more
                 case {"functionCall": {"name": str(name), **call}}:
@@ -239,7 +240,7 @@ class GoogleResponse:
                 case {"functionCall": _} | {"text": _}:
                     raise self._wrong_type("parts")
                 case Mapping():
-                    continue  # code, files: nothing that was asked for
+                    continue  # code or files, which no request asks for
                 case _:
                     raise self._wrong_type("parts")
         return more
@@ -261,7 +262,8 @@ class GoogleResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Read Google's error object: `{"error": {"code", "message", "status", "details"}}`, from some proxies in a list."""
+    """Return the error that Google's error object describes: `{"error": {"code", "message", "status", "details"}}`.
+    Some proxies send the object in a list."""
     if isinstance(document, list) and document:
         document = document[0]
     error = document.get("error") if isinstance(document, Mapping) else None
@@ -269,7 +271,7 @@ def failure(account: Account, status: int, headers: Mapping[str, str], document:
 
 
 def _refined(error: object, plain: ProviderError) -> ProviderError:
-    """Return the more exact cause that Google's text names beyond the status."""
+    """Return the error with the more exact kind and wait that Google's error object names."""
     if not isinstance(error, Mapping):
         return plain
     wait = _retry_delay(error.get("details")) if plain.retry_after is None else plain.retry_after

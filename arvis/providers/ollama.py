@@ -1,9 +1,10 @@
-"""Models on an Ollama server, through its native chat: only there can the size of the context be read and set.
+"""Models on an Ollama server, through Ollama's own chat API, because only there can the size of the context be read and
+set.
 
-By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the
-size that it needs. The provider makes one call for a reply, and one before the first call of a model to read the
-model's maximum. An answer is one document or a line for each piece. No value in a document is trusted to have the
-promised type: a wrong type makes the answer unreadable and never crashes.
+By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the size
+that it needs. The provider makes one request for each reply. Before the first reply of a model, it makes another
+request, to read the model's maximum context. An answer is one document, or one line of JSON for each piece. No value in
+a document is trusted to have the promised type: a wrong type makes the answer unreadable and never crashes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from arvis.providers.reply import CallDrafts, ReplyText, printable, token_count
 
 BASE_URL = "http://127.0.0.1:11434"
 
-#: The statuses of servers without `/api/show`: 404, 405 or 501; some answer with a page.
+#: The errors of servers without `/api/show`: they answer with status 404, 405 or 501, or with a web page.
 _CANNOT_SAY = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
 
 
@@ -37,8 +38,8 @@ def create(name: str, services: ProviderServices) -> OllamaProvider:
 
 
 class OllamaProvider:
-    """A `StreamingProvider`. The context size of a model is requested once and remembered; from a server that does
-    not report it, the provider requests as much as the prompt needs."""
+    """A `StreamingProvider`. The maximum context of a model is requested once and remembered. If the server does not
+    report it, the provider sets as much context as the prompt needs, up to `UNTOLD_CONTEXT`."""
 
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
@@ -65,8 +66,8 @@ class OllamaProvider:
         return replace(answer.result(request), window=most)
 
     async def _most(self, request: RunRequest, account: Account, model: str) -> int | None:
-        """Return the model's maximum context in tokens, if the server reports it. Raises kind `too_long` when the
-        prompt is certainly longer."""
+        """Return the model's maximum context in tokens; None if the server does not report it. Raise `ProviderError` of
+        kind `too_long` if the prompt is certainly longer."""
         key = (_base(account), model)
         if key not in self._contexts:
             self._contexts[key] = await self._shown(account, model)
@@ -77,8 +78,8 @@ class OllamaProvider:
         return most
 
     async def _shown(self, account: Account, model: str) -> int | None:
-        """Return the description of a model; None if the server has no such endpoint, as servers that only implement
-        Ollama's chat. If it does not know the model either, the chat reports that."""
+        """Request the maximum context of a model. Return None if the server has no such endpoint, like servers that
+        implement only Ollama's chat. If the model is unknown, the chat reports that later."""
         try:
             async with self._post(account, "show", {"model": model}) as answered:
                 return context_length(await answered.document())
@@ -103,12 +104,12 @@ class OllamaProvider:
 
 
 def _base(account: Account) -> str:
-    """Return the base address. `OLLAMA_HOST` may be written without a scheme."""
+    """Return the base address with a scheme; users may write the address without one, as in `OLLAMA_HOST`."""
     base = (account.base_url or BASE_URL).rstrip("/")
     return base if "://" in base else f"http://{base}"
 
 
-#: The parameters of OpenAI that its models know under the same names.
+#: OpenAI's parameters that Ollama knows under the same names.
 _TUNED = frozenset({"temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"})
 
 
@@ -127,7 +128,7 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
             **{name: value for name, value in request.sampling.items() if name in _TUNED},
         },
     }
-    # Its wire format cannot forbid calls of the tools that it lists.
+    # Tools that must not be called are left out, because Ollama's format cannot forbid their calls.
     if request.tools and not request.tools_off:
         document["tools"] = [
             {
@@ -142,17 +143,19 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
 # -- sizes of contexts, prompts and answers ----------------------------------------------------------------------------
 
 
-#: Ollama's default context (tokens), and the context assumed for a model that does not report one.
+#: Ollama's default context, the context assumed for a model that does not report it, and the largest one accepted
+#: (tokens).
 _LEAST_CONTEXT = 4_096
 _UNKNOWN_CONTEXT = 8_192
 _MOST_CONTEXT = 1 << 21
 #: The largest context (tokens) that is requested from a server that does not report the model's maximum.
 UNTOLD_CONTEXT = 131_072
 
-#: The minimum bytes per token that a prompt may have; too many tokens cost memory, too few lose the beginning.
+#: The bytes per token for an estimate that is rather too high: too many tokens cost memory, but too few lose the
+#: beginning of the prompt.
 _BYTES_A_TOKEN = 2.5
-#: The maximum average bytes per token: a prompt that is too long even at this rate is refused. The runner estimates
-#: more closely, because it knows how the model counts.
+#: The bytes per token for an estimate that is rather too low: a prompt that is too long even by this estimate is
+#: refused. The runner's estimate is more exact, because it has learned how the model counts.
 MOST_BYTES_A_TOKEN = 4.5
 _TOKENS_A_PICTURE = 1_600
 
@@ -161,7 +164,7 @@ _TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:len
 
 
 def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN) -> int:
-    """Return an estimate that is rather too high; with the maximum bytes per token, rather too low."""
+    """Return an estimate of the prompt's tokens that is rather too high; with `MOST_BYTES_A_TOKEN`, rather too low."""
     texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts) + sum(len(str(t)) for t in request.tools)
     pictures = sum(len(turn.images) for turn in request.turns)
@@ -178,7 +181,8 @@ def context_for(needed: int) -> int:
 
 
 def context_length(document: object) -> int:
-    """Return a model's maximum context from the answer of `/api/show`: a field with its architecture's name."""
+    """Return a model's maximum context from the answer of `/api/show`, where it is the field
+    `ARCHITECTURE.context_length`."""
     info = document.get("model_info") if isinstance(document, Mapping) else None
     for name, value in info.items() if isinstance(info, Mapping) else ():
         if str(name).endswith(".context_length") and (length := token_count(value)):
@@ -187,7 +191,7 @@ def context_length(document: object) -> int:
 
 
 def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
-    """Return the messages. The outputs of tools are separate messages, which name the tool."""
+    """Return the messages of a turn. Tool outputs are separate messages that name the tool."""
     names = {call.id: call.name for each in turns for call in each.calls} if turn.outputs else {}
     for output in turn.outputs:
         yield {"role": "tool", "tool_name": names.get(output.call_id, "unknown"), "content": output.content}
@@ -216,7 +220,7 @@ class OllamaResponse:
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
-        """Read the next document. Return False when the reply has reached its maximum size. Raises `ProviderError`."""
+        """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError`."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if error := document.get("error"):
@@ -227,7 +231,7 @@ class OllamaResponse:
         return more
 
     def result(self, request: RunRequest) -> RunResult:
-        """Return the result; a reply that was cut counts as cut, even if it contains tool calls."""
+        """Return the result. If the reply was cut, the stop reason says so, even if there are tool calls."""
         cut = self._reply.is_cut(self._stop_reason)
         return self._reply.result(
             request,
@@ -273,7 +277,7 @@ class OllamaResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Read Ollama's error, which is a bare string."""
+    """Return the error of an answer; Ollama's error is a bare string."""
     return _refined(failures.from_answer(account, status, headers, document, clock))
 
 

@@ -1,10 +1,10 @@
 """OpenAI, OpenRouter and every other server that speaks the chat-completions format, without an SDK.
 
 This module makes exactly one call; the runner waits, retries and chooses other accounts. Servers of this format treat
-some fields differently, so the provider learns which of them each server accepts: a server that refuses a request
-because of one of these fields gets it once more without the field, and later requests in the form that it accepted. No
-value in an answer is trusted to have the promised type: a wrong type makes the answer unreadable, which the runner may
-retry, and never crashes. Missing fields (usage, model) are left out of the result.
+some fields differently. If a server refuses a request because of such a field, the provider sends the request again
+with another form of the field or without it, and uses the accepted form for later requests. No value in an answer is
+trusted to have the promised type: a wrong type makes the answer unreadable, which the runner may retry, and never
+crashes. Fields that are missing in the answer (usage, model) are left out of the result.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Accepted:
     stream_options: bool = True
 
     def after(self, refused: FieldRefused, document: Mapping[str, Any]) -> Accepted | None:
-        """Return the form to try after a refusal of this document; None when the refusal names no field that can be
-        left out."""
+        """Return the form to try after a refusal of this document; None if the refusal names no field that can be
+        changed or left out."""
         if refused.required:
             return None if self.reasoning_required else replace(self, reasoning=True, reasoning_required=True)
         sent = {name for message in document["messages"] for name in message} | document.keys()
@@ -77,15 +77,15 @@ class Accepted:
 
 
 def first_try(account: Account, model: str, *, field: str) -> Accepted:
-    """Return the form of the first request. Servers with an address of their own know the old name of the limit,
-    except for models that refuse it."""
+    """Return the form of the first request; `field` is the vendor's name of the limit. Servers with their own address
+    get the old name of the limit, except for models that refuse it."""
     newer = _NEW_MODELS.match(model.rpartition("/")[2]) is not None
     own = account.base_url is not None and not newer
     return Accepted(OLD_LIMIT if own else NEW_LIMIT if newer and account.provider != "openrouter" else field)
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Return the vendor's error, with the fields that it names."""
+    """Return the error of an answer; if it names fields of the request, as a `FieldRefused`."""
     error = failures.from_answer(account, status, headers, document, clock)
     if status not in _REFUSING or error.kind is not ProviderErrorKind.BAD_REQUEST:
         return error
@@ -97,14 +97,15 @@ def failure(account: Account, status: int, headers: Mapping[str, str], document:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """The differences between servers of this format. `base_url` None: every account must name its own."""
+    """The differences between vendors of this format. If `base_url` is None, every account must name its own
+    address."""
 
     base_url: str | None = None
     max_tokens_field: str = OLD_LIMIT
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-#: OpenRouter shows these two to the user in its statistics.
+#: OpenRouter shows both values to the user in its statistics.
 _OPENROUTER_HEADERS = {"HTTP-Referer": "http://localhost:5070", "X-Title": "Arvis"}
 
 VENDORS: Mapping[str, Vendor] = {
@@ -137,7 +138,7 @@ class ChatCompletionsProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        """Make one call, and another one for each field that the server refuses."""
+        """Make one call, and repeat it for each field that the server refuses."""
         key = (self._url(account), model := request.model or account.model)
         accepted = self._accepted.get(key) or first_try(account, model, field=self._vendor.max_tokens_field)
         tried = {accepted}
@@ -226,9 +227,9 @@ Message = dict[str, Any]
 
 
 def messages_of(turn: Turn, origin: str = "", *, required: bool = False, taken: bool = True) -> Iterator[Message]:
-    """Return the messages of a turn. The outputs of tools are separate messages, before the user's text. Reasoning
-    goes back with calls to its `origin`, unless the server has refused it (`taken`); where it is `required`, calls of
-    other models carry an empty one."""
+    """Return the messages of a turn. Tool outputs are separate messages, before the user's text. Reasoning is sent back
+    together with the calls that followed it, but only to its `origin`, and only if the server accepts reasoning
+    (`taken`). If the server requires reasoning (`required`), calls of other models get an empty one."""
     for output in turn.outputs:
         yield {"role": "tool", "tool_call_id": output.call_id, "content": output.content}
     if turn.calls:
@@ -250,8 +251,8 @@ def _reasoning(turn: Turn, origin: str, required: bool) -> Message:
 
 
 def _call(call: ToolCall) -> Message:
-    """Return the arguments as the model wrote them, even if they are no object: the model must see the text that it
-    is asked to correct."""
+    """Return a call with its arguments as the model wrote them, even if they are not an object, because the model must
+    see the text that it is asked to correct."""
     arguments = call.written if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
@@ -271,7 +272,7 @@ _LONGEST_REFUSAL = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first choice of a document; a chunk that only carries usage has none."""
+    """The first choice of a document; empty for a chunk that only carries usage."""
 
     text: str = ""
     refusal: str = ""
@@ -297,8 +298,8 @@ class CompletionsResponse:
         self._reasoning = Reasoning(max_bytes)
 
     def take(self, document: object, *, part: str) -> bool:
-        """Read the next document; its text is under `part` (`message` or `delta`). Return False when the reply has
-        reached its maximum size. Raises `ProviderError` for an error object, a refusal or a wrong type."""
+        """Read the next document; its text is under `part` (`message` or `delta`). Return False if the reply has
+        reached its maximum size. Raise `ProviderError` for an error object, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if document.get("error"):
@@ -315,7 +316,7 @@ class CompletionsResponse:
         return self._reply.add(choice.text)
 
     def result(self, request: RunRequest) -> RunResult:
-        """Return the reply. Raises `ProviderError` when it is empty or the model declined."""
+        """Return the reply. Raise `ProviderError` if it is empty or the model declined."""
         try:
             return self._reply.result(
                 request,
@@ -363,7 +364,7 @@ class CompletionsResponse:
         raise failures.unreadable(self.account, "its choices have a wrong type")
 
     def _take_call(self, number: int, call: object) -> None:
-        """Read a complete call, or a piece of the call that `index` numbers."""
+        """Read a complete call, or a piece of the call whose number is `index`."""
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or not isinstance(function, Mapping):
             raise failures.unreadable(self.account, "its tool calls have a wrong type")

@@ -1,5 +1,5 @@
-"""The place for the changing parts of a prompt: after the constant part, because a vendor caches only an equal
-beginning.
+"""Put the changing parts of a prompt after its constant part, because a vendor's cache only serves prompts with an
+equal beginning.
 
 Only the newest message of the user is changed here: two requests of a growing conversation are equal up to that
 message.
@@ -15,14 +15,15 @@ from arvis.domain.runs import Account, RunRequest, Turn
 
 
 def system_of(request: RunRequest) -> str:
-    """Return the whole system text, the changing part last; with the time, if no message of the user can carry it."""
+    """Return the whole system text, its changing part last. If no message of the user can contain the line with the
+    time, that line is at the end."""
     line = request.now if asked_at(request.turns) is None else ""
     return "\n\n".join(part for part in (request.system, request.changing, line) if part.strip())
 
 
 def turns_of(request: RunRequest) -> tuple[Turn, ...]:
-    """Return the turns, with the line for the time after the newest text of the user. It never follows the outputs of
-    tools, because models take text there for the end of the turn."""
+    """Return the turns. The line with the time is after the newest text of the user. It is never after tool outputs,
+    because models take a text there for the end of the turn."""
     place = asked_at(request.turns)
     if place is None or not request.now.strip():
         return request.turns

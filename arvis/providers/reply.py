@@ -1,8 +1,8 @@
 """Collect a reply while it arrives: its text, its tool calls, and the thoughts before them, all within limits.
 
-Every provider collects its answer here, so that the size limit (reliability.md H25) and the rule that an empty reply is
-an error are implemented once. The arguments that the model wrote are parsed here and judged elsewhere: text that is not
-an object is kept unchanged, so that the model gets an error.
+Every provider collects its answer here, so that the size limit and the rule that an empty reply is an error are
+implemented once. The arguments of tool calls are parsed here, but their content is not checked. Arguments that are not
+a JSON object are kept as the model wrote them, so that the model gets an error.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _AT_THE_END = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
 
 
 class ReplyText:
-    """Collects pieces up to `max_bytes` of UTF-8 and passes each on to `on_text`. It removes NUL characters and lone
-    surrogates, which the store cannot hold."""
+    """Collects the text of a reply up to `max_bytes` of UTF-8, and passes each piece to `on_text`. It removes NUL
+    characters and lone surrogates, which the store cannot contain."""
 
     def __init__(self, *, max_bytes: int, on_text: Callable[[str], None] | None = None) -> None:
         self._left = max_bytes
@@ -49,7 +49,8 @@ class ReplyText:
         self.truncated = False
 
     def add(self, piece: str) -> bool:
-        """Take the next piece; return False when no more fits and reading on would be useless."""
+        """Add the next piece. Return False if the reply has reached its maximum size, so that the remaining stream need
+        not be read."""
         text, self._half = paired(self._half + piece), ""
         if ends_in_half(text):
             text, self._half = text[:-1], text[-1]
@@ -67,7 +68,7 @@ class ReplyText:
         return not self.truncated
 
     def cut(self) -> bool:
-        """End the reply at this point; return False when it has no text yet."""
+        """End the reply at this point. Return False if it has no text yet."""
         has_text = bool("".join(self._pieces).strip())
         self.truncated = self.truncated or has_text
         return has_text
@@ -91,7 +92,7 @@ class ReplyText:
         thoughts: Mapping[str, Any] | None = None,
     ) -> RunResult:
         """Return the finished reply. `model` is the model that the vendor reports, `stop_reason` the vendor's reason.
-        Raises `ProviderError` of kind `empty` when there is neither text nor a tool call."""
+        Raise `ProviderError` of kind `empty` if there is neither text nor a tool call."""
         result = RunResult(
             content="".join(self._pieces),
             model=failures.without_key(model, account) if model else request.model or account.model,
@@ -120,7 +121,8 @@ def normal_stop_reason(written: str) -> str:
 
 
 def printable(text: str, most: int) -> str:
-    """Return the text without characters that the store or a page cannot hold: NUL, lone surrogates, ends of lines."""
+    """Return the first `most` characters of the text, without unprintable ones such as NUL, lone surrogates and ends of
+    lines."""
     return "".join(char for char in text[:most] if char.isprintable())
 
 
@@ -146,8 +148,8 @@ class _Draft:
 
 
 class CallDrafts:
-    """Collects up to 64 calls and `max_bytes` of arguments. Raises `ProviderError` for more, and for data that makes
-    no call."""
+    """Collects the tool calls of a reply: up to 64 calls, with up to `max_bytes` of arguments. `add` raises
+    `ProviderError` for more, and `result` for a call without a name."""
 
     def __init__(self, *, account: Account, max_bytes: int) -> None:
         self._account = account
@@ -158,8 +160,8 @@ class CallDrafts:
         return len(self._drafts)
 
     def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "", signature: str = "") -> None:  # noqa: A002 - its name
-        """Add the next piece of the call that the vendor numbers `key`; all fields but the arguments come complete,
-        once."""
+        """Add the next piece of the call that the vendor numbers `key`. Each field except `arguments` arrives once and
+        complete."""
         draft = self._drafts.get(key)
         if draft is None:
             if len(self._drafts) == _MOST_CALLS:
@@ -174,13 +176,14 @@ class CallDrafts:
         draft.arguments += arguments
 
     def add_whole(self, name: str, arguments: object, *, id: str = "", signature: str = "") -> None:  # noqa: A002
-        """Add a call that came in one piece, with its arguments as parsed JSON."""
+        """Add a call that arrived in one piece, with its arguments as parsed JSON."""
         text = json.dumps(arguments, ensure_ascii=False)
         self.add(len(self), id=id, name=name, arguments=text, signature=signature)
 
     def result(self, *, cut: bool = False) -> tuple[ToolCall, ...]:
-        """Return the calls in order. A missing or repeated id is replaced. In a reply that was `cut`, a call is
-        complete only if its arguments are; an incomplete call carries no arguments, so that it cannot be executed."""
+        """Return the calls in order. A missing or repeated id is replaced. If the reply was `cut`, a call without a
+        name is left out, and a call without complete arguments is marked as partial and carries no arguments, so that
+        it cannot be executed."""
         calls: dict[str, ToolCall] = {}
         for number, draft in enumerate(self._drafts.values()):
             if cut and not draft.name:
@@ -196,7 +199,8 @@ class CallDrafts:
 
 
 def _arguments_in(text: str) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the arguments and, if they are no object, the original text. An empty text means no arguments."""
+    """Return the arguments and "", or, if the text is not a JSON object, None and the text. An empty text means no
+    arguments."""
     clean = storable(text)
     if not clean.strip():
         return {}, ""
@@ -212,23 +216,23 @@ def _arguments_in(text: str) -> tuple[Mapping[str, Any] | None, str]:
 # -- thoughts ----------------------------------------------------------------------------------------------------------
 
 
-#: The text fields of a block, and the types of pieces in which they arrive.
+#: The field of a block that each type of piece extends, and the text fields of each type of block.
 _PIECES = {"thinking_delta": "thinking", "signature_delta": "signature"}
 _KINDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
-#: More blocks than any answer has.
+#: The maximum number of blocks; no normal answer has as many.
 _MOST_BLOCKS = 64
 
 
 class ThinkingBlocks:
-    """The blocks of one answer of the messages format. Thoughts of more than `max_bytes` are dropped completely,
-    because the vendor would refuse a part of them."""
+    """The thinking blocks of one answer in the messages format. If the thoughts exceed `max_bytes`, all of them are
+    dropped, because the vendor would refuse a part of them."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
         self._blocks: dict[int, dict[str, str]] = {}
 
     def begin(self, index: int, block: Mapping[str, object]) -> None:
-        """Begin a block; other blocks than thoughts are ignored."""
+        """Begin a block. Blocks that are not thoughts are ignored."""
         kind = block.get("type")
         if not isinstance(kind, str) or kind not in _KINDS or len(self._blocks) == _MOST_BLOCKS:
             return
@@ -243,7 +247,7 @@ class ThinkingBlocks:
             self._append(index, name, delta.get(name))
 
     def result(self, origin: str, *, signed: bool) -> Mapping[str, Any] | None:
-        """Return the thoughts to send back, with their origin; None if there are none that can be sent. `signed`: the
+        """Return the thoughts to send back, with their origin; None if no thoughts can be sent back. `signed`: the
         vendor refuses thoughts without its signature."""
         found = [block for _, block in sorted(self._blocks.items())]
         blocks = [storable_json(block) for block in found if not signed or block.get("signature") or block.get("data")]
@@ -257,7 +261,7 @@ class ThinkingBlocks:
 
 
 class Reasoning:
-    """The reasoning of one answer of the chat-completions format, under the name of its field."""
+    """The reasoning of one answer in the chat-completions format, and the name of the field that contained it."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
@@ -265,7 +269,7 @@ class Reasoning:
         self._pieces: list[str] = []
 
     def add(self, part: Mapping[str, object]) -> None:
-        """Add the reasoning of a message or of a piece."""
+        """Add the reasoning in a message, or in a piece of a message."""
         for name in ("reasoning_content", "reasoning"):
             piece = part.get(name)
             if isinstance(piece, str) and self._field in (None, name):

@@ -1,7 +1,8 @@
 """Speech engines: an API of OpenAI's format, programs that the owner configures, and Whisper on this machine.
 
-Programs run without a shell: a command is split into words once. Whisper runs in a worker process (`speech_worker.py`)
-that starts with the first voice message and ends after a time without work: a loaded model takes hundreds of megabytes.
+Programs run without a shell; their commands are split into words at the start. Whisper runs in a worker process
+(`speech_worker.py`) that starts with the first voice message and ends after `IDLE_SECONDS` without work, because a
+loaded model takes hundreds of megabytes of memory.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ _SUFFIXES = {
     "audio/flac": ".flac",
     "audio/amr": ".amr",
 }
-#: The variables of our environment that a program of the owner may see.
+#: The variables of Arvis's environment that an owner's program gets.
 _SHOWN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 def name_of(sound: Sound) -> str:
-    """Return a file name. Engines rely on its extension, and names given by people may have none or a wrong one."""
+    """Return a file name for the sound. Engines rely on the extension, and names given by people may have none or a
+    wrong one."""
     return f"voice{_SUFFIXES.get(sound.content_type, '.bin')}"
 
 
@@ -74,7 +76,7 @@ _KEY_REFUSED = frozenset({401, 403})
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """The address of the API, and its key (None: it needs none)."""
+    """The address of the API, and its key (None: the API needs no key)."""
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
@@ -256,8 +258,8 @@ class _Command:
 # -- Whisper -----------------------------------------------------------------------------------------------------------
 
 
-#: Seconds that a worker stays without work, and the timeout for one sound: the model may have to be downloaded and
-#: loaded.
+#: The seconds after which an idle worker ends, and the time limit for one sound, which includes the time to download
+#: and load the model.
 IDLE_SECONDS = 300.0
 _LOCAL_SECONDS = 900.0
 

@@ -1,7 +1,7 @@
 """Transcribe sounds with Whisper, as a separate process: `python -m arvis.providers.speech_worker SETTINGS`.
 
-SETTINGS is JSON: `engine`, `model`, `language`. Each line of standard input is JSON with the `name` and the `data` of
-a sound (base64), and is answered by a line with its `text`, or the `problem`. The model is loaded with the first one.
+SETTINGS is JSON: `engine`, `model`, `language`. Each line of standard input is JSON with the `name` and the `data`
+(base64) of a sound. The answer is a line of JSON with the `text`, or with a `problem`. The first sound loads the model.
 Only answers are printed to standard output; output of libraries goes to standard error.
 """
 
@@ -43,7 +43,7 @@ def load(settings: Mapping[str, Any]) -> Hear:
 
 
 def _openai_whisper(name: str, language: str | None) -> Hear:
-    import whisper  # noqa: PLC0415 (only here, and only when it is wanted: it takes seconds)
+    import whisper  # noqa: PLC0415 (imported only for this engine, because the import takes seconds)
 
     model = whisper.load_model(name, device="cpu")
 

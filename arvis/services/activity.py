@@ -1,6 +1,6 @@
-"""The agents and their present work (behaviour.md 2.9). There is no second record: running work is a job under a
-valid lease, and the rest is read from its execution, so work of a dead process disappears with its lease. Read-only
-scripts, and the prompt block that is made of their result."""
+"""The agents and their present work. Nothing is stored for this: an agent works if a job with a valid lease runs for
+it, so the work of a dead process disappears when its leases expire. Read-only scripts, and a prompt block made from
+their result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from arvis.ports.store import Transaction
 from arvis.tasks.state import LONGEST_NOTE, WorkState
 from arvis.tasks.task import source_of
 
-#: The most jobs that are read; a process runs a few at once.
+#: The most running jobs that are read. Each process runs only a few jobs at once.
 MOST_RUNNING = 200
-#: Ends a walk along the callers of an execution; their depth is limited elsewhere.
+#: The most callers of an execution that are read, so that damaged data cannot cause an endless loop.
 _DEEPEST = 50
-#: Of a block in a prompt.
+#: The limits of the prompt block: its lines, and the characters of each agent's description.
 _MOST_LINES = 20
 _LONGEST_DESCRIPTION = 120
 
@@ -43,8 +43,9 @@ class ActivityStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """An agent and, while it runs, its work and place; `node` is the process. `private`: only one person is in the
-    conversation, and no one else may read its content. Times in ms."""
+    """An agent and its present work, if any. `address` is the place of the conversation, `node` the process that runs
+    the job. `private`: the conversation is a direct chat, so other people may not read its content. Times are in
+    ms."""
 
     agent: Agent
     status: ActivityStatus
@@ -65,8 +66,8 @@ class Activity:
 
 
 def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activity]:
-    """Return the running work, the longest first, then the idle agents by slug. `whole`: also the time of each idle
-    agent's last conversation, which reads all conversations."""
+    """Return the running work in the order in which its jobs started, then the other agents by slug. `whole`: also
+    read the time of each idle agent's last message, which needs all conversations."""
     agents = {agent.id: agent for agent in tx.agents.all()}
     running: dict[str, Activity] = {}
     for job, node in tx.jobs.running(now, MOST_RUNNING):
@@ -88,8 +89,8 @@ def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activi
 
 
 def active_agents_block(found: Sequence[Activity], me: str) -> str:
-    """Return the other agents for a prompt, one line each; "" if there are none. Descriptions of their work are data;
-    private conversations are not described. `me` is the id of the agent that reads it."""
+    """Return a prompt block with one line for each agent except `me` (an agent's id), or "" if there is no other agent.
+    Tags in the lines are escaped. The work in private conversations is not described."""
     others = [each for each in found if each.agent.id != me]
     lines = [_line(each) for each in others[:_MOST_LINES]]
     if len(others) > _MOST_LINES:
@@ -98,8 +99,8 @@ def active_agents_block(found: Sequence[Activity], me: str) -> str:
 
 
 def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
-    """Yield one entry for each agent from the running execution up to its root: an agent that waits for a child is
-    working as well."""
+    """Yield one entry for each agent from the running execution up to its root, because an agent that waits for a
+    child execution also works."""
     line = [(each, WorkState.from_json(each.state)) for each in _upwards(tx, execution)]
     root, top = line[-1]
     kind, conversation = _kind(tx, root), tx.conversations.get(top.conversation)

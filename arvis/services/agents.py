@@ -1,6 +1,6 @@
-"""Changes of agents by people, and the conductor, which creates and changes agents for people (behaviour 1.9).
+"""Changes of agents by people, and the conductor, which creates and changes agents for people.
 
-Transaction scripts. Each change leaves a version in the same commit, so that it can be shown and undone. A deleted
+Transaction scripts. Each change stores a version in the same commit, so that it can be shown and undone. A deleted
 agent keeps its slug: conversations and costs refer to it, the configuration does not create the agent again at the
 next start, and `undo` restores it. The conductor exists from the first start. Its instructions are only text: the
 gate decides whether an action is carried out, never the model.
@@ -31,7 +31,7 @@ from arvis.ports.store import Transaction
 #: The author of the agents that `config.yaml` names.
 CONFIGURATION = "configuration"
 
-#: Each message looks at all of them.
+#: The most agents. The number is limited because routing reads all agents for each message.
 MOST_AGENTS = 500
 
 _TEXTS = frozenset({"slug", "name", "role", "description", "prompt", "graph", "completion"})
@@ -40,7 +40,7 @@ _LISTS = frozenset({"fallbacks", "tools", "allow_users", "plugins", "helpers"})
 
 
 def find(tx: Transaction, name: str) -> Agent | None:
-    """The agent of this id or slug, deleted or not."""
+    """Return the agent with this id or slug, even if it is deleted."""
     return tx.agents.get(name) or tx.agents.by_slug(name)
 
 
@@ -50,7 +50,8 @@ def slugs(tx: Transaction) -> Mapping[str, str]:
 
 
 def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: str, now: int) -> Agent:
-    """A new agent that lives in these channels; their `agent_id` does not count, and without an id it is given one."""
+    """Create an agent and bind it to channels. An agent without an id gets one; the `agent_id` of each binding is
+    replaced by it."""
     _refuse(flaws(agent))
     there = tx.agents.by_slug(agent.slug)
     if there is not None:
@@ -61,8 +62,8 @@ def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: st
 
 
 def seed(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, now: int) -> None:
-    """Create a built-in or configured agent if no agent has its slug. If several processes start at once, one creates
-    it; the scripts of the others find its row and run again."""
+    """Create a built-in or configured agent if no agent has its slug. If several processes start at once, one of them
+    creates the agent; the scripts of the others run again and find its row."""
     if tx.agents.by_slug(agent.slug) is None:
         _refuse(flaws(agent))
         _make(tx, agent, bindings, CONFIGURATION, now)
@@ -78,7 +79,7 @@ def _make(tx: Transaction, agent: Agent, bindings: Sequence[Binding], by: str, n
 
 
 def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: str, now: int) -> Agent:
-    """Write the changes by the fields of `Agent`; keep the other fields."""
+    """Change the fields of `Agent` that `changes` names; keep the other fields."""
     agent = present(tx, agent_id)
     changed = changed_agent(agent, changes)
     if changed.slug != agent.slug:
@@ -105,7 +106,8 @@ def set_status(tx: Transaction, agent_id: str, status: AgentStatus, *, by: str, 
 
 
 def archive(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
-    """Delete an agent: it answers no more, and its channels are free. The conductor stays."""
+    """Delete an agent: it no longer answers, and other agents can use its channels. Raise `Conflict` for the
+    conductor."""
     agent = present(tx, agent_id)
     if agent.is_conductor:
         raise Conflict("The conductor cannot be deleted.", fix="Pause it instead.", code="conductor")
@@ -115,8 +117,8 @@ def archive(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
 
 
 def bind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
-    """Bind an agent to a channel, or change the permission there. A channel of another agent is a `Conflict` that
-    names its owner."""
+    """Bind an agent to a channel, or change its binding to that channel. Raise `Conflict` if the channel belongs to
+    another agent; the error names that agent."""
     agent = present(tx, binding.agent_id)
     if tx.agents.binding_at(binding.platform, binding.channel) != binding:
         _begin(tx, agent, now)
@@ -126,7 +128,7 @@ def bind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
 
 
 def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
-    """Remove the binding; its permission does not matter."""
+    """Unbind the agent from the channel of `binding`; the permission in `binding` is ignored."""
     agent = present(tx, binding.agent_id)
     there = tx.agents.binding_at(binding.platform, binding.channel)
     if there is None or there.agent_id != agent.id:
@@ -138,11 +140,11 @@ def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
 
 
 def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
-    """Restore the previous version, as a new version, with those of its channels that are free. A second call
-    restores the undone one. A deleted agent is restored."""
+    """Restore the agent's previous version and store it as a new version, so a second call reverses the first. A
+    channel that belongs to another agent by now is not restored. Undoing a deletion restores the agent."""
     agent = _known(tx, agent_id)
     versions = tx.agents.versions(agent.id, 2)
-    if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now
+    if len(versions) < 2:  # noqa: PLR2004 - the newest version is the present state
         raise Conflict(
             "There is no change of this agent to undo.", fix="`arvis agents versions SLUG` lists its versions."
         )
@@ -160,12 +162,12 @@ def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
 
 
 def versions(tx: Transaction, agent_id: str, limit: int) -> list[AgentVersion]:
-    """The newest first; none where nothing was ever changed."""
+    """Return the agent's versions, newest first."""
     return tx.agents.versions(_known(tx, agent_id).id, limit)
 
 
 def present(tx: Transaction, agent_id: str) -> Agent:
-    """The agent of this id, unless it is deleted. Raises `NotFound`."""
+    """Return the agent with this id. Raise `NotFound` if it does not exist or is deleted."""
     agent = _known(tx, agent_id)
     if agent.status is AgentStatus.ARCHIVED:
         raise NotFound(f"The agent {agent.slug} is deleted.", fix="Undo the deletion first.", code="agent_deleted")
@@ -173,7 +175,8 @@ def present(tx: Transaction, agent_id: str) -> Agent:
 
 
 def changed_agent(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """The agent with values that came from outside, which are checked for their kinds. Raises `Unprocessable`."""
+    """Return the agent with `changes` from a request or a tag. Raise `Unprocessable` if a field does not exist or its
+    value has the wrong type."""
     return replace(agent, **{field: _value(field, value) for field, value in changes.items()})
 
 
@@ -237,7 +240,7 @@ def _leave(tx: Transaction, bindings: Iterable[Binding]) -> None:
 
 
 def _begin(tx: Transaction, agent: Agent, now: int) -> None:
-    """An agent that nothing is kept of yet was made before versions were, or by the configuration."""
+    """Store the agent's state before its first change if no version of it is stored yet."""
     if not tx.agents.versions(agent.id, 1):
         _keep(tx, agent, CONFIGURATION, now)
 
@@ -271,7 +274,8 @@ the other agents for them. Answer plainly and briefly."""
 
 _RULES = """\
 ## Your tags
-To change agents, schedules and customers, write tags in your reply. The person does not see them. The system carries them out or refuses them, and \
+To change agents, schedules and customers, write tags in your reply. The person does not see them. \
+The system carries them out or refuses them, and \
 reports the result to the person, so never claim that a change is done. A tag with a body ends with its closing tag; the body \
 has one `key: value` per line. Write only tags that the person asked for.
 
@@ -343,15 +347,15 @@ two times. The system shows the person the next five times: do not compute them.
 - If the agent, time or channel is unclear, ask first and write no tag.
 """
 
-#: In bytes of UTF-8, all together.
+#: The most bytes (UTF-8) of the conductor's rules, with the list of agents.
 _MOST = 4_096
 _LONGEST_PLACES = 60
-#: Room for the line that counts the agents that are left out.
+#: The bytes reserved for the line with the number of agents that are not listed.
 _LAST_LINE = 60
 
 
 def ensure_conductor(tx: Transaction, now: int) -> None:
-    """Ensure at startup that there is a conductor, and that no agent with another role has its slug."""
+    """Ensure at startup that there is a conductor. If another agent has its slug, make that agent the conductor."""
     if any(agent.is_conductor for agent in tx.agents.all()):
         return
     there = tx.agents.by_slug(CONDUCTOR)
@@ -363,8 +367,8 @@ def ensure_conductor(tx: Transaction, now: int) -> None:
 
 
 def conductor_rules(agents: Sequence[Agent], bindings: Sequence[Binding]) -> str:
-    """Return the conductor's instructions after its prompt: its tags with their rules, and the existing agents; at
-    most 4 KB."""
+    """Return the text that follows the conductor's prompt: its tags with their rules, and the existing agents; at
+    most 4 KiB."""
     places: Mapping[str, list[str]] = defaultdict(list)
     for binding in bindings:
         places[binding.agent_id].append(_plain(f"{binding.platform}:{binding.channel}"))
@@ -389,5 +393,5 @@ def _line(agent: Agent, places: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a channel's name, which is other people's text, so that it cannot look like a tag or a new line."""
+    """Replace the letters of a channel's name that could form a tag or a new line, because other people chose it."""
     return "".join(letter if letter.isprintable() and letter not in "[]<>" else "_" for letter in text)

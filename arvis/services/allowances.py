@@ -1,7 +1,7 @@
-"""Limits for each person: messages per minute, bytes of files per day. Scripts.
+"""Limits for each person: messages per minute, bytes of files per day. Transaction scripts.
 
-Owners have no limit on messages and ten times the bytes, operators ten times both. The counts are rows: they survive
-a restart and hold for all processes together.
+The limit on bytes is ten times as high for owners and operators. Owners have no limit on messages; the limit of
+operators is ten times as high. The counts are rows, so they survive a restart and apply to all processes together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MORE = 10
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The configured limits of a person (None: no limit)."""
+    """The configured limits of a person. None means no limit."""
 
     messages_per_minute: int | None = None
     bytes_per_day: int | None = None
@@ -30,7 +30,8 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class UsedUp:
-    """The limit is used up for `seconds`. `tell`: the person was not yet notified in this window."""
+    """A limit (`most`) that a person has reached, and the `seconds` until its next window. `tell`: the person must be
+    notified, because no notice was sent in this window."""
 
     most: int
     seconds: int
@@ -40,7 +41,8 @@ class UsedUp:
 def use_message(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int
 ) -> UsedUp | None:
-    """Count a message; return None if it is within the limit. An unknown person has used nothing."""
+    """Count a message and return None if it is within the limit. Messages of owners and unknown people are not
+    counted."""
     if person is None or role is PrincipalRole.OWNER:
         return None
     most = _most(allowed.messages_per_minute, role)
@@ -50,7 +52,7 @@ def use_message(
 def use_bytes(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int, *, size: int
 ) -> UsedUp | None:
-    """Count the bytes of files; None where they are within the limit, else nothing is counted."""
+    """Count the bytes of files and return None if they are within the limit. If not, count nothing."""
     most = _most(allowed.bytes_per_day, role)
     return None if person is None or most is None else _use(tx, person, BYTES, now, size=size, most=most, window=DAY_MS)
 

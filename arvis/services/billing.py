@@ -1,7 +1,7 @@
-"""Charges of clients, and entries of the owner for them (behaviour.md 1.17).
+"""Customers, the charges for their turns, and the entries that an owner makes for them.
 
 Transaction scripts. Every change of a balance is a row of `charges`, written in the same commit. Each change of a
-client leaves a version, so that it can be undone; balances, charges and channels are not part of it.
+customer stores a version, so that it can be undone. A version contains no balance, charges or channels.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
 from arvis.tasks.access import client_of
 
-#: The editable fields of a client, which its versions hold.
+#: The editable fields of a customer, which its versions contain.
 _KEPT = (
     "name", "plan", "status", "price_per_task", "monthly_fee", "token_factor_milli", "monthly_limit", "notes",
 )  # fmt: skip
 
-#: The first status of a manual entry: a payment is paid.
+#: The first status of an entry that a person makes; other types start as pending.
 _FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: ChargeStatus.APPROVED}
 
 
 def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: str | None = None) -> Charge | None:
-    """Charge the client in whose channel a turn was answered, in the commit that ends the turn; repeated calls charge
-    once. The costs of its calls must be booked before. Return None if no client pays for it."""
+    """Charge the customer of the channel for a turn, in the commit that ends the turn. The costs of its model calls
+    must be booked before. Return None if nothing was charged: no active customer pays for the channel, the price is 0,
+    or the turn was charged before."""
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None
@@ -60,8 +61,8 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
 
 
 def _price(tx: Transaction, client: Client, execution: Execution) -> int:
-    """Return the charge for a turn. A turn that an agent delegated is part of the original request: only its model
-    calls cost, which are booked to the turn at the root."""
+    """Return the price of a turn in millionths of a US dollar. A delegated turn is part of the person's original
+    request, so only its model calls are charged, without the price per task."""
     if tx.delegations.get(execution.id) is None:
         return client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
     return client.price_of(tx.usage.cost_of(execution.id)) - client.price_of(0)
@@ -70,7 +71,7 @@ def _price(tx: Transaction, client: Client, execution: Execution) -> int:
 def enter_charge(
     tx: Transaction, client_id: str, kind: ChargeType, amount: int, *, description: str, now: int
 ) -> Charge:
-    """A line that a person enters."""
+    """Store an entry that a person makes, and change the balance."""
     known = _known(tx, client_id)
     status = _FIRST_STATUS.get(kind, ChargeStatus.PENDING)
     charge = Charge(tx.new_id(), known.id, kind, status, amount, description, now)
@@ -88,7 +89,7 @@ def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: Charge
 
 
 def add_client(tx: Transaction, client: Client, now: int, *, by: str | None = None) -> Client:
-    """Make a client; its id and times are given here. `by` is the id of the principal who makes it."""
+    """Add a customer. The id and times in `client` are replaced. `by` is the id of the principal who adds it."""
     made = replace(client, id=tx.new_id(), created_at=now, updated_at=now)
     if not tx.clients.add(made):
         raise _taken(client.name)
@@ -97,7 +98,7 @@ def add_client(tx: Transaction, client: Client, now: int, *, by: str | None = No
 
 
 def change_client(tx: Transaction, changed: Client, now: int, *, by: str | None = None) -> Client:
-    """Write back everything but the balance, which only charges move."""
+    """Store the changed fields of a customer. The balance in `changed` is ignored, because only charges change it."""
     known = _known(tx, changed.id)
     namesake = tx.clients.by_name(changed.name)
     if namesake is not None and namesake.id != known.id:
@@ -110,8 +111,9 @@ def change_client(tx: Transaction, changed: Client, now: int, *, by: str | None 
 
 
 def undo_client(tx: Transaction, client_id: str, now: int, *, by: str | None) -> Client:
-    """Restore the previous version, as a new version; a second call restores the undone one. A new client is
-    archived, because its charges and channels stay. Raise `Conflict` if another client has the old name by now."""
+    """Restore the customer's previous version and store it as a new version, so a second call reverses the first. A
+    customer without a previous version is archived, because its charges and channels remain. Raise `Conflict` if
+    another customer has the old name by now."""
     known = _known(tx, client_id)
     before = version_before(tx.versions.newest(Versioned.CLIENT, known.id, 2)).data
     wanted = replace(known, status=ClientStatus.ARCHIVED) if before is None else _with_data(known, before)
@@ -127,7 +129,7 @@ def _with_data(client: Client, data: Mapping[str, Any]) -> Client:
 
 
 def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: int) -> None:
-    """Assign this channel to the client: from now on the client pays for questions there."""
+    """Assign this channel to the customer, who from then on pays for the turns there."""
     tx.clients.bind(_known(tx, client_id).id, channel, now)
 
 

@@ -1,6 +1,5 @@
-"""Selects the graph of a turn: the agent's own, the workflow that is the agent's graph, or a workflow that the
-message starts (behaviour.md 2.7, dispatch). Parts of scripts; reading a message needs one query, which finds nothing
-if there are no workflows."""
+"""The choice of the graph for a turn: the agent's own graph, which can be a workflow, or a workflow that the message
+starts. Parts of transaction scripts. If no workflow has a trigger for messages, the choice needs only one query."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find, turn_part, whole_version
 from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_authors
 
-#: The graph that decides between several workflows (`workflow_dispatch.py`), and its part of the state.
+#: The graph that lets a model choose among several workflows (`graphs/workflow_dispatch.py`), and its key in the state.
 DISPATCH = "dispatch"
-#: The most triggers that are examined.
+#: The most triggers that are read for a message.
 MOST_TRIGGERS = 500
 #: The most workflows among which a model chooses.
 _MOST_CHOICES = 20
@@ -30,7 +29,8 @@ _LONGEST_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The graph, further parts of the turn's state, and whether other messages must not join it: a run has one input."""
+    """The graph of a turn. `state`: further parts of the turn's state. `alone`: no other message may join the turn,
+    because a run has one input."""
 
     graph: str
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Selection:
 
 
 def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
-    """Return the graph of the agent. If it is a workflow that no longer exists, the turn reports it."""
+    """Return the agent's own graph. If it is a workflow that cannot run, return the graph that reports the reason."""
     graph = graph_named(agent.graph)
     if not graph.startswith(PREFIX):
         return Selection(graph)
@@ -55,8 +55,9 @@ def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
 
 
 def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Selection:
-    """Return the graph for a message: the one enabled workflow with a matching trigger, the graph that chooses among
-    several, or the agent's own. Messages with files always go to the agent, which reads them."""
+    """Return the graph for a message: the only workflow with a matching trigger, the graph that lets a model choose
+    among several, or the agent's own graph. A message with files always gets the agent's own graph, which reads
+    them."""
     own = default_graph(tx, agent, text)
     if files:
         return own
@@ -72,8 +73,9 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
-    """Return the state of a selection with the taint of the turn (`taint`) and of the workflow's author; also for
-    each workflow among which a model chooses."""
+    """Return the state of a selection with its taint: `taint`, the taint of the turn, and the taint of the workflow's
+    authors. If a model will choose among workflows, the state of each choice gets its own taint. A state without a
+    taint of authors is returned unchanged."""
     if (known := state.get(DISPATCH)) is not None and "choices" in known:
         choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
         otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
@@ -83,15 +85,16 @@ def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, 
 
 
 def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Trigger]:
-    """Return the triggers of enabled workflows for messages in this place, one for each workflow; with `text`, only
-    those whose words it contains."""
+    """Return the triggers of enabled workflows for messages at this address, at most one for each workflow. If `text`
+    is not None, a trigger with words matches only if the text contains one of them."""
     kinds = ("message", _own_kind(address))
     found = [each for each in tx.workflows.triggers(kinds, MOST_TRIGGERS) if _fits(each, address, text)]
     return list({each.workflow_id: each for each in reversed(found)}.values())[::-1]
 
 
 def _own_kind(address: Address) -> str:
-    """The kind of triggers for messages that come this way and no other."""
+    """Return the kind of triggers for the source of a message: the OpenAI-compatible API, the dashboard or a chat
+    platform."""
     if is_of_programs(address):
         return "chat-completions"
     return "dashboard" if address.platform == WEB else "chat-app"
@@ -112,8 +115,8 @@ def _has(text: str, word: str) -> bool:
 def _choices(
     tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str
 ) -> list[tuple[Selection, dict[str, str]]]:
-    """Return the workflows that can run, are for this agent and were written by people who may use it: the selection,
-    and its description for a model."""
+    """Return the workflows of these triggers that can run for this agent. The authors of a workflow must be allowed
+    to use the agent. Each item is a selection, with the name and description for a model that chooses."""
     found = []
     for trigger in triggers:
         workflow = tx.workflows.get(trigger.workflow_id)

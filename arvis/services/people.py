@@ -1,9 +1,9 @@
-"""People: their roles, changes of these, and the pairing of unknown people (reliability.md §5.1).
+"""People: their roles, changes of their roles, and the pairing of unknown people.
 
 Only the configuration names owners. An unknown person gets a code in a direct message, and an owner or operator
-enters it. The code is stored as a hash, expires after 15 minutes and works once. It is entered only at the command
-line or the API, never in a chat, where the unknown person is. Scripts and parts of scripts; the caller creates the
-code, because a script may run twice.
+enters the code. The code is stored as a hash, expires after 15 minutes and works once. It is entered only in the
+dashboard, at the command line or in the API, never in a chat, because the unknown person can write there. Transaction
+scripts and parts of them; the caller creates the code, because a script may run twice.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from arvis.domain.versions import Version, Versioned
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
 
-#: User ids by platform, as configured; for the web also those with an owner's login or key.
+#: The user ids of the owners, by platform: those in the configuration, and for the web also the owners of a login or
+#: key.
 Owners = Mapping[str, Collection[str]]
 
-#: The roles that can be given; only the configuration makes an owner.
+#: The roles that a person can assign. Only the configuration names owners.
 GIVEN_ROLES = (PrincipalRole.OPERATOR, PrincipalRole.MEMBER, PrincipalRole.BLOCKED)
 
 WEB = "web"
@@ -36,7 +37,8 @@ _ROLES = {UserRole.OWNER: PrincipalRole.OWNER, UserRole.OPERATOR: PrincipalRole.
 
 
 def role_of(person: Principal, owners: Owners) -> PrincipalRole:
-    """Return the present role: a row may still say owner after the configuration stopped naming the person."""
+    """Return the present role of a person. A person whose row says `owner`, but whom the configuration no longer
+    names, is a member."""
     if person.user_id in owners.get(person.platform, ()):
         return PrincipalRole.OWNER
     return PrincipalRole.MEMBER if person.role is PrincipalRole.OWNER else person.role
@@ -52,8 +54,8 @@ def change(
     by: str,
     now: int,
 ) -> Principal:
-    """Change the role or pairing of a person (None: unchanged). An operator counts as paired; the end of that role
-    ends the pairing, and a blocked person also loses a pending code."""
+    """Change the role or the pairing of a person (None: unchanged). If `paired` is None, a new operator becomes
+    paired, and each other new role ends the pairing. A blocked person also loses a pending code."""
     person = tx.principals.get(person_id)
     if person is None:
         raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
@@ -102,7 +104,7 @@ def _void_code(tx: Transaction, person: Principal, by: str, now: int) -> None:
 
 
 def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Principal:
-    """The person as they are now; what was changed, and by whom, is on record."""
+    """Return the person as stored now. Store a version if the role or pairing differs from `before`."""
     after = tx.principals.get(before.id) or before
     if (after.role, after.paired) != (before.role, before.paired):
         tx.versions.keep(Versioned.PERSON, before.id, _standing(after), by, now, before=_standing(before))
@@ -110,8 +112,9 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
 
 
 def settle_roles(tx: Transaction, owners: Owners, keys: Mapping[str, PrincipalRole], now: int) -> Sequence[Principal]:
-    """Remove roles from rows that the configuration no longer grants; work for these people, or by them, is judged by
-    these rows. `keys` are the roles of the configured API keys, by user id. Return the people whose rows changed."""
+    """Lower each stored role that the configuration, a login or a key no longer grants, and end the person's pairing,
+    because the rights of their work are read from these rows. `keys`: the roles of the configured API keys, by user id.
+    Return the people whose rows changed, as they were before."""
     changed = []
     for person in tx.principals.with_rights():
         role = _role_now(tx, person, owners, keys)
@@ -134,7 +137,7 @@ def _role_now(tx: Transaction, person: Principal, owners: Owners, keys: Mapping[
 
 
 def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:
-    """Return the earlier states of this person, the newest first."""
+    """Return the stored changes of this person's role and pairing, newest first."""
     return list(tx.versions.newest(Versioned.PERSON, person_id, limit))
 
 
@@ -142,7 +145,7 @@ def _standing(person: Principal) -> dict[str, Any]:
     return {"role": str(person.role), "paired": person.paired}
 
 
-#: Without those that are taken for one another: 0 and O, 1, I and L.
+#: The characters of codes, without those that look alike: 0 and O; 1, I and L.
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 10
 MINUTE_MS = 60_000
@@ -151,24 +154,24 @@ LIFE_MS = 15 * MINUTE_MS
 REJECTED_MS = 24 * 60 * MINUTE_MS
 #: The most pending codes of one bot: more unknown people at once are a sign of abuse.
 MOST_PENDING = 3
-#: Wrong codes within `LIFE_MS`, after which none is looked at.
+#: The number of wrong codes within `LIFE_MS` after which every code is refused.
 MOST_TRIES = 5
-#: Refusals that pairing ends.
+#: The reasons for a refusal that no longer apply after pairing.
 PAIRABLE = frozenset({"not_paired", "not_bound"})
 
 WELCOME = "You are paired now. Send me a message to start."
 
 _TRIES = "pairing_attempts"
-#: The lock of offers, approvals and wrong tries, so that two at once cannot exceed a limit.
+#: The lock that is held to offer, approve or reject a code, so that concurrent scripts cannot exceed a limit.
 _LANE = "pairing"
 _LONGEST_NAME = 100
-#: Twice the bits of a code: its letters are as good as evenly drawn.
+#: The random bits for a code: twice as many as its characters need, so that all codes are practically equally likely.
 _CODE_BITS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """This person was paired."""
+    """The result for a correct code: this person was paired."""
 
     principal: Principal
 
@@ -180,20 +183,21 @@ class TurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class WrongCode:
-    """The code does not exist or has expired; the number of wrong tries that are left."""
+    """The result for a code that does not exist, was used or has expired. `left`: the number of wrong codes that are
+    still allowed."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class TooManyTries:
-    """No code is accepted before this time (ms)."""
+    """The result after `MOST_TRIES` wrong codes: no code is accepted before `until` (ms)."""
 
     until: int
 
 
 def new_code(random_bits: Callable[[int], int]) -> str:
-    """Return a code; `random_bits` returns a number of the given count of random bits."""
+    """Return a random code. `random_bits` takes a number of bits and returns a number made of them."""
     number, letters = random_bits(_CODE_BITS), []
     for _ in range(CODE_LENGTH):
         number, letter = divmod(number, len(ALPHABET))
@@ -202,10 +206,11 @@ def new_code(random_bits: Callable[[int], int]) -> str:
 
 
 def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str) -> str | None:
-    """Return a single reply to a person who was refused for a reason of `PAIRABLE`, or None. A code is given to a
-    person who writes to a bot alone, one at a time, and to no person while too many codes are pending."""
+    """Store `code` for a person who was refused for a reason in `PAIRABLE`, and return the reply that contains it. Return
+    None, without a reply, if the message is not direct, the person has a pending code or was rejected recently, or the
+    bot has `MOST_PENDING` pending codes."""
     sender, address = message.sender, message.address
-    # On our own connector the credential identifies the person.
+    # A sender with a role has a login or an API key, which identifies the person without a code.
     if not message.is_direct or sender.bot or sender.role is not None:
         return None
     tx.jobs.lock([_LANE])
@@ -247,7 +252,7 @@ def _may_have_a_code(tx: Transaction, message: IncomingMessage, now: int) -> boo
 
 
 def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode | TooManyTries:
-    """Pair the person who showed this code; `by` is the approving principal. The person is notified where they asked."""
+    """Pair the person to whom this code was given, and notify them in the same chat. `by`: the approving principal."""
     pairing = _pending(tx, code, now)
     if not isinstance(pairing, Pairing):
         return pairing
@@ -259,7 +264,7 @@ def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode
 
 
 def reject(tx: Transaction, code: str, by: str, now: int) -> TurnedAway | WrongCode | TooManyTries:
-    """Reject the person who showed this code: no reply, and no new code for a day."""
+    """Reject the person to whom this code was given. The person gets no reply, and no new code for a day."""
     pairing = _pending(tx, code, now)
     if not isinstance(pairing, Pairing):
         return pairing
@@ -268,7 +273,7 @@ def reject(tx: Transaction, code: str, by: str, now: int) -> TurnedAway | WrongC
 
 
 def reject_by_id(tx: Transaction, pairing_id: str, by: str, now: int) -> TurnedAway | None:
-    """The same for one of the list; None when there is none that waits under this id."""
+    """Reject the pairing request with this id. Return None if no pending request has this id."""
     pairing = tx.pairings.get(pairing_id)
     if pairing is None or not tx.pairings.settle(pairing.id, PairingStatus.REJECTED, by, now):
         return None
@@ -276,7 +281,7 @@ def reject_by_id(tx: Transaction, pairing_id: str, by: str, now: int) -> TurnedA
 
 
 def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooManyTries:
-    """Return the pending pairing of this code; count a wrong code."""
+    """Return the pending pairing request with this code. A wrong code counts towards `MOST_TRIES`."""
     tx.jobs.lock([_LANE])
     tries = [at for at in json.loads(tx.kv.get(_TRIES) or "[]") if now - at < LIFE_MS]
     if len(tries) >= MOST_TRIES:
@@ -289,7 +294,7 @@ def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooM
 
 
 def as_entered(text: str) -> str:
-    """A code as people write it: with spaces and hyphens, in small letters."""
+    """Return a code in its original form. People may type it with spaces and hyphens, or in lower case."""
     return "".join(letter for letter in text.upper() if letter.isalnum())
 
 

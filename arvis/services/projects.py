@@ -1,5 +1,6 @@
-"""Changes of projects by people: create, update and remove within limits, and undo. Transaction scripts; each change
-leaves a version in the same commit. The changes that agents may make are in `tools/update_project.py`."""
+"""Changes of projects by people: create, update and remove projects within limits, and undo changes. Transaction
+scripts; each change stores a version in the same commit. The changes that agents may make are in
+`tools/update_project.py`."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _LONGEST_SLUG = 48
 
 
 def add_project(tx: Transaction, wanted: Project, now: int) -> Project:
-    """Make one. `agent_id` may be a slug; id, times and a missing slug are given here."""
+    """Create a project. `wanted.agent_id` can be a slug. The id, the times and a missing slug are set here."""
     slug = wanted.slug or _free_slug(tx, wanted.title)
     made = replace(wanted, id=tx.new_id(), slug=slug, created_at=now, updated_at=now)
     made = _checked(tx, made)
@@ -36,8 +37,8 @@ def add_project(tx: Transaction, wanted: Project, now: int) -> Project:
 
 
 def change_project(tx: Transaction, name: str, changes: Mapping[str, Any], now: int, *, by: str | None) -> Project:
-    """Write the changes by the fields of `Project`; keep the other fields. `name` is an id or a slug, `by` the id of
-    a principal."""
+    """Change the fields of `Project` that `changes` names; keep the other fields. `name` is an id or a slug, `by` the
+    id of a principal."""
     known = _held(tx, find_project(tx, name))
     wanted = replace(with_changes(known, changes), principal_id=by)
     words = {"title": wanted.title, "goal": wanted.goal, "notes": wanted.notes}
@@ -45,7 +46,7 @@ def change_project(tx: Transaction, name: str, changes: Mapping[str, Any], now: 
 
 
 def remove_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Project:
-    """The one that is no more."""
+    """Remove a project and return it."""
     known = _held(tx, find_project(tx, name))
     tx.projects.remove(known.id)
     _keep(tx, known, None, by, now)
@@ -53,8 +54,9 @@ def remove_project(tx: Transaction, name: str, now: int, *, by: str | None) -> P
 
 
 def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Project | None:
-    """Back to the version before, as a new version; a second time it undoes the undoing. One that was removed comes back
-    under its id (its slug names nothing any more); None when it had just been made, and is removed."""
+    """Restore the project's previous version and store it as a new version, so a second call reverses the first. A
+    removed project is restored with its old id; `name` must then be the id. A project without a previous version is
+    removed, and None is returned."""
     known = _named(tx, name)
     versions = tx.versions.newest(Versioned.PROJECT, known.id if known else name, 2)
     if known is None and not versions:
@@ -64,9 +66,8 @@ def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Pro
         remove_project(tx, name, now, by=by)
         return None
     wanted = Project(**{**before, "status": ProjectStatus(before["status"])})
-    wanted = replace(
-        wanted, principal_id=by, author_id=wanted.author
-    )  # taking a version back makes its words no other person's
+    # Restoring a version does not change its author.
+    wanted = replace(wanted, principal_id=by, author_id=wanted.author)
     if known is not None:
         return _write(tx, _held(tx, known), wanted, now)
     back = replace(_checked(tx, wanted), updated_at=now)
@@ -83,7 +84,7 @@ def with_changes(project: Project, changes: Mapping[str, Any]) -> Project:
 
 
 def find_project(tx: Transaction, name: str) -> Project:
-    """The one of this id or slug."""
+    """Return the project with this id or slug. Raise `NotFound` if it does not exist."""
     project = _named(tx, name)
     if project is None:
         raise _no_project()
@@ -117,7 +118,7 @@ def _write(tx: Transaction, known: Project, wanted: Project, now: int) -> Projec
 
 
 def _keep(tx: Transaction, before: Project | None, after: Project | None, by: str | None, now: int) -> None:
-    """An unchanged project makes no version, because an undo would have no effect."""
+    """Store a version, unless the project is unchanged: undoing that version would have no effect."""
     row = before or after
     if row is None or (before and after and _content(before) == _content(after)):
         return
@@ -157,14 +158,14 @@ def _checked(tx: Transaction, wanted: Project) -> Project:
 
 
 def _check_author(tx: Transaction, wanted: Project) -> None:
-    """Check that the author may use the agent."""
+    """Raise an error if the author of the project may not use its agent."""
     agent = tx.agents.get(wanted.agent_id) if wanted.agent_id is not None else None
     if agent is not None and not authors_may_use(tx, agent, [wanted.author]):
         raise out_of_reach(agent, "The author of this project may not use this agent.")
 
 
 def _agent(tx: Transaction, name: str) -> Agent:
-    """The agent of this id or slug, unless it is deleted."""
+    """Return the agent with this id or slug. Raise `NotFound` if it does not exist or is deleted."""
     agent = agents.find(tx, name)
     if agent is None:
         raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")

@@ -1,9 +1,8 @@
-"""Reminders: schedules that an agent's tool creates for the person in the conversation (behaviour.md 1.12;
-reliability.md T7, L1).
+"""Reminders: schedules that an agent's tool creates for the person in the conversation.
 
-They are posted where they were requested, act for the person who asked, and count against that person's quota. Work
-that started by itself cannot create any, so that nothing can multiply by itself. A reminder from a conversation with
-text of other people is a note and not a command: it is only read out, without tools.
+A reminder is posted where it was requested, acts for the person who asked, and counts against that person's quota.
+Work that no person started cannot create reminders, so that reminders cannot multiply by themselves. A reminder from
+a conversation with text of other people is a note, not a command: the agent only repeats it, without tools.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import source_of
 
 DAY_MS = 86_400_000
-#: The most characters of the request that become the name if none is given.
+#: The most characters of a name that is made from the request, if the request gives no name.
 _NAME = 40
-#: An execution has no more ancestors than delegations and graphs allow; more are not looked at.
+#: The most ancestors of an execution that are read. The limits of delegations and graphs allow fewer.
 _MOST_ANCESTORS = 50
-#: The field of the memo with the sources of a reminder other than the asker.
+#: The field of the memo with the taint of the request.
 _TAINT = "taint"
-#: Of the call that made it: one that is made again after a crash makes no second.
+#: The field of the memo with the id of the tool call. A call that is repeated after a crash creates no second reminder.
 _CALL = "call"
 
 _IN = re.compile(r"\s*in\s+(?P<time>.+)", re.IGNORECASE | re.DOTALL)
@@ -53,8 +52,8 @@ _NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request for a reminder and its asker; `address` is the place of the conversation, `taint` its taint. The same
-    `call_id` is the same request."""
+    """A request for a reminder. `address` and `taint` are those of the conversation. Requests with the same `call_id`
+    are one request."""
 
     agent_id: str
     principal_id: str
@@ -69,7 +68,7 @@ class Wish:
 
 
 class ReminderService:
-    """`Reminders`."""
+    """The implementation of the port `Reminders` with the scripts of this module."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, rules: Rules) -> None:
         self._store = store
@@ -110,7 +109,8 @@ class ReminderService:
 
 
 def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
-    """Make it, unless this very call has, and say when it comes."""
+    """Create a reminder, unless the same tool call has created it before. Return a text for the model with its next
+    times."""
     if (there := _made_before(tx, wish, rules)) is not None:
         return f"Made: {_line(tx, there, rules, now, times=schedules.TOLD)}"
     if _began_by_itself(tx, wish.execution_id):
@@ -132,7 +132,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
 
 
 def list_reminders(tx: Transaction, principal_id: str, rules: Rules, now: int) -> str:
-    """Return the pending reminders of this person, with all agents."""
+    """Return a text with the pending reminders of this person at all agents."""
     mine = _mine(tx, principal_id, rules)
     if not mine:
         return "There are no reminders for this person."
@@ -140,7 +140,7 @@ def list_reminders(tx: Transaction, principal_id: str, rules: Rules, now: int) -
 
 
 def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: int) -> str:
-    """Cancel a reminder of this person only."""
+    """Cancel the person's reminder with the id or name `which`. Raise `ToolError` if none or several match."""
     wanted = which.strip().casefold()
     mine = _mine(tx, principal_id, rules)
     found = [each for each in mine if wanted in {each.id.casefold(), each.name.casefold()}]
@@ -153,8 +153,8 @@ def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: in
 
 
 def task_of(schedule: Schedule) -> TaskSpec:
-    """Return the task of a due schedule: its prompt, or a note for a reminder from a conversation with text of other
-    people."""
+    """Return the task of a due schedule: its prompt. A reminder from a conversation with text of other people becomes a
+    note without tools."""
     taint = taint_of(str(schedule.memo.get(_TAINT, ""))) if is_reminder(schedule) else CLEAN
     if not taint:
         return TaskSpec(schedule.prompt)
@@ -181,8 +181,8 @@ def _person(caller: Caller) -> tuple[str, Address]:
 
 
 def _began_by_itself(tx: Transaction, execution_id: str) -> bool:
-    """Return whether no person asked for it: a schedule or web hook started it, or started the run that it works for
-    or got it as a task from."""
+    """Return whether no person asked for this execution: a schedule or web hook started it, or started one of the
+    executions that called it or gave it a task."""
     execution: Execution | None = tx.executions.get(execution_id)
     for _ in range(_MOST_ANCESTORS):
         if execution is None:
@@ -204,7 +204,7 @@ def _mine(tx: Transaction, principal_id: str, rules: Rules) -> Sequence[Schedule
 
 
 def _at(schedule: str, now: int) -> str:
-    """`in 10 minutes` as the moment that is meant."""
+    """Convert a time such as `in 10 minutes` to `at` with that moment in UTC; return any other text unchanged."""
     found = _IN.fullmatch(schedule)
     if found is None:
         return schedule
@@ -227,7 +227,7 @@ def _line(tx: Transaction, schedule: Schedule, rules: Rules, now: int, *, times:
 
 
 def _called(schedule: Schedule) -> str:
-    """Return the name and id; a name that others may have written is left out, so that the tool's answers contain
-    only text of Arvis."""
+    """Return the name and id of a reminder. A name that other people may have written is omitted, so that the tool's
+    output contains no untrusted text."""
     name = "a note" if schedule.memo.get(_TAINT) else f"“{escape(schedule.name)}”"
     return f"{name} (id {schedule.id})"

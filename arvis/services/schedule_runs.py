@@ -1,5 +1,5 @@
-"""Ends of schedule times: the result is stored; a schedule that keeps failing pauses for longer each time, and its
-owner is notified (behaviour.md 1.12). Parts of scripts."""
+"""The end of an occurrence: its result is stored. After each failure in a row the schedule pauses for a longer time,
+and after several failures the owner of the installation gets an alert. Parts of transaction scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from arvis.messaging.owner_alerts import Hint, alert_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus
 
-#: The owner is notified after this many failures in a row, and again after each further number of them.
+#: The numbers of failures in a row after which the owner gets an alert: at `TOLD_AFTER`, and at each multiple of
+#: `TOLD_EVERY`.
 TOLD_AFTER, TOLD_EVERY = 3, 25
 MINUTE_MS = 60_000
 #: The longest pause in ms, after pauses of 2, 4, 8 … minutes.
@@ -30,15 +31,16 @@ _WELL = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceSta
 
 
 def run_ended(tx: Transaction, execution: Execution, status: str, report: str, now: int) -> None:
-    """A run has ended: `status` is that of its work, or `silent`, `idle`, `failed`, `cancelled`. Nothing happens where no
-    schedule began it."""
+    """Store the end of an execution that a schedule started; do nothing for another execution. `status`: a value of
+    `WorkStatus` or `OccurrenceStatus`."""
     occurrence = tx.occurrences.of_execution(execution.id)
     if occurrence is not None:
         end(tx, occurrence, _STATUSES.get(status, OccurrenceStatus.DONE), report, now)
 
 
 def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, report: str, now: int) -> None:
-    """Record the end once: an ended time does not change, except that a failed one may succeed when repeated by hand."""
+    """Store the end of an occurrence, only once. An ended occurrence changes only if it failed and succeeds after a
+    retry by hand."""
     known = tx.occurrences.get(occurrence.id)
     if known is None or (
         known.ended_at is not None and not (known.status is OccurrenceStatus.FAILED and status in _WELL)
@@ -56,14 +58,14 @@ def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, repor
 
 
 def rest_of(schedule: Schedule, now: int) -> int | None:
-    """Return the end of the pause, or None. A pause longer than the maximum was set before the clock was set back,
-    and is ignored."""
+    """Return the end of the schedule's pause in ms, or None if there is no pause. A pause that would last longer than
+    `LONGEST_REST_MS` is ignored, because the clock was set back after it began."""
     until = schedule.cooldown_until
     return until if until is not None and now < until <= now + LONGEST_REST_MS else None
 
 
 def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
-    """Count a failure. A schedule without further times needs no pause."""
+    """Count a failure and set a pause. A schedule without a next time needs no pause."""
     failures = schedule.failures + 1
     rest = min(2 ** min(failures, 20) * MINUTE_MS, LONGEST_REST_MS)
     tx.schedules.rate(schedule.id, failures, now + rest if schedule.next_run is not None else None)

@@ -1,6 +1,6 @@
-"""Crons and heartbeats as people and conductors change them: made, changed and removed within limits (behaviour.md 1.9,
-1.12; reliability.md T7), and set back. Scripts over a transaction; rows alone: the scheduler runs them. Each change
-leaves a version behind, in the same commit. `checked_script` checks the form of heartbeats without a model.
+"""Changes of schedules (crons and heartbeats) by people and the conductor: create, change and remove within limits, and
+undo. Transaction scripts that only write rows; `scheduler/` runs the schedules. Each change stores a version in the
+same commit. `checked_script` checks the script of a heartbeat that fetches an address instead of calling a model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST_COOLDOWN = 30 * 86_400
 _OPERATORS = (">", "<", ">=", "<=", "==", "!=")
 _NOTIFY = ("always", "on_condition", "on_change")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
-#: Of these only the one who sends knows what is true.
+#: Headers that the HTTP client sets, because only it knows their correct values.
 _OWN_HEADERS = frozenset(
     {
         "accept-encoding",
@@ -54,7 +54,7 @@ _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,2000}", re.ASCII)
 
 
 def checked_script(raw: Any) -> Mapping[str, Any]:
-    """Return the script in its stored form, with nothing added. Raise `Unprocessable` that names the field."""
+    """Check the script of a heartbeat and return it unchanged. Raise `Unprocessable` with the name of a wrong field."""
     fields = _object("script", raw, {"type", "url", "headers", "template", "condition", "notify", "cooldown"})
     if fields.get("type") != "script":
         raise _wrong("type", 'must be "script"')
@@ -142,7 +142,7 @@ def _wrong(name: str, problem: str) -> Unprocessable:
 #: The number of next times that are shown.
 TOLD = 5
 
-#: Fields of a reminder's memo: the agents that its person could use (None: no limit), and if the person was paired.
+#: Fields of a reminder's memo: the agents that its person could use (None: no limit), and whether the person was paired.
 REACH, PAIRED = "reach", "paired"
 
 CHANGEABLE = frozenset(
@@ -152,12 +152,12 @@ CHANGEABLE = frozenset(
     }
 )  # fmt: skip
 
-#: Graphs that may run a schedule; the heartbeat graph runs nothing else.
+#: The graphs that a schedule can use. Only schedules use the graph `heartbeat`.
 _GRAPHS = GRAPHS | {"heartbeat"}
 _MOST_CYCLES = 10
-#: Fields that only enable or disable a schedule; changing them does not change who it acts for.
+#: Fields that only enable or disable a schedule. Changing them does not change the user for whom the schedule acts.
 _SWITCHES = frozenset({"enabled"})
-#: The history of a schedule, which an undo does not change.
+#: The fields with the history of a schedule, which an undo does not change.
 _LIVED = ("last_run", "failures", "cooldown_until", "memo")
 
 _LONGEST_NAME = 100
@@ -167,8 +167,8 @@ _LARGEST_PROMPT = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The most schedules of each kind for an agent, and the most reminders for a person; the least seconds between
-    two times; and the default time zone."""
+    """The limits of schedules: the most of each kind for an agent, the most reminders for a person, and the least
+    seconds between two times. `zone` is the default time zone."""
 
     zone: str = "UTC"
     crons_per_agent: int = 10
@@ -188,14 +188,15 @@ class Rules:
 
 
 def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
-    """Make one. `agent_id` may be a slug; id, times, the date of a time without one and a missing name are given here."""
+    """Create a schedule. `wanted.agent_id` can be a slug. The id, the times, a missing name, and the date of a time
+    without a date are set here."""
     agent = _agent(tx, wanted.agent_id)
     _refuse_more(tx, wanted, agent, rules)
     name = wanted.name.strip() or _free_name(tx, agent, wanted.kind)
     wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
     made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
     if made.enabled and isinstance(parse(made.schedule), Every):
-        made = replace(made, next_run=now)  # an interval begins at once, a calendar's time when it comes
+        made = replace(made, next_run=now)  # an interval starts at once, unlike a time of the calendar
     tx.schedules.add(made)
     _keep(tx, None, made, made.principal_id, now)
     return made
@@ -204,10 +205,10 @@ def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> S
 def change_schedule(
     tx: Transaction, schedule_id: str, changes: Mapping[str, Any], rules: Rules, now: int, *, by: str | None
 ) -> Schedule:
-    """Write the changes by the fields of `Schedule`; keep the other fields. The schedule then acts for the user who
-    changed it (`by`, the id of a principal), so that no user can put text into a schedule with another user's rights;
-    only disabling and enabling it does not change that. Its author is the user who last changed its text. The next
-    time is computed again only if it may have changed."""
+    """Change the fields of `Schedule` that `changes` names; keep the other fields. From then on the schedule acts for
+    `by` (the id of a principal), so that no user can put text into a schedule with another user's rights. A change
+    that only enables or disables the schedule keeps its user. The author is the user who last changed the text. The
+    next time is computed again only if a field that determines it has changed."""
     known = find_schedule(tx, schedule_id)
     wanted = with_changes(known, changes)
     if not changes.keys() <= _SWITCHES:
@@ -218,7 +219,7 @@ def change_schedule(
 
 
 def remove_schedule(tx: Transaction, schedule_id: str, now: int, *, by: str | None) -> Schedule:
-    """The one that is no more."""
+    """Remove a schedule and return it."""
     known = find_schedule(tx, schedule_id)
     tx.schedules.remove(known.id)
     _keep(tx, known, None, by, now)
@@ -226,9 +227,10 @@ def remove_schedule(tx: Transaction, schedule_id: str, now: int, *, by: str | No
 
 
 def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, by: str | None) -> Schedule | None:
-    """Back to the version before, as a new version; a second time it undoes the undoing. One that was removed comes back
-    under its id; None when it had just been made, and is removed. It acts for `by` from now on. Raises
-    `UsageError` for what cannot be any more: a taken name, an eleventh cron, a time that is over."""
+    """Restore the schedule's previous version and store it as a new version, so a second call reverses the first. A
+    removed schedule is restored with its old id. A schedule without a previous version is removed, and None is
+    returned. The restored schedule acts for `by`. Raise `UsageError` if the previous version is no longer allowed: its
+    name is taken, the limit of schedules is reached, or its time has passed."""
     known = tx.schedules.get(schedule_id)
     versions = tx.versions.newest(Versioned.SCHEDULE, schedule_id, 2)
     if known is None and not versions:
@@ -238,7 +240,7 @@ def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, 
         remove_schedule(tx, schedule_id, now, by=by)
         return None
     wanted = _schedule_of(before)
-    wanted = replace(wanted, author_id=wanted.author)  # taking a version back makes its words no other person's
+    wanted = replace(wanted, author_id=wanted.author)  # restoring a version does not change its author
     if known is not None:
         wanted = replace(wanted, **{name: getattr(known, name) for name in _LIVED})
         return _write(tx, known, _taken_over(wanted, by), rules, now)
@@ -272,13 +274,13 @@ def _no_schedule() -> NotFound:
 
 
 def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
-    """The name of the zone whose times it means."""
+    """Return the name of the time zone of the schedule: its own, its agent's, or the default."""
     agent = tx.agents.get(schedule.agent_id)
     return schedule.timezone or (agent.timezone if agent else None) or rules.zone
 
 
 def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[int]:
-    """The next five times of a schedule in ms."""
+    """Return the next `TOLD` times of a schedule in ms; none if it is disabled or has no next time."""
     if not schedule.enabled or schedule.next_run is None:
         return []
     text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
@@ -288,7 +290,7 @@ def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[
 
 
 def _agent(tx: Transaction, name: str) -> Agent:
-    """The agent of this id or slug, unless it is deleted."""
+    """Return the agent with this id or slug. Raise `NotFound` if it does not exist or is deleted."""
     agent = agents.find(tx, name)
     if agent is None:
         raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")
@@ -296,34 +298,35 @@ def _agent(tx: Transaction, name: str) -> Agent:
 
 
 def is_reminder(schedule: Schedule) -> bool:
-    """Return whether an agent's tool created it for the person in a conversation: it counts against the person's
-    quota."""
+    """Return whether an agent's tool created the schedule for the person in a conversation. It then counts against the
+    person's quota, not the agent's."""
     return schedule.created_by is MadeBy.TOOL
 
 
 def reach_of(schedule: Schedule) -> dict[str, Any]:
-    """Return the part of a run's state that limits the agents it can use: a reminder reaches no more than the person
-    who asked for it."""
+    """Return the part of the execution's state that limits the agents it can use. A reminder can use only the agents
+    that its person could use when asking; other schedules have no such limit."""
     if not is_reminder(schedule):
         return {}
-    # Older reminders lack these fields; the agent answered the people who asked for them.
+    # Older reminders lack these fields. Their people count as paired, because the agent answered them.
     return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
 
 
 def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
-    """Return these limits with the people who have a say: the author of the text, and the user who started it now."""
+    """Return `reach_of`, and the people whose rights limit the execution, too: the author of the text, and
+    `requesters`, such as the user who starts the schedule by hand."""
     return reach_of(schedule) | written_by(schedule.principal_id, schedule.author, *requesters)
 
 
 def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
-    """Transfer the schedule to `by`. A reminder of another person becomes an ordinary schedule."""
+    """Let the schedule act for `by`. A reminder of another person becomes an ordinary schedule."""
     if is_reminder(wanted) and wanted.principal_id != by:
         return replace(wanted, principal_id=by, created_by=MadeBy.API, memo={})
     return replace(wanted, principal_id=by)
 
 
 def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
-    """Refuse one more of these above the limit."""
+    """Raise `Conflict` if the agent, or for a reminder the person, already has the most schedules."""
     if is_reminder(wanted):
         who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
     else:
@@ -355,7 +358,7 @@ def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now
 
 
 def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: str | None, now: int) -> None:
-    """An unchanged schedule makes no version, because an undo would have no effect."""
+    """Store a version, unless the schedule is unchanged: undoing that version would have no effect."""
     row = before or after
     if row is None or (before and after and replace(before, updated_at=after.updated_at) == after):
         return
@@ -365,7 +368,7 @@ def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: 
 
 
 def _schedule_of(data: Mapping[str, Any]) -> Schedule:
-    """Return a stored version; old ones lack `created_by`."""
+    """Return the schedule of a stored version. Old versions lack `created_by`."""
     enums = {"kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])}
     return Schedule(**{**data, **enums, "created_by": MadeBy(data.get("created_by", MadeBy.API))})
 
@@ -379,7 +382,7 @@ def _free_name(tx: Transaction, agent: Agent, kind: ScheduleKind) -> str:
 
 
 def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
-    """Check everything except the times."""
+    """Check everything except the times. Return the schedule in its stored form."""
     _check_texts(wanted)
     _check_name(tx, wanted)
     _check_person(tx, wanted)
@@ -444,15 +447,15 @@ def _check_name(tx: Transaction, wanted: Schedule) -> None:
 
 
 def _check_person(tx: Transaction, wanted: Schedule) -> None:
-    """Check that it acts for a user who may use its agent. A disabled schedule can be stored, because it does
-    nothing."""
+    """Raise an error if the user for whom the schedule acts may not use its agent. A disabled schedule is not checked,
+    because it does nothing."""
     if wanted.enabled:
         asker = asker_for(tx, wanted.principal_id, wanted.address, limits_of(wanted))
         check_use(tx, _agent(tx, wanted.agent_id), asker)
 
 
 def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
-    """Return the schedule with its graph under the stored name."""
+    """Check the graph and the limits of the work. Return the schedule with the stored name of its graph."""
     graph = None if wanted.graph is None else graph_named(wanted.graph)
     if graph is not None and graph.startswith(PREFIX):
         graph = graph_of(tx, graph)
@@ -471,5 +474,5 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
 
 
 def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:
-    """Return the fields that determine its times."""
+    """Return the values that determine the times of a schedule."""
     return schedule.schedule, schedule.timezone, schedule.enabled, schedule.script is None

@@ -1,5 +1,5 @@
-"""Web hooks as people change them, and what becomes of a call (behaviour.md 1.18): a run of the agent, whose answer is
-posted in the hook's channel. Scripts over a transaction.
+"""Web hooks: changes by people, and calls by programs. A call starts work of an agent or a workflow run, and the answer
+is posted in the hook's channel. Transaction scripts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arvis.tasks.access import author_after, check_use, refusal, taint_of_author
 from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import NewRun, begin_run
 
-#: For how long a call is known, so that it is not taken again (ms).
+#: The time in ms for which the id of a call is stored, so that a repeated call starts nothing.
 KNOWN_CALLS_MS = 7 * 86_400_000
 
 CHANGEABLE = frozenset(
@@ -48,8 +48,8 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """A call with a correct signature: the hook as it was at that time, the caller's id of the call (None: it has
-    none) and the resulting prompt."""
+    """A call with a correct signature. `webhook`: the hook with which the signature was checked. `call_id`: the
+    caller's id of the call, if it sent one. `prompt`: the template, filled with the request."""
 
     webhook: Webhook
     call_id: str | None
@@ -58,17 +58,18 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class TakenCall:
-    """`execution_id` is the run that the call has begun, now or (`repeated`) when it came first."""
+    """The result of a call. `execution_id`: the execution that the call started. `repeated`: it was started by an
+    earlier call with the same id."""
 
     execution_id: str
     repeated: bool
 
 
-# -- what people do ----------------------------------------------------------------------------------------
+# -- changes by people -------------------------------------------------------------------------------------
 
 
 def add_webhook(tx: Transaction, wanted: Webhook, now: int) -> Webhook:
-    """Make one. `agent_id` may be a slug; the id, times and a missing name are given here."""
+    """Create a web hook. `wanted.agent_id` can be a slug. The id, the times and a missing name are set here."""
     wanted = _checked(tx, replace(wanted, id=tx.new_id(), created_at=now, updated_at=now))
     tx.webhooks.add(wanted)
     return wanted
@@ -77,9 +78,9 @@ def add_webhook(tx: Transaction, wanted: Webhook, now: int) -> Webhook:
 def change_webhook(
     tx: Transaction, webhook_id: str, changes: Mapping[str, Any], now: int, *, by: str | None
 ) -> Webhook:
-    """Write the changes by the fields of `Webhook`. The hook then acts for the user who changed it (`by`, the id of a
-    principal), so that no user can put text into a hook with another user's rights. Its author is the user who last
-    changed its text."""
+    """Change the fields of `Webhook` that `changes` names. From then on the hook acts for `by` (the id of a principal),
+    so that no user can put text into a hook with another user's rights. The author is the user who last changed the
+    text."""
     if unknown := changes.keys() - CHANGEABLE:
         raise Unprocessable(f"`{min(unknown)}` of a web hook cannot be changed.", fix="Make another web hook.")
     known = find_webhook(tx, webhook_id)
@@ -91,7 +92,8 @@ def change_webhook(
 
 
 def _limits(hook: Webhook) -> dict[str, Any]:
-    """The part of a run's state that names who has a say in it, besides the person for whom it works."""
+    """Return the part of the execution's state with the author of the template, whose rights limit the execution,
+    too."""
     return written_by(hook.principal_id, hook.author)
 
 
@@ -107,11 +109,11 @@ def find_webhook(tx: Transaction, webhook_id: str) -> Webhook:
     return webhook
 
 
-# -- what programs do --------------------------------------------------------------------------------------
+# -- calls by programs -------------------------------------------------------------------------------------
 
 
 def open_at(tx: Transaction, path: str) -> Webhook | None:
-    """The hook that answers at this path; one that is off is as if it were not there."""
+    """Return the enabled web hook at this path, or None."""
     webhook = tx.webhooks.by_path(path) if len(path) <= _LONGEST_PATH else None
     return webhook if webhook is not None and webhook.enabled else None
 
@@ -123,8 +125,8 @@ def nothing_there() -> NotFound:
 
 
 def take_call(tx: Transaction, call: HookCall, now: int) -> TakenCall:
-    """Store the call, count it, and begin its run, in one commit; a repeated call begins none. Raise `NotFound` if
-    the hook has changed since the signature was checked."""
+    """Store and count the call and start its execution, in one commit. A repeated call starts nothing. Raise `NotFound`
+    if the hook was removed or disabled, or its secret changed, after the signature was checked."""
     hook = tx.webhooks.get(call.webhook.id)
     if hook is None or not hook.enabled or hook.secret != call.webhook.secret:
         raise nothing_there()
@@ -139,8 +141,8 @@ def take_call(tx: Transaction, call: HookCall, now: int) -> TakenCall:
 
 
 def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prompt: str, now: int) -> Execution | None:
-    """Calls of one hook are answered one after the other, in the order in which they came; but the runs of a workflow go on side
-    by side."""
+    """Start the execution of a call. An agent answers the calls of one hook one after the other, in order; workflow
+    runs of one hook run concurrently."""
     taint = frozenset({Label.TOOLS}) if has_places(hook.template) else CLEAN
     taint |= taint_of_authors(tx, hook.principal_id, [hook.author])
     if hook.graph is not None:
@@ -165,8 +167,9 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
 
 
 def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
-    """Return the agent and the place of its answer. For a blocked user the hook does not exist; a problem that can be
-    fixed meanwhile is `Unavailable`, so that the caller repeats the call."""
+    """Return the agent and the address of its answer. Raise `NotFound` if the agent is deleted, or the hook's user is
+    blocked or may not use the agent. Raise `Unavailable` for a problem that can be fixed, so that the caller repeats
+    the call."""
     agent = tx.agents.get(hook.agent_id)
     person = tx.principals.get(hook.principal_id) if hook.principal_id is not None else None
     blocked = person is not None and person.role is PrincipalRole.BLOCKED
@@ -186,7 +189,7 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
 
 
 def _check_graph(tx: Transaction, hook: Webhook, agent: Agent, place: Address) -> None:
-    """Raise `Unavailable` if its workflow cannot run now, so that the caller repeats the call."""
+    """Raise `Unavailable` if the hook's workflow cannot run now, so that the caller repeats the call."""
     if hook.graph is None:
         return
     try:

@@ -1,13 +1,12 @@
-"""Workflow runs as rows: their start, the limits of runs that follow from one beginning, and retries in their logs.
+"""Workflow runs as rows: their start, the limits of runs with the same root, and retries in their logs.
 
-A run is the execution of its workflow's graph, pinned to a version. It is started by the API, `/run`, a schedule, a
-web hook or an agent, or it is the turn of a message, or the child of another run. `arvis/workflows/` interprets
-documents; this module reads them only for the start node and the agent. The end of a run is in
-`turns/workflow_results.py`. Parts of scripts.
+A run is an execution of its workflow's graph and keeps the version that it started with. The API, `/run`, a schedule,
+a web hook or an agent starts a run; a run can also be the turn of a message, or the child of another run.
+`arvis/workflows/` interprets documents; this module reads them only for the start node and the agent. The end of a
+run is in `turns/workflow_results.py`. Parts of transaction scripts.
 
-All runs that follow from one beginning are counted together, so that workflows that start one another end, and are
-charged to the budget of one question (reliability.md T5). A child run belongs to its caller anyway; runs that were
-started separately, transferred to, or started by an agent are recorded below the turn or run at the root.
+All runs below one root (a turn or a run) are counted together and charged to one budget, so that workflows that start
+one another come to an end. Each run below a root has a row of `delegations`, which `join` or `take_place` writes.
 """
 
 from __future__ import annotations
@@ -58,25 +57,26 @@ from arvis.tasks.task import child_state, source_of
 
 #: The most concurrent runs for a user who is neither owner nor operator.
 MOST_AT_ONCE = 5
-#: The most runs from one beginning.
+#: The most runs below one root.
 MOST_RUNS = 1_000
 _RUN = "run"
 
 
 def check_room(tx: Transaction, execution: Execution) -> None:
-    """Raises `ExecutionError` where nothing more may be begun of what this execution belongs to."""
+    """Raise `ExecutionError` if the root of this execution has already led to `MOST_RUNS` workflow runs."""
     top = lifecycle.root_of(tx, execution)
     given = tx.delegations.get(top.id)
     if tx.delegations.runs_of_root(given.root_id if given is not None else top.id) >= MOST_RUNS:
         raise ExecutionError(
-            f"This run has started {MOST_RUNS} other runs already, which is the limit.",
+            f"This run has started {MOST_RUNS} other runs already, which is the limit",
             why="Workflows that start one another would never end.",
             fix="Remove the node with which a workflow starts itself, or give it less input.",
         )
 
 
 def check_pace(tx: Transaction, person: Principal | None) -> None:
-    """Raise `Unprocessable` if the person has the most concurrent runs; owners and operators have no limit."""
+    """Raise `Unprocessable` if the person already has `MOST_AT_ONCE` running runs. Owners and operators have no
+    limit."""
     if person is None or person.role in OPERATING_ROLES:
         return
     going = sum(each.principal_id == person.id for each in tx.workflow_runs.at_work(MOST_RUNS))
@@ -89,7 +89,8 @@ def check_pace(tx: Transaction, person: Principal | None) -> None:
 
 
 def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
-    """Count this run among those of another one, or of a turn. Nothing happens the second time."""
+    """Put the run `begun` below the execution `of` (a run or a turn), and count it with the runs of the same root. A
+    second call counts nothing."""
     tx.executions.put_below(begun.id, of.id)
     if tx.delegations.get(begun.id) is not None:
         return
@@ -112,13 +113,14 @@ def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
 
 
 def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
-    """The same for what answers a turn instead of another execution: a task that an agent gave stays that task."""
+    """Let the run `begun` replace the execution `of`, so that `begun` answers the turn. If an agent gave `of` as a task,
+    `begun` takes over that task; if not, `begun` is counted as in `join`."""
     given = tx.delegations.get(of.id)
     if given is None:
         join(tx, begun, of, now)
     else:
         tx.delegations.add(replace(given, execution_id=begun.id, created_at=now))
-    # Earlier work is a part of the same family.
+    # `begun` gets the parent of `of`, and `of` becomes a child of `begun`, because its earlier work is part of this run.
     tx.executions.put_below(begun.id, of.begun_by or "")
     tx.executions.put_below(of.id, begun.id)
 
@@ -135,37 +137,38 @@ class NewWorkflowRun:
     workflow: Workflow
     agent: Agent
     address: Address
-    #: The cause of the run (`WorkflowRun`).
+    #: The cause of the run, in the form of `WorkflowRun.source`.
     source: str
-    #: The first input, any JSON; None: that of the start node.
+    #: The input of the run, any JSON; None: the input that the start node defines.
     input: Any = None
-    #: The text of the cause.
+    #: The text that caused the run, such as a message; "": the input as text.
     trigger: str = ""
     principal_id: str | None = None
-    #: None: the newest that can run.
+    #: None: the newest version that can run.
     version: int | None = None
-    #: None: the start, or the first trigger of `trigger_kind`.
+    #: The id of the first node; None: the first trigger of `trigger_kind`, or the start node.
     entry: str | None = None
     trigger_kind: str = ""
     taint: Taint = CLEAN
     priority: int = Priority.MESSAGE
     kind: JobKind = JobKind.ADVANCE
-    #: None: a lane of its own.
+    #: None: a separate lane for this run.
     lane: str | None = None
     rerun_of: str | None = None
-    #: The same request starts no second run.
+    #: The id of the request. A request with the same id starts no second run.
     request: str | None = None
-    #: The input of `entry`, if that is inside the workflow.
+    #: The input of the first node, if the run starts inside the workflow, as a rerun from a step does.
     carried: Mapping[str, Any] | None = None
-    #: Further parts of its state.
+    #: Further parts of the execution's state.
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-# -- what there is -----------------------------------------------------------------------------------------
+# -- workflows, versions and agents --------------------------------------------------------------------------
 
 
 def find(tx: Transaction, name: str) -> Workflow:
-    """The workflow of this id or slug, also with the prefix of its graph."""
+    """Return the workflow with this id or slug, with or without the prefix of graphs. Raise `NotFound` if it does not
+    exist or is deleted."""
     named = name.removeprefix(PREFIX).strip()
     workflow = tx.workflows.get(named) or tx.workflows.by_slug(named)
     if workflow is None or workflow.removed_at is not None:
@@ -178,8 +181,8 @@ def find(tx: Transaction, name: str) -> Workflow:
 
 
 def graph_of(tx: Transaction, name: str) -> str:
-    """Return the stored name of a workflow in schedules, web hooks and agents: its slug after the prefix. Raise
-    `Unprocessable` if it does not exist, or the name is that of another graph."""
+    """Return the name with which schedules, web hooks and agents refer to a workflow: the prefix and its slug. Raise
+    `Unprocessable` if the workflow does not exist, or `name` lacks the prefix."""
     if not name.startswith(PREFIX):
         raise Unprocessable(f"`graph` names {name[:60]!r}, which is not a workflow.", fix=f"Write {PREFIX}SLUG.")
     try:
@@ -189,8 +192,8 @@ def graph_of(tx: Transaction, name: str) -> str:
 
 
 def whole_version(tx: Transaction, workflow: Workflow, version: int | None = None) -> WorkflowVersion:
-    """Return this version (None: the newest that can run). Raise `Unprocessable` for one that cannot, and for a
-    deleted workflow."""
+    """Return this version of the workflow (None: the newest that can run). Raise `Unprocessable` if the version cannot
+    run or the workflow is deleted."""
     if workflow.removed_at is not None:
         raise Unprocessable(f"The workflow {workflow.slug} was removed.", fix="Restore it, or start another workflow.")
     wanted = version if version is not None else workflow.runnable
@@ -215,8 +218,8 @@ def whole_version(tx: Transaction, workflow: Workflow, version: int | None = Non
 
 
 def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
-    """The node at which a run begins: the trigger of this kind, else the start, else the first trigger; empty where there is
-    none."""
+    """Return the id of the first node of a run: the trigger of this kind, else the start node, else the first trigger.
+    Return "" if the document has none of these."""
     begins = [node for node in document.get("nodes", ()) if node.get("type") in _BEGINS]
     fitting = [node for node in begins if trigger_kind and node.get("data", {}).get("kind") == trigger_kind]
     starts = [node for node in begins if node["type"] == "start"]
@@ -224,9 +227,9 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
 
 
 def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise: str | None = None) -> Agent:
-    """Return the agent of the run: the agent that its document names, else `otherwise` (an id or a slug), else the
-    conductor, else the first active one. A named agent must be usable by everybody who has a say (`Unprocessable`);
-    of the others the first usable one is taken."""
+    """Return the agent of a run: the active agent that the document names, else `otherwise` (an id or a slug). Raise
+    `Unprocessable` if the asker or an author of the version may not use that agent. Without such an agent, return the
+    first active agent that they may use, beginning with the conductor."""
     asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
@@ -247,8 +250,9 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
 
 
 def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
-    """Return the agent of a run that somebody started in a conversation with `asker.agent`, which does the parts that
-    name no agent. Raise `Unprocessable` if the named agent cannot be used from there: a workflow grants no rights."""
+    """Return the agent of a run that was started in a conversation with `asker.agent`: the agent that the document
+    names, else `asker.agent`. Raise `Unprocessable` if the person may not use the named agent in this channel, because
+    a workflow grants no rights."""
     asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     agent = agent_of(tx, version, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
@@ -258,21 +262,22 @@ def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
 
 
 def asker_for(tx: Transaction, principal_id: str | None, address: Address, state: Mapping[str, Any]) -> Asker:
-    """Return the asker of a run with these further parts of its state."""
+    """Return the asker of work for this person at this address. `state` contains the limits of the caller."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     return Asker(person, caller_limits(state), address, None)
 
 
 def place_of(workflow: Workflow) -> Address:
-    """Return the place of runs that were not started in a chat."""
+    """Return the address of runs that were not started in a chat."""
     return Address(WEB, WEB, f"workflow-{workflow.slug}")
 
 
-# -- the beginning -----------------------------------------------------------------------------------------
+# -- start -------------------------------------------------------------------------------------------------
 
 
 def begin(tx: Transaction, wanted: NewWorkflowRun, now: int) -> Execution:
-    """Write its execution, job, row and the first line of its log. Raise the errors of `whole_version`."""
+    """Start a run: write its execution, its job, its row and the first line of its log. Raise the errors of
+    `whole_version` and `check_use`."""
     begun = begin_keyed(tx, wanted, now, key=None)
     if begun is None:
         raise AssertionError("nothing else can hold a run without a key")
@@ -282,8 +287,8 @@ def begin(tx: Transaction, wanted: NewWorkflowRun, now: int) -> Execution:
 def begin_keyed(
     tx: Transaction, wanted: NewWorkflowRun, now: int, *, key: str | None, live: bool = True
 ) -> Execution | None:
-    """The same; None, and nothing was written, while a job with this `key` waits or runs (`live` False: if there ever was
-    one). Raises `Unprocessable`, too, where one of those who have a say in it may not use its agent."""
+    """Start a run as `begin` does. Write nothing and return None if a job with this `key` waits or runs; with `live`
+    False, also if such a job has ended. If a run of the same request exists, return its execution."""
     if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
         return tx.executions.get(known.execution_id)
     version = whole_version(tx, wanted.workflow, wanted.version)
@@ -329,7 +334,7 @@ def begin_keyed(
 
 
 def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersion) -> NewWorkflowRun:
-    """Return the run with the authors of the version, and the taint of their text."""
+    """Return the wanted run with the authors of the version, and with the taint of their text."""
     return replace(
         wanted,
         taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),
@@ -340,7 +345,8 @@ def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersio
 def turn_part(
     workflow: Workflow, version: WorkflowVersion, text: str, *, trigger_kind: str = "", entry: str | None = None
 ) -> dict[str, Any]:
-    """Return the part of the state that makes a turn's execution a run of this workflow; its input is the message."""
+    """Return the part of the state that makes a turn's execution a run of this workflow. The input of the run is the
+    message (`text`)."""
     at = entry or entry_of(version.document, trigger_kind)
     return {
         STATE: {"id": workflow.id, "version": version.version, "entry": at, "trigger": text, "input": text},
@@ -356,9 +362,8 @@ def called_state(
     taint: Taint = CLEAN,
     agent_id: str | None = None,
 ) -> dict[str, Any]:
-    """Return the state of a run that another run calls as its child, for `Call(graph, …)`: it works in the same
-    place, for the same person. Its first step writes its row (`note_begun`), because the id of its execution is
-    unknown before."""
+    """Return the state of a child run for `Call(graph, …)`. The child works at the same address, for the same person.
+    Its first step writes its row with `note_begun`, because the id of its execution is not known earlier."""
     text = as_text(input_)
     part = {
         "id": version.workflow_id,
@@ -380,7 +385,8 @@ def note_begun(
     rerun_of: str | None = None,
     request: str | None = None,
 ) -> None:
-    """Write its row and the first line of its log, unless they exist. The first step of every workflow calls this."""
+    """Write the row of a run and the first line of its log, unless they exist. The first step of every workflow calls
+    this function."""
     if tx.workflow_runs.get(execution.id) is not None:
         return
     part = execution.state[STATE]
@@ -402,12 +408,12 @@ def note_begun(
 
 
 def source_for(execution: Execution, parent: str | None = None) -> str:
-    """Return the source of this execution for `note_begun`: the source in its state, the run that called it
-    (`parent`), or a message."""
+    """Return the source of this execution for `note_begun`: the source in its state, else the run that called it
+    (`parent`), else `message`."""
     return source_of(execution) or (f"{PREFIX}{parent}" if parent else "message")
 
 
-# -- what it is --------------------------------------------------------------------------------------------
+# -- state and log -----------------------------------------------------------------------------------------
 
 
 def is_workflow(execution: Execution) -> bool:
@@ -434,13 +440,13 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
     }
 
 
-#: The most characters of an error.
+#: The most characters of an error in the log.
 _LONGEST = 1_000
 
 
 def log_retry(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooze, now: int) -> str | None:
-    """Write the line for the run that this job works for, at the node that waits for it. Return the id of the run for
-    its watchers; None if there is no such run, or it waits only for its own children."""
+    """Log the retry or pause of a job in the run that the job works for, at the node that waits for it. Return the id
+    of the run. Return None and log nothing if the job works for no run, or only waits for child executions."""
     found = _run_of(tx, execution)
     if found is None or (isinstance(outcome, Snooze) and outcome.reason == CALLED):
         return None
@@ -455,7 +461,8 @@ def log_retry(tx: Transaction, job: Job, execution: Execution, outcome: Retry | 
 
 
 def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[str, Any]], now: int) -> None:
-    """Write the tool calls of an agent that works for a run, at its node; `calls` as stored in the timeline."""
+    """Log the tool calls of an agent that works for a run, at the node that called the agent. `calls` have the format
+    of the timeline."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None and execution.parent_wait is not None else None
     if found is None:
@@ -473,14 +480,15 @@ def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[s
 
 
 def run_of(tx: Transaction, execution_id: str) -> str | None:
-    """Return the id of the nearest run of a workflow that an execution is, or works for."""
+    """Return the id of the run that this execution is or works for, or None. If runs are nested, it is the nearest."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None else None
     return found[0] if found is not None else None
 
 
 def _run_of(tx: Transaction, execution: Execution) -> tuple[str, str] | None:
-    """The nearest run of a workflow above this execution, and its node that waits for it."""
+    """Return the id of the run that this execution is or works for, and the run's node that waits for it. The node is
+    `SYSTEM` if no node waits."""
     node = SYSTEM
     while not is_workflow(execution):
         wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None

@@ -1,4 +1,4 @@
-"""Skills: instructions for a kind of task, included only in the turns where they fit (behaviour 1.8)."""
+"""Skills: instructions for a kind of task, added to the prompt only if the message matches."""
 
 from __future__ import annotations
 

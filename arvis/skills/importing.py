@@ -1,4 +1,4 @@
-"""Skills that people import, from a text or an address, and remove again (behaviour.md 1.8)."""
+"""Import, change and removal of skills by people, from a text or a web address."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ BY_HAND = "text"
 
 
 class Importer:
-    """`fetcher` creates a client that only connects to public addresses, also for names and redirects; created at the
-    first use."""
+    """The service that imports skills. `fetcher` returns an HTTP client that connects only to public addresses, also
+    after name resolution and redirects."""
 
     def __init__(
         self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillRegistry, clock: Clock
@@ -36,8 +36,9 @@ class Importer:
         self.shelf = shelf
 
     async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
-        """Store a skill; `by` is the id of a principal. It replaces an imported one; a built-in or folder skill only
-        with `replace`, and that one returns when this one is removed. Raise `Unprocessable` and `Conflict`."""
+        """Store a skill and return it. It replaces an imported skill of the same slug. A built-in or folder skill is
+        hidden only if `replace` is True, and returns when the import is removed. `by`: the id of a principal. Raise
+        `Unprocessable` or `Conflict`."""
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
         shown = (await self.shelf.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
@@ -53,8 +54,8 @@ class Importer:
         return skill
 
     async def from_address(self, url: str, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
-        """Do the same for a text at a public address; `seen` is the hash of the text that a person has read there:
-        another text is a `Conflict`."""
+        """Fetch the text at a public address and store it as `from_text` does. `seen`: the hash of the skill that the
+        person has read there; raise `Conflict` if the text is different now."""
         text, source = await self._fetched(url)
         if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
             raise Conflict(
@@ -73,7 +74,7 @@ class Importer:
         return skill, (await self.shelf.look_again()).skills.get(skill.slug)
 
     async def _fetched(self, url: str) -> tuple[str, str]:
-        """The text at an address, and the address where redirects have led."""
+        """Return the text at an address, and the address after all redirects. Raise `Unprocessable`."""
         try:
             fetched = await (await self._fetcher()).fetch(url, max_bytes=_FETCHED_BYTES, timeout=_FETCH_SECONDS)
         except ToolError as error:
@@ -86,8 +87,8 @@ class Importer:
         return _text_of(fetched), fetched.url
 
     async def edit(self, slug: str, text: str, *, by: str) -> Skill:
-        """Change the text of a skill, which then replaces a built-in or folder skill. Raise `NotFound`,
-        `Unprocessable`."""
+        """Change the text of a skill. The new text is stored as an import, which hides a built-in or folder skill.
+        Raise `NotFound` or `Unprocessable`."""
         await self._known(slug)
         if read_skill(text, stem=None, source=Source.IMPORTED).slug != slug:
             raise Unprocessable(
@@ -102,7 +103,8 @@ class Importer:
         await self.shelf.look_again()
 
     async def undo(self, slug: str, *, by: str) -> Skill | None:
-        """Restore the previous text; None: there was none. Raise `Conflict` if it never had another."""
+        """Undo the last change of an imported skill and return the skill that is effective now, or None if there is no
+        skill with this slug. Raise `Conflict` if there is no change to undo."""
         await self._store.write(_undo, slug, by, self._clock.now())
         return (await self.shelf.look_again()).skills.get(slug)
 
@@ -113,7 +115,7 @@ class Importer:
         return skill
 
     async def remove(self, slug: str, *, by: str | None = None) -> None:
-        """Remove an imported skill. Raise `NotFound` and `Conflict`."""
+        """Remove an imported skill. Raise `NotFound`, or `Conflict` for a built-in or folder skill."""
         if await self._store.write(_remove, slug, by, self._clock.now()):
             await self.shelf.look_again()
             return
@@ -191,7 +193,8 @@ def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
 
 
 def _keep(tx: Transaction, before: StoredSkill | None, after: StoredSkill | None, by: str | None, now: int) -> None:
-    """An unchanged text makes no version, because an undo would have no effect."""
+    """Store a version for a change of a skill. An unchanged text gets no version, because its undo would have no
+    effect."""
     row = before or after
     if row is not None and (before is None or after is None or before.text != after.text):
         slug = row.slug

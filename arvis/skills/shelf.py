@@ -1,7 +1,7 @@
-"""All skills: built-in, from the operator's folder, and imported.
+"""The registry of all skills: built-in, from the operator's folder, and imported.
 
-Files and rows are the source; this cache is read again when one of them changed. An unreadable skill is skipped and
-reported once, and affects no other.
+The registry is a cache of files and rows. It is loaded again if one of them has changed. An unreadable skill is skipped
+and reported once; the other skills still work.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ log = structlog.get_logger(__name__)
 
 BUILT_IN = Path(__file__).parent / "builtin"
 
-#: Seconds between two looks at the files and rows.
+#: The minimum of seconds between two checks of the files and rows.
 _LOOK_SECONDS = 3.0
-#: Files of a folder that are read.
+#: The maximum of files that are read in a folder.
 _MOST_FILES = 1_000
 
-#: Detects changes: time and size of each file, time of each row, and the disabled skills.
+#: The data that show a change: time and size of each file, time of each row, and the disabled slugs.
 Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int], frozenset[str]]
 
-#: Of the table `settings`: a JSON list of slugs.
+#: The key in the table `settings` with the JSON list of disabled slugs.
 _OFF = "skills.disabled"
 
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """The effective skills by slug, sentences about skipped files, and the slugs of disabled skills."""
+    """The loaded skills. `skills`: by slug, without those that another one replaces. `problems`: sentences about
+    skipped skills and skipped parts. `off`: the disabled slugs."""
 
     skills: Mapping[str, Skill]
     problems: Sequence[str]
@@ -57,7 +58,7 @@ class _Look:
 
 
 class SkillRegistry:
-    """`folder` is the operator's (`DATA/skills`), which need not be there."""
+    """The registry of skills. `folder`: the operator's folder (`DATA/skills`), which may be missing."""
 
     def __init__(self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN) -> None:
         self._store = store
@@ -69,7 +70,7 @@ class SkillRegistry:
         self._told: frozenset[str] = frozenset()
 
     async def current(self) -> Shelved:
-        """Return the present skills; they may be a few seconds old."""
+        """Return the skills; the state may be `_LOOK_SECONDS` old."""
         async with self._reading:
             if self._last is None or self._clock.monotonic() - self._looked_at >= _LOOK_SECONDS:
                 self._last = await self._look(self._last)
@@ -77,7 +78,7 @@ class SkillRegistry:
             return self._last.shelved
 
     async def look_again(self) -> Shelved:
-        """Reload after an import or a removal."""
+        """Load and return all skills again, after an import or a removal."""
         async with self._reading:
             self._last = None
         return await self.current()
@@ -117,20 +118,20 @@ def _rows(tx: Transaction) -> Sequence[StoredSkill]:
 
 
 def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
-    """Run on a thread, like all file access."""
+    """Return the time and the size of each file, by path. Called on a thread, because it reads the disk."""
     stamps = {}
     for folder in folders:
         for file in _files(folder):
             try:
                 found = file.stat()
             except OSError:
-                continue  # it went away meanwhile
+                continue  # the file was deleted meanwhile
             stamps[str(file)] = (found.st_mtime_ns, found.st_size)
     return stamps
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the Markdown files below a folder in the order of names; links that lead out of it are ignored."""
+    """Yield the Markdown files below a folder, ordered by path. Links to files outside the folder are ignored."""
     try:
         home = folder.resolve(strict=True)
         found = sorted(islice(folder.rglob("*.md"), _MOST_FILES))
@@ -156,7 +157,7 @@ def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Sh
 
 
 class _Found:
-    """Collects skills; a later source replaces an earlier one."""
+    """The skills collected so far. A skill of a later source replaces one of an earlier source."""
 
     def __init__(self) -> None:
         self.skills: dict[str, Skill] = {}
@@ -180,8 +181,8 @@ class _Found:
 
 
 def _text_of(file: Path) -> str | None:
-    """Return the text, or None if the file is not text or not readable. A large file is read slightly beyond the
-    limit, and refused later."""
+    """Return the text of a file, or None if it is not UTF-8 text or not readable. Of a large file, one byte more than
+    the limit is read, so that `read_skill` refuses it."""
     try:
         with file.open("rb") as stream:
             return stream.read(LARGEST_FILE + 1).decode("utf-8")

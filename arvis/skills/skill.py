@@ -1,5 +1,5 @@
-"""Skills: instructions for messages that match their triggers, read from Markdown with YAML front matter, and the choice
-of a few for a message (behaviour.md 1.8)."""
+"""Skills: their format (Markdown with YAML front matter), and the choice of the skills whose triggers match a
+message."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from arvis.domain.text import storable
 
 # -- patterns ----------------------------------------------------------------------------------------------------------
 #
-# Regular expressions that people wrote, matched in time that grows with the text and with nothing else. RE2 knows no
-# look-around and no back-references, and so needs no time limit; its memory has one.
+# People write these regular expressions. RE2 matches them in time proportional to the length of the text, because it
+# has no look-around and no back-references; so no time limit is needed, only a limit of memory.
 
 
-#: Characters of one pattern, and bytes that it may take when it is compiled.
+#: The maximum of characters in a pattern, and of bytes of a compiled pattern.
 LONGEST_PATTERN = 300
 _MEMORY = 1 << 20
 
@@ -35,22 +35,22 @@ class BadPattern(Exception):
 
 
 def compile_pattern(pattern: str) -> Matches:
-    """Return a function that searches the pattern in a text, without regard to case. Raise `BadPattern`."""
+    """Return a function that searches a text for the pattern and ignores case. Raise `BadPattern`."""
     if not 0 < len(pattern) <= LONGEST_PATTERN:
         raise BadPattern(f"it must have 1 to {LONGEST_PATTERN} characters")
     return _compile(pattern)
 
 
 def compile_any(patterns: Sequence[str]) -> Matches:
-    """Return a function that tests if a text may contain any of these patterns, each of which compiles alone: one
-    search instead of many. It always returns True if they are too large together."""
+    """Return a function that tests with one search if a text may match any of these valid patterns. It always returns
+    True if the patterns together are too large."""
     try:
         return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
     except BadPattern:
         return _always
 
 
-#: The same for the patterns of all skills, which stay the same from turn to turn.
+#: `compile_any` with a cache, because the patterns of all skills are the same in most turns.
 compile_once = lru_cache(maxsize=16)(compile_any)
 
 
@@ -80,7 +80,7 @@ def _reason(error: Exception) -> str:
     return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
-#: Bytes of a file.
+#: The maximum of bytes in a skill's file.
 LARGEST_FILE = 262_144
 SLUG = re.compile(r"[a-z0-9_-]{1,64}", re.ASCII)
 
@@ -92,7 +92,7 @@ _FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(\r?\n|\Z)"
 
 
 class Source(StrEnum):
-    """The source of a skill; a later one replaces an earlier one of the same slug."""
+    """The source of a skill. Of two skills with the same slug, the one with the later source in this list is used."""
 
     BUILT_IN = "built_in"
     FOLDER = "folder"
@@ -119,25 +119,25 @@ class Skill:
     #: In lower case.
     keywords: tuple[str, ...]
     patterns: tuple[Pattern, ...]
-    #: Returns False if no single pattern needs to be tried on a text.
+    #: Returns False if none of the patterns matches a text. True: one of them may match.
     may_match: Matches
     #: The Markdown without its front matter.
     body: str
     source: Source
-    #: Parts that were left out, such as a pattern that cannot be compiled.
+    #: Sentences about ignored parts, such as a pattern that cannot be compiled.
     warnings: tuple[str, ...] = ()
     #: The whole file.
     text: str = ""
 
     @property
     def hash(self) -> str:
-        """Return the hash of the whole file, which identifies its text."""
+        """The hash of the whole file, which identifies its text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
-    """Parse a file. `stem` is its name without the ending, the default for slug and name; without it the slug is
-    required. Raise `Unprocessable`."""
+    """Parse the text of a skill. `stem`: the name of its file without the ending, the default for slug and name; None:
+    the text must have a slug. Raise `Unprocessable`."""
     if len(text.encode(errors="replace")) > LARGEST_FILE:
         raise _unusable(f"it is larger than {LARGEST_FILE} bytes")
     front, body = _divided(storable(text))
@@ -168,7 +168,7 @@ def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
 
 
 def _divided(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return the front matter as plain values, and the body."""
+    """Return the values of the front matter, and the text after it."""
     found = _FENCE.match(text)
     if found is None:
         raise _unusable("it does not begin with front matter between two lines `---`")
@@ -179,19 +179,20 @@ def _divided(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _values(front: str) -> Any:
-    """Parse the values. Numbers and dates stay text; anchors, and with them exponential growth, are refused."""
+    """Parse the front matter. Numbers and dates stay text; anchors are refused, because with them a small text can
+    become very large."""
     if len(front) > _LARGEST_FRONT:
         raise _unusable(f"its front matter is longer than {_LARGEST_FRONT} characters")
     try:
         return read_texts(front)
     except UnreadableText as error:
-        # The fence above it is the first line.
+        # The first line of the file is the fence, which `front` does not contain.
         line = f" (line {error.line + 1})" if error.line is not None else ""
         raise _unusable(f"its front matter cannot be read: {error.text}{line}") from None
 
 
 def _triggers(front: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """`triggers` is a map or a list of such maps."""
+    """Yield the maps under `triggers`, which is a map or a list of maps."""
     given = front.get("triggers") or {}
     for trigger in given if isinstance(given, list) else [given]:
         if not isinstance(trigger, dict):
@@ -200,7 +201,7 @@ def _triggers(front: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _strings(maps: list[Mapping[str, Any]], name: str, most: int) -> list[str]:
-    """Return all texts under this name: a list, or one text."""
+    """Return all texts under this name in the maps. The value in each map is a list of texts or one text."""
     found: list[str] = []
     for each in maps:
         value = each.get(name) or []
@@ -242,15 +243,16 @@ def _unusable(why: str) -> Unprocessable:
     )
 
 
-# -- the choice: few skills, and only those that the message's own words name ------------------------------------------
+# -- the choice of skills for a message --------------------------------------------------------------------------------
 
 
-#: The most skills, and the most tokens of them together.
+#: The maximum of skills in a prompt, and of their tokens together.
 MOST_SKILLS = 3
 MOST_TOKENS = 4_000
 
 _HEADING = "## Skills for this request"
-#: Characters of a message that are looked at, and how many turns before it.
+#: The maximum of characters of a message that are searched, and the number of earlier messages that count. A match in
+#: an earlier message has half the weight; a keyword has one point, a pattern two.
 _LOOKED_AT = 16_000
 _EARLIER_TURNS = 2
 _KEYWORD, _PATTERN = 1.0, 2.0
@@ -259,7 +261,7 @@ _EARLIER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`text` is in the prompt unchanged ("" if no skill fits)."""
+    """The chosen skills. `text`: their text for the prompt; "" if no skill matches."""
 
     text: str
     slugs: tuple[str, ...]
@@ -275,8 +277,9 @@ def choose(
     tools: Sequence[str],
     estimate: Callable[[str], int],
 ) -> Chosen:
-    """The best skills for a message, the best first. `earlier` are the texts of the turns before, the last one last;
-    `tools` the names of the agent's own; `estimate` counts tokens. One that would not fit is passed over."""
+    """Choose the best skills for a message, best first. A skill that does not fit into the tokens is skipped.
+    `earlier`: the texts of earlier messages, oldest first. `tools`: the names of the agent's tools. `estimate`: counts
+    tokens."""
     ranked = ranking([skill for skill in skills if usable(skill, tools)], message, earlier)
     slugs: list[str] = []
     parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING)
@@ -291,7 +294,7 @@ def choose(
 
 
 def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:
-    """Return the skills with a score, the best first, equal ones by slug."""
+    """Return the skills that match, best first; skills with the same score are ordered by slug."""
     candidates = tuple(skills)
     may_match = compile_once(tuple(pattern.text for skill in candidates for pattern in skill.patterns))
     looks = [(1.0, look(message, may_match))]
@@ -303,7 +306,7 @@ def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> li
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A text prepared for matching: unchanged, in lower case, and if any pattern of all skills may match it."""
+    """A text prepared for matching. `may_match`: True if any pattern of all skills may match it."""
 
     text: str
     lowered: str
@@ -316,7 +319,8 @@ def look(text: str, may_match: Matches) -> Look:
 
 
 def score(skill: Skill, seen: Look) -> float:
-    """A point for each keyword that it contains, two for each pattern."""
+    """Return the score of a skill for a text: one point for each keyword in the text, two for each pattern that
+    matches."""
     keywords = sum(keyword in seen.lowered for keyword in skill.keywords)
     patterns = 0
     if seen.may_match and skill.may_match(seen.text):
@@ -325,7 +329,8 @@ def score(skill: Skill, seen: Look) -> float:
 
 
 def usable(skill: Skill, tools: Sequence[str]) -> bool:
-    """Return whether the agent has a tool for every kind of tool that the skill needs."""
+    """Return True if the agent has each tool that the skill requires. Two names match if one of them contains the
+    other; case is ignored."""
     return all(
         any(needed.casefold() in tool.casefold() or tool.casefold() in needed.casefold() for tool in tools)
         for needed in skill.required_tools

@@ -1,5 +1,5 @@
-"""Live speech: chunks of a transcript become messages while a person still speaks (behaviour.md 2.8). Speech
-recognition itself is not part of this package."""
+"""Live speech: chunks of a transcript become messages while a person still speaks. This package contains no speech
+recognition."""
 
 from arvis.speech.buffer import (
     Added,

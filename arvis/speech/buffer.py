@@ -1,7 +1,7 @@
-"""The stream buffer (behaviour.md 2.8): collects chunks of speech until an utterance is complete.
+"""The stream buffer: it collects chunks of a transcript until an utterance is complete, and delivers it to a callback.
 
-Times count from the first chunk, so that no text waits longer than `longest`, however long the person speaks. The
-buffer delivers through a callback. Waiting chunks are in memory only: their sender has no receipt for them yet.
+No text waits longer than `longest` after its first chunk, even if the person speaks on. Waiting chunks are only in
+memory; their sender gets no receipt before they are delivered.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from arvis.ports.clock import Clock
 # -- complete utterances -----------------------------------------------------------------------------------------------
 
 
-#: Characters that may follow the end of a sentence.
+#: Characters that may follow the punctuation at the end of a sentence.
 _QUOTES = "\"'”’»)]」』 "  # noqa: RUF001 - a quotation mark
 
 
 @dataclass(frozen=True, slots=True)
 class UtteranceDetector:
-    """Detects complete utterances. `ends` are the ends of sentences, `starts` and `closings` match the beginning of
-    an utterance and the closing of a conversation."""
+    """Detects complete utterances. `ends`: the punctuation that ends a sentence. `starts`: matches a text that begins
+    with a phrase of a complete utterance. `closings`: matches a text that ends with a phrase such as a goodbye."""
 
     ends: tuple[str, ...]
     starts: re.Pattern[str]
@@ -39,13 +39,14 @@ class UtteranceDetector:
         return text.rstrip(_QUOTES).endswith(self.ends)
 
     def is_whole(self, text: str) -> bool:
-        """Return whether the speaker may have finished."""
+        """Return True if the text may be a complete utterance."""
         plain = text.strip().casefold()
         return self.ends_sentence(text) or bool(self.starts.match(plain) or self.closings.search(plain))
 
 
 def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
-    """Return the detector for all these languages together. In languages that write blanks, only whole words count."""
+    """Return the detector for these languages together. In languages with blanks between words, phrases match only
+    whole words."""
     ends = {end for language in languages.values() for end in language["ends"]}
     starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]
     closings = [
@@ -55,7 +56,8 @@ def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector
 
 
 def utterance_detector(languages: Collection[str] = ()) -> UtteranceDetector:
-    """Return the detector for these languages of the file (none named: all). Raises `ConfigError` for an unknown one."""
+    """Return the detector for these languages of `utterances.json`, or for all of them if none is named. Raise
+    `ConfigError` for an unknown language."""
     file = resources.files(__package__).joinpath("utterances.json")
     known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     if unknown := sorted(set(languages) - known.keys()):
@@ -78,14 +80,14 @@ def _phrase(phrase: str, language: Mapping[str, Any], *, before: str, after: str
 
 
 def _any_of(phrases: list[str]) -> re.Pattern[str]:
-    """Return a pattern for any of these phrases; without phrases it matches nothing."""
+    """Return a pattern that matches any of these phrases, or nothing if there are none."""
     return re.compile("|".join(phrases) if phrases else r"(?!)")
 
 
-#: Maximum speakers at the same time, and maximum chunk ids remembered for each.
+#: The maximum of speakers at the same time, and of chunk ids that are remembered for each speaker.
 _MOST_VOICES = 1_000
 _MOST_IDS = 1_000
-#: Minimum seconds between two checks: a timer may fire slightly early.
+#: The minimum of seconds between two checks, because a timer may end slightly early.
 _SHORTEST_SLEEP = 0.001
 
 
@@ -102,7 +104,7 @@ class Reason(StrEnum):
 
 
 class Added(StrEnum):
-    """The result for a chunk."""
+    """The result of adding a chunk; `known`: the chunk was added before."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -111,9 +113,9 @@ class Added(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UtteranceRules:
-    """Limits in seconds and characters: after `pause` a complete utterance is delivered, after `silence` any text, at
-    the latest `longest` after the first chunk. A text shorter than `least` waits for more; one longer than `most`
-    does not wait."""
+    """The limits of a buffer, in seconds and characters. A complete utterance is delivered after a `pause`, any text
+    after a `silence`, and at the latest `longest` after its first chunk. A text with fewer than `least` characters
+    counts as incomplete; a text of at least `most` characters is delivered at once."""
 
     pause: float = 1.5
     silence: float = 3.0
@@ -143,8 +145,8 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class BufferStatus:
-    """The state of a buffer. `age` is in seconds from the first chunk; `state`: active, or paused when no chunk
-    arrived for a while."""
+    """The state of a buffer. `age`: seconds since the first waiting chunk. `state`: `active`; `paused` if no chunk came
+    for `pause` seconds; `complete` if nothing waits (`exists` is False)."""
 
     exists: bool
     content: str = ""
@@ -154,7 +156,7 @@ class BufferStatus:
 
 @dataclass(slots=True)
 class _Pending:
-    """The waiting chunks. Times are of the monotonic clock."""
+    """The waiting chunks of a speaker. Times are from the monotonic clock."""
 
     first_at: float
     last_at: float
@@ -169,7 +171,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Voice:
-    """A speaker, whose texts are delivered in order."""
+    """A speaker. `known`: ids of the chunks that were added. `order`: the lock that keeps the deliveries in order."""
 
     pending: _Pending | None = None
     known: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -177,7 +179,7 @@ class _Voice:
 
 
 class StreamBuffer:
-    """A buffer for each key. `deliver` gets every text once, and raises nothing."""
+    """A buffer for each speaker, by key. `deliver` gets every text once and must not raise."""
 
     def __init__(
         self,
@@ -195,8 +197,8 @@ class StreamBuffer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def add(self, key: str, chunk: Chunk) -> Added:
-        """Add a chunk. Returns once it waits, or was delivered together with the waiting ones. A repeated chunk adds
-        no text, but may mark the end. Raises `Unavailable` when there are too many speakers."""
+        """Add a chunk. If the chunk completes the utterance, return after its delivery. A repeated chunk adds no text,
+        but may complete the utterance. Raise `Unavailable` if too many people speak."""
         voice = self._voice(key)
         now = self._clock.monotonic()
         if chunk.id in voice.known:
@@ -214,17 +216,17 @@ class StreamBuffer:
         return Added.WAITING
 
     def flush(self, key: str) -> Utterance | None:
-        """Remove the waiting text without delivering it."""
+        """Remove the waiting text and return it without delivery; None if no text waits."""
         voice = self._voices.get(key)
         return None if voice is None else self._take_out(key, voice, Reason.FLUSHED)
 
     async def release(self, key: str) -> None:
-        """Deliver the waiting text in any case, because no more will come. Returns when all deliveries have ended."""
+        """Deliver the waiting text now, because no more will come. Return after all deliveries of this speaker."""
         if (voice := self._voices.get(key)) is not None:
             await self._let_go(key, voice, Reason.FLUSHED)
 
     def forget(self, utterance: Utterance) -> None:
-        """Forget chunks that were not delivered, so that they may be sent again."""
+        """Forget the chunks of an utterance that could not be processed, so that their sender may send them again."""
         if (voice := self._voices.get(utterance.key)) is not None:
             for chunk_id in utterance.chunk_ids:
                 voice.known.pop(chunk_id, None)
@@ -266,15 +268,16 @@ class StreamBuffer:
         return None
 
     def _next_look(self, pending: _Pending, now: float) -> float:
-        """Return the time of the next check: after the pause, and if that was not enough, after the remaining
-        silence; but never after the maximum."""
+        """Return the time of the next check: the end of the pause, after it the end of the silence, but never later
+        than `longest` after the first chunk."""
         pause, silence = pending.last_at + self._rules.pause, pending.last_at + self._rules.silence
         return min(pause if now < pause else silence, pending.first_at + self._rules.longest)
 
-    # -- what waits ----------------------------------------------------------------------------------------
+    # -- waiting chunks ------------------------------------------------------------------------------------
 
     def _voice(self, key: str) -> _Voice:
-        """Return the speaker; the one that was silent for the longest time is dropped if there are too many."""
+        """Return the speaker with this key. If there are too many, forget the one that has been silent for the longest
+        time; raise `Unavailable` if none is silent."""
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:
@@ -308,8 +311,7 @@ class StreamBuffer:
         return Utterance(key, pending.text, tuple(pending.chunk_ids), reason)
 
     async def _let_go(self, key: str, voice: _Voice, reason: Reason) -> None:
-        """Remove the text before any other task runs, and deliver it even if the caller that waits for it is
-        cancelled."""
+        """Remove the waiting text before any other task runs, and deliver it even if the caller is cancelled."""
         utterance = self._take_out(key, voice, reason)
         await asyncio.shield(self._start(self._deliver_in_order(voice, utterance)))
 
@@ -321,7 +323,7 @@ class StreamBuffer:
     # -- time ----------------------------------------------------------------------------------------------
 
     async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
-        """Wait until the text is delivered by a timer, by a chunk, or by a flush."""
+        """Deliver the waiting text when its time has come. End if a chunk or a flush has removed it before."""
         while voice.pending is pending:
             now = self._clock.monotonic()
             if (reason := self._on_time(pending, now)) is not None:

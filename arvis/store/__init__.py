@@ -1,1 +1,2 @@
-"""The store: the only package with SQL. SQLite and PostgreSQL behind one port; named queries in, domain objects out."""
+"""The store, the only package with SQL: SQLite and PostgreSQL behind one port. Repositories run named queries and
+return domain objects."""

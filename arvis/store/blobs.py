@@ -16,9 +16,6 @@ from typing import BinaryIO
 
 from arvis.domain.errors import DiskFull, StoreError
 
-# Steps that write a file so that it is complete or absent after a crash or a power cut.
-
-
 #: Bytes that are read, hashed or written in one step.
 PIECE = 1 << 20
 
@@ -31,7 +28,7 @@ class Stopped(Exception):
 
 
 def go_on(stop: threading.Event) -> None:
-    """Check between two pieces of long work whether to continue; raises `Stopped`."""
+    """Raise `Stopped` if `stop` is set. Long work calls this between two pieces."""
     if stop.is_set():
         raise Stopped
 
@@ -43,13 +40,14 @@ def private_folder(folder: Path) -> Path:
 
 
 def create_private(path: Path) -> BinaryIO:
-    """Create an empty file for this user only, replacing any file there; a link is never followed."""
+    """Create an empty file that only this user can read, replacing any file at this path. Links are not followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file for this user only with these bytes, replacing an existing one; it is on disk when this returns."""
+    """Write a file that only this user can read, replacing an existing one. The new file is on disk when this returns;
+    after a crash the file has either its old or its new content."""
     fresh = path.with_name(f"{path.name}.new")
     with create_private(fresh) as file:
         file.write(data)
@@ -64,7 +62,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder: renames inside it are on disk when this returns."""
+    """Sync a folder, so that renames inside it are on disk when this returns."""
     _sync(folder)
 
 
@@ -77,7 +75,7 @@ def _sync(path: Path) -> None:
 
 
 def sha256_of(path: Path, stop: threading.Event) -> str | None:
-    """Return the hash of a file; None if there is none."""
+    """Return the SHA-256 of a file; None if the file does not exist. Raises `Stopped` if `stop` is set meanwhile."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
@@ -90,7 +88,7 @@ def sha256_of(path: Path, stop: threading.Event) -> str | None:
 
 
 def check_room(folder: Path, needed: int, what: str) -> None:
-    """Check the free space. Raises `DiskFull` if `needed` bytes would not fit."""
+    """Raise `DiskFull` if the disk of `folder` has less than `needed` free bytes."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         why = f"it may take {_megabytes(needed)} MB, and {folder} has {_megabytes(free)} MB left"
@@ -99,7 +97,8 @@ def check_room(folder: Path, needed: int, what: str) -> None:
 
 @contextlib.contextmanager
 def disk_trouble(what: str) -> Iterator[None]:
-    """Convert errors of the file system inside the block to our errors; `what` could not be done."""
+    """Convert errors of the file system inside the block to `StoreError` or `DiskFull`. `what`: the sentence for
+    people, such as "The backup cannot be made"."""
     try:
         yield
     except OSError as error:
@@ -114,7 +113,8 @@ def _megabytes(number: int) -> int:
 
 
 class Blobs:
-    """A folder of `ab/cdef…` files. A blob is on disk, synced, before `put` returns."""
+    """A folder of files `ab/cdef…`, named by the SHA-256 of their content. A file is synced to disk before `put`
+    returns."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -123,14 +123,14 @@ class Blobs:
         return await asyncio.to_thread(self.keep, data)
 
     async def get(self, sha256: str) -> bytes | None:
-        """Return the bytes; None if they were deleted."""
+        """Return the content; None if the file was deleted."""
         return await asyncio.to_thread(self._read, sha256)
 
     def path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256[2:]
 
     def keep(self, data: bytes) -> str:
-        """Do the work of `put`, for callers with their own thread."""
+        """Store the content and return its SHA-256, as `put` does, for callers on their own thread."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if path.exists():
@@ -154,7 +154,7 @@ class Blobs:
                 file.flush()
                 os.fsync(file.fileno())
             except OSError:
-                Path(file.name).unlink()  # half a file would keep the room that is missing
+                Path(file.name).unlink()  # an unfinished file would use up free space
                 raise
         Path(file.name).replace(path)
         sync_folder(path.parent)

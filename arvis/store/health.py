@@ -1,5 +1,5 @@
-"""Reads the state of the rows for `arvis doctor`, on either database. Every query is bounded, because it may run
-beside a daemon with millions of rows."""
+"""Reads the state of the database for `arvis doctor`, on SQLite and on PostgreSQL. It changes nothing. Every query is
+bounded, because it may run beside a daemon with millions of rows."""
 
 from __future__ import annotations
 
@@ -34,13 +34,10 @@ from arvis.store.sql.unreadable import complaint, complaints
 from arvis.store.sqlite.session import looking_at
 from arvis.store.sqlite.wal import with_suffix
 
-# The inspection of the database by `arvis doctor`, beside a running daemon or without one. It changes nothing.
-
-
-#: The key of `config/stored.py`.
+#: The key of the changed settings, as in `config/stored.py`.
 _SETTINGS = "config.changes"
 
-#: The maximum number of rows that one count reads.
+#: The maximum number of rows that one query counts.
 MOST = 1000
 
 _DAY_MS = 86_400_000
@@ -52,8 +49,8 @@ _GRACE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class AccountCalls:
-    """Model calls of one account in the last day, `failed` of which failed. `error` is the result of the newest one
-    (a provider error kind, None: a reply), `detail` its sentence."""
+    """The model calls of one account in the last day, of which `failed` calls failed. `error` is the error kind of the
+    newest call (None: it succeeded), `detail` the text of that error."""
 
     account: str
     number: int
@@ -64,48 +61,48 @@ class AccountCalls:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The state of the rows. Times in ms; counts stop at `MOST`."""
+    """The state of the rows that `arvis doctor` judges. Times in ms; counts stop at `MOST`."""
 
-    #: When the first migration ran.
+    #: The time of the first migration.
     installed_at: int
-    #: The latest time in the database.
+    #: The latest time that a row of the database contains.
     newest_at: int
     failed_jobs: int
     poisoned_jobs: int
-    #: From when on the next job could have run.
+    #: The time since which the next job could have run (the earliest of all pools); None if no job is ready.
     waiting_since: int | None
     running_jobs: int
-    #: Leases that ended long ago.
+    #: Running jobs whose lease expired more than `_GRACE_MS` ago.
     expired_leases: int
-    #: The ids of live jobs at which the process died more than once.
+    #: The ids of pending and running jobs during which the process died more than once.
     crashing: Sequence[str]
-    #: Deliveries of the last week with state failed or unknown.
+    #: The numbers of deliveries of the last week in the states failed and unknown.
     troubled: Mapping[DeliveryState, int]
     calls: Sequence[AccountCalls]
-    #: Those that were entered in the product.
+    #: The accounts that people added in the product, as opposed to the configuration file.
     accounts: Sequence[StoredAccount]
     #: The secret variables.
     secrets: Sequence[Variable]
-    #: Those that were entered in the product.
+    #: The bots that people added in the product.
     bots: Sequence[StoredBot]
     #: The states of all bots.
     bot_states: Sequence[BotStatus]
-    #: Those that were entered in the product.
+    #: The web hooks that people added in the product.
     webhooks: Sequence[Webhook]
-    #: The stored text of settings that were changed in the product (config/stored.py); None without any.
+    #: The settings that people changed in the product, as stored text (`config/stored.py`); None without changes.
     settings: str | None
     skills: Sequence[StoredSkill]
     unreadable: Sequence[str]
 
 
 class Look(Protocol):
-    """A named query in one snapshot."""
+    """A function that runs a named query in one snapshot."""
 
     def __call__(self, query: str, /, **parameters: Any) -> Sequence[Row]: ...
 
 
 def read_records(look: Look, now: int) -> Records:
-    """`now` in ms."""
+    """Read all records. `now` in ms."""
     schema = look("schema_ages")[0]
     dead = look("dead_letters", limit=MOST)[0]
     running = look("running_jobs", expired=now - _GRACE_MS)[0]
@@ -133,7 +130,7 @@ def read_records(look: Look, now: int) -> Records:
 
 
 def _unreadable(look: Look) -> list[str]:
-    """Return the rows that count as disabled, with the reasons."""
+    """Return the rows that Arvis treats as disabled because they are unreadable, with the reasons."""
     return complaints(
         [
             *(complaint("agents", "slug", row, sound_agent) for row in look("all_agents")),
@@ -155,7 +152,7 @@ def _webhooks(look: Look) -> Sequence[Row]:
 
 
 def _complaint_of(look: Look, workflow: Row) -> str | None:
-    """Return why the newest and the runnable version of a workflow cannot be read."""
+    """Return why the newest or the runnable version of a workflow cannot be read; None if both can be read."""
     versions = {workflow["version"], workflow["runnable"]} - {None}
     rows = [
         row
@@ -172,7 +169,7 @@ def _sound_bot(row: Row) -> None:
 
 
 def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
-    """Return accounts with their calls. `calls` is ordered newest first."""
+    """Return the calls of each account. `calls` is ordered newest first."""
     accounts: dict[str, list[Row]] = {}
     for call in calls:
         accounts.setdefault(call["account"], []).append(call)
@@ -190,17 +187,18 @@ def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 
-#: 0: this SQLite build may be used by one thread only. Arvis uses several.
+#: 0 means that this SQLite build may be used by one thread only. Arvis uses several.
 SQLITE_THREADS = sqlite3.threadsafety
 
-#: Bytes of a database whose pages are checked beside a running daemon: about a second's work.
+#: The size in bytes of the largest database whose pages are checked beside a running daemon; the check takes about a
+#: second.
 _QUICK = 250_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A PostgreSQL server: its `version` as its library counts (150004 is 15.4), and its settings with which a power
-    cut may lose commits."""
+    """A PostgreSQL server. `version` is a number (150004 is 15.4); `unsafe` are the settings whose value allows a power
+    cut to lose commits."""
 
     version: int
     unsafe: Sequence[str]
@@ -208,9 +206,9 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """The result of an inspection. `missing` are names of migrations that have not run. `files` is the check of the
-    files (None: not checked); `server` is None for SQLite. `rows` are read if schema and files are right; they are an
-    error if they cannot be read."""
+    """The result of an inspection. `missing` are the names of migrations that have not run. `files` is the result of
+    the check of the files (None: not checked). `rows` are an error if they cannot be read, and None if migrations are
+    missing or the files are damaged. `server` is None for SQLite."""
 
     missing: Sequence[str]
     files: Sound | LogCut | Damaged | None
@@ -219,9 +217,9 @@ class DatabaseState:
 
 
 def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
-    """Open the database, compare the schema, check the files, read the rows. `at_rest`: no process uses the database,
-    so its files can be compared with their checksums; otherwise SQLite checks for damage. Raises `StoreError` if the
-    database is unusable."""
+    """Open the database, compare the schema, check the files and read the rows. If no process uses the database
+    (`at_rest`), its files are compared with their checksums; if one does, SQLite checks a small database for damage.
+    Raises `StoreError` if the database is unusable."""
     if database.url is not None:
         return _inspect_server(database.url, now)
     queries = load_queries(SqliteDialect())
@@ -238,12 +236,13 @@ def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
 
 
 def log_bytes(database: Database) -> int:
-    """Return the size of the write-ahead log in bytes; 0 if there is none."""
+    """Return the size of the write-ahead log in bytes; 0 if there is no log."""
     log = with_suffix(database.file, "-wal")
     return log.stat().st_size if database.url is None and log.exists() else 0
 
 
-#: Features of SQLite that Arvis uses or will use: a feature and a statement that needs it, in this order.
+#: Features of SQLite that Arvis needs, each with a statement that fails without the feature. Later statements use the
+#: table of the first.
 SQLITE_PARTS: Mapping[str, str] = {
     "STRICT": "CREATE TABLE plain (id TEXT PRIMARY KEY) STRICT",
     "RETURNING": "INSERT INTO plain VALUES ('a') RETURNING id",
@@ -252,7 +251,7 @@ SQLITE_PARTS: Mapping[str, str] = {
 
 
 def sqlite_lacks(parts: Mapping[str, str] = SQLITE_PARTS) -> list[str]:
-    """Return the features that this SQLite was built without."""
+    """Return the features that this build of SQLite lacks."""
     with contextlib.closing(sqlite3.connect(":memory:")) as memory:
         return [name for name, statement in parts.items() if not _runs(memory, statement)]
 
@@ -276,13 +275,14 @@ def _inspect_server(url: str, now: int) -> DatabaseState:
 
 
 def _examine_files(database: Database) -> Sound | LogCut | Damaged:
-    """Check the files as the next start will do it, but in a folder that no start uses."""
+    """Check the files as the next start will check them, but in a temporary folder that no start uses."""
     with tempfile.TemporaryDirectory(dir=database.folder, prefix=".doctor-") as folder:
         return examine(database.file, Path(folder) / "workshop")
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
-    """Return SQLite's own check beside running writers; None if it would take long."""
+    """Run SQLite's own check beside running writers. Return None if the database is larger than `_QUICK`, because the
+    check would take long."""
     if file.stat().st_size > _QUICK:
         return None
     damage = [row[0] for row in connection.execute("PRAGMA quick_check(10)") if row[0] != "ok"]

@@ -12,7 +12,7 @@ from arvis.domain.errors import StoreError
 from arvis.store.health import Look, Server
 from arvis.store.sql.session import PostgresDialect, load_queries
 
-#: Seconds until a connection must be established.
+#: The maximum time in seconds to establish a connection.
 _CONNECT = 3
 
 #: If one of these settings is off, the server confirms a commit before it is on disk.
@@ -20,7 +20,8 @@ _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def survey(url: str) -> tuple[dict[str, str], Server]:
-    """Return the checksums of the migrations that ran, by name, and the state of the server. Raises `StoreError`."""
+    """Return the checksums of the migrations that ran, by migration name, and the state of the server. Raises
+    `StoreError`."""
     with _connected(url) as connection:
         unsafe = [name for name in _DURABLE if _setting(connection, name) == "off"]
         server = Server(connection.info.server_version, unsafe)
@@ -32,7 +33,7 @@ def survey(url: str) -> tuple[dict[str, str], Server]:
 
 @contextlib.contextmanager
 def looking(url: str) -> Iterator[Look]:
-    """Named queries in one snapshot. Raises `StoreError`."""
+    """Yield a function that runs named queries in one snapshot. Raises `StoreError`."""
     queries = load_queries(PostgresDialect())
     with _connected(url) as connection:
         yield lambda query, /, **parameters: connection.execute(queries[query].encode(), parameters).fetchall()

@@ -1,4 +1,4 @@
-"""The locations of the data. This module opens nothing."""
+"""The paths of the database, its blobs and its backups. This module opens no file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arvis.store.blobs import Blobs
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The locations: a file, or `url` of a server. `folder` holds blobs and backups; `keep` backups of each kind are
-    kept."""
+    """The location of the data: the SQLite `file`, or the `url` of a PostgreSQL server. `folder` contains blobs and
+    backups; `keep` is the number of backups that are kept of each kind."""
 
     file: Path
     url: str | None
@@ -28,5 +28,5 @@ class Database:
 
     @property
     def aside(self) -> Path:
-        """The folder of databases that a restore has replaced. Arvis never deletes from it."""
+        """The folder for databases that a restore or a repair has replaced. Arvis deletes no database from it."""
         return self.folder / "aside"

@@ -1,4 +1,4 @@
-"""The transaction of a script: every repository over one session, running the script, and claiming jobs in its commit."""
+"""Runs a script in a transaction that offers every repository, and claims jobs in the same commit."""
 
 from __future__ import annotations
 
@@ -38,27 +38,29 @@ from arvis.store.sql.session import Notices, Session
 
 R = TypeVar("R")
 
-#: Objects with one of these attributes do their work later: awaitables, iterators and generators of either kind.
+#: Attributes of objects that do their work later: awaitables, iterators and generators, both synchronous and
+#: asynchronous.
 _LATER = ("__await__", "__next__", "__anext__")
 
 
 def store_closed() -> StoreError:
-    """Return the error for calls after the store was closed; without it their callers would wait forever."""
+    """Return the error for calls after the store was closed. Without this error the callers would wait forever."""
     return StoreError(
         "The store is closed", why="Arvis is stopping", fix="Nothing. The work resumes after the next start."
     )
 
 
 def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> R:
-    """Run the script and return its result. Refuses results that would do their work after the commit."""
+    """Run the script and return its result. Raises `TypeError` if the result is a coroutine or an iterator, which would
+    do its work after the commit."""
     try:
         result = script(transaction)
     except StopIteration as stop:
-        # A future does not accept it as an error, and its waiter would wait forever.
+        # A future does not accept `StopIteration` as an error, so the caller of the script would wait forever.
         raise RuntimeError("a script raised StopIteration") from stop
     if inspect.iscoroutine(result):
         result.close()
-    # A cursor of either database is also an iterator.
+    # This also refuses a cursor of either database, because a cursor is an iterator.
     if any(hasattr(result, later) for later in _LATER):
         raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
     return result
@@ -66,7 +68,8 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
 
 @dataclass(slots=True)
 class Claim:
-    """A claim of jobs within a commit. Its creator settles it exactly once. `reserved` is None if no claim is needed."""
+    """A claim of jobs within a commit. Its creator calls `settle` exactly once. `reserved` is None if the commit claims
+    no jobs."""
 
     claimer: Claimer
     ended: Sequence[str]
@@ -75,7 +78,7 @@ class Claim:
     jobs: Sequence[Job] = ()
 
     def settle(self, *, committed: bool) -> None:
-        """Pass the claimed jobs to the queue if they were committed, else free the reserved slots."""
+        """Pass the claimed jobs to the queue if the commit happened; if not, free the reserved slots."""
         if self.reserved is not None:
             self.claimer.deliver(self.reserved, self.ended, self.jobs if committed else None)
         if committed and self.due_at is not None:
@@ -83,7 +86,7 @@ class Claim:
 
 
 class CommitUnknown(Exception):
-    """The connection broke during the commit. `claim` is not settled yet."""
+    """The connection broke during the commit, so the outcome is unknown. The catcher must settle `claim`."""
 
     claim: Claim | None = None
 
@@ -91,8 +94,8 @@ class CommitUnknown(Exception):
 def claim_and_commit(
     claimer: Claimer | None, notices: Notices, jobs: JobStore, commit: Callable[[], object]
 ) -> Sequence[Job]:
-    """Commit, and in the same commit claim jobs if a head became claimable or a slot became free; return the claimed
-    jobs."""
+    """Commit. If a lane's first job became claimable or a slot became free, claim jobs in the same commit; return the
+    claimed jobs."""
     if claimer is None:
         commit()
         return ()
@@ -113,7 +116,8 @@ def claim_and_commit(
 
 
 class SqlTransaction:
-    """`Transaction` over a session. One object serves a connection during its whole life: it holds no state."""
+    """`Transaction` over a session. It has no state of its own, so one object can serve a connection for its whole
+    life."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

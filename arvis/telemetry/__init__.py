@@ -1,1 +1,1 @@
-"""Traces for OpenTelemetry, built from the stored records when an execution is over."""
+"""Traces for OpenTelemetry, built from the stored records of executions that have ended."""

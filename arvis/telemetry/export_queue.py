@@ -1,9 +1,9 @@
-"""Convert finished executions to spans, and export them to a collector.
+"""Converts executions that have ended to spans, and exports them to a collector.
 
-The spans follow OpenTelemetry's conventions for generative AI, without its packages. Their ids are derived from ours:
-the same execution is the same trace, whichever process exports it and however often, and the executions that an agent
-called are below it. The queue is limited, no caller waits for it, and an unreachable collector costs one line in the
-log.
+The spans follow OpenTelemetry's conventions for generative AI; its packages are not needed here. The ids of spans are
+derived from ours, so that an execution always has the same trace, whichever process exports it and how often.
+Executions that an agent called are below the caller's span. The queue is limited, no caller waits for it, and an
+unreachable collector is logged once.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from arvis.ports.receipts import ModelCall, Receipts, ToolUse
 
 Value = str | int | float | bool | Sequence[str]
 
-#: Names of providers for which the conventions have another name; every other provider keeps its own.
+#: The providers whose names differ in the conventions.
 _PROVIDERS = {"google": "gcp.gemini", "claude_cli": "anthropic"}
 _MICROS = 1_000_000
-#: Maximum characters of one text, if content is included.
+#: The maximum number of characters of one text, if content is included.
 _LONGEST = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span, with times in ms. `outward`: a request to an external server. `error` is None if it succeeded."""
+    """A span, with times in ms. `outward`: the span is a request to an external server. `error` is None if it
+    succeeded."""
 
     name: str
     trace_id: int
@@ -47,7 +48,7 @@ class Span:
 
 
 def spans_of(receipts: Receipts, *, content: bool) -> list[Span]:
-    """Return the spans of an execution, its own first. `content`: include the texts."""
+    """Return the spans of an execution, the span of the execution first. `content`: include the texts."""
     execution = receipts.execution
     trace = _number((receipts.ancestors or [execution.id])[-1], 16)
     root = _span_id(execution.id)
@@ -164,31 +165,31 @@ def _span_id(text: str) -> int:
 
 
 def _number(text: str, size: int) -> int:
-    """Return a number of this many bytes that is the same for the same text, and never 0."""
+    """Return a number of `size` bytes, which is always the same for a text, and never 0."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size], "big") or 1
 
 
 log = structlog.get_logger(__name__)
 
-#: Maximum executions that wait to be exported, and maximum in one request.
+#: The maximum number of executions that wait for export, and of executions in one request.
 _MOST_WAITING = 5_000
 _MOST_AT_ONCE = 50
-#: Seconds for which the queue collects more, so that a busy process sends few requests, and seconds for the last ones
-#: at shutdown.
+#: Seconds for which executions are collected, so that a busy process sends few requests; and seconds for the last
+#: exports at the stop.
 _GATHER = 1.0
 _LAST = 3.0
 _OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
 
 
 class Exporter(Protocol):
-    """Sends spans; it blocks meanwhile, so it is called in a thread."""
+    """Sends spans. `export` blocks, so it is called in a thread."""
 
     def export(self, spans: Sequence[Span]) -> bool:
-        """Return whether the collector accepted them. Raises nothing."""
+        """Send the spans. Return whether the collector accepted them. Raises no error."""
         ...
 
     def close(self) -> None:
-        """Abort the current export."""
+        """Abort the current export, and release the resources."""
         ...
 
 
@@ -212,14 +213,15 @@ class ExportQueue:
         self._lost = 0
 
     def add(self, execution_id: str) -> None:
-        """Queue an execution that is over or waits; never blocks."""
+        """Queue an execution; `run` skips it if it has not ended. Never blocks: if the queue is full, the execution is
+        dropped."""
         try:
             self._waiting.put_nowait(execution_id)
         except asyncio.QueueFull:
             self._missed(1, "the collector does not keep up")
 
     async def run(self) -> None:
-        """Export until cancelled; then the remaining ones get a moment."""
+        """Export until cancelled; then export the waiting executions for at most `_LAST` seconds."""
         try:
             while True:
                 await self._send([await self._waiting.get()])
@@ -258,7 +260,8 @@ class ExportQueue:
         return spans_of(found, content=self._content)
 
     def _missed(self, number: int, why: str) -> None:
-        """Log the first lost export, and the total number once the collector is back."""
+        """Count lost exports. The first one is logged at once, the total number when the collector accepts spans
+        again."""
         if not self._lost:
             log.warning("telemetry_lost", why=why, fix="see `telemetry.endpoint` in config.yaml")
         self._lost += number

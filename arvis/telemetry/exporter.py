@@ -1,4 +1,4 @@
-"""OpenTelemetry's own exporter, OTLP over HTTP. Imported only if an endpoint is configured."""
+"""Sends spans with OpenTelemetry's own exporter (OTLP over HTTP). Imported only if an endpoint is configured."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from arvis.telemetry.export_queue import Span
 
 _PATH = "/v1/traces"
-#: Seconds that one export may take, including its retries.
+#: The maximum duration of an export in seconds, including retries.
 _TIMEOUT = 5.0
 _NANOSECONDS = 1_000_000
 
 
 class OtlpExporter:
-    """Exports spans. `endpoint` is the collector's address; its path may be left out."""
+    """Implements `Exporter`. `endpoint` is the collector's address, with or without the path."""
 
     def __init__(self, *, endpoint: str, headers: Mapping[str, str], service: str, version: str) -> None:
-        # It logs each failure with the collector's address and answer; one line of ours is enough.
+        # The library logs each failure with the collector's address and answer; the log line of `ExportQueue` is
+        # enough.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         base = endpoint.rstrip("/")
         url = base if base.endswith(_PATH) else base + _PATH

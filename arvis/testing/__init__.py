@@ -1,1 +1,2 @@
-"""Small real implementations and conformance suites for people who extend Arvis. Only tests import this."""
+"""Small real implementations and conformance suites for people who extend Arvis. Only tests and benchmarks import this
+package."""

@@ -6,7 +6,7 @@ import asyncio
 
 
 class SteppedClock:
-    """A `Clock` without waiting. `slept` lists every sleep in seconds."""
+    """A `Clock` whose sleeps end immediately. `slept` lists the length of every sleep in seconds."""
 
     def __init__(self, *, now: int = 1_800_000_000_000) -> None:
         self._ms = float(now)

@@ -1,7 +1,7 @@
 """A model server on the loopback interface that speaks the chat-completions format, and misbehaves on demand.
 
-Written from the public wire documentation. Tests give it a script: each request takes the next entry, and after the
-last one the default. It is a real server on a real socket: no part of the client is replaced.
+Written from the public wire documentation. Tests give it a script: each request gets the next entry, and every request
+after the last entry gets the default. It is a real server on a real socket: no part of the client is replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A received request: `document` is its JSON, `http` the open exchange that an entry answers."""
+    """A received request: `document` is its JSON, `http` the HTTP request that an entry of the script answers."""
 
     path: str
     headers: Mapping[str, str]
@@ -45,8 +45,8 @@ class Behaviour(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A good answer in these pieces. `delay` is the wait before the headers and `pause` the wait before each piece,
-    in seconds; a `finish_reason` of None leaves the end unmarked; `cut_at` breaks the connection after this many
+    """A successful answer in these pieces. `delay` is the wait before the headers and `pause` the wait before each
+    piece, in seconds. If `finish_reason` is None, the end is not marked; `cut_at` breaks the connection after this many
     bytes of the body."""
 
     pieces: tuple[str, ...] = ("Hello", " from the", " loopback model.")
@@ -91,8 +91,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CallsTools:
-    """An answer with tool calls: pairs of a name and the arguments as text. When streamed, the arguments come in
-    pieces of seven characters, the calls one after the other."""
+    """An answer with tool calls: pairs of a name and the arguments as text. A stream contains the calls one after the
+    other, and their arguments in pieces of seven characters."""
 
     calls: tuple[tuple[str, str], ...]
     text: str = ""
@@ -152,7 +152,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Any body under any content type: malformed JSON, wrong types, errors inside a stream, compressed bombs."""
+    """An answer with any body under any content type: malformed JSON, wrong types, errors inside a stream,
+    decompression bombs."""
 
     chunks: tuple[bytes, ...]
     status: int = 200
@@ -168,7 +169,8 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Sends nothing until the client disconnects: before the headers, or after them and these first bytes."""
+    """An answer that stops until the client disconnects: before the headers, or after the headers and the bytes
+    `first`."""
 
     after_headers: bool = False
     first: bytes = b""
@@ -222,8 +224,8 @@ async def openai_server(
 async def model_server(
     route: str, *, base: str = "", script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
-    """Run a server for another vendor's `route`, a pattern of aiohttp, whose behaviours speak that vendor's format.
-    `base` is the part of the path that belongs to `base_url`."""
+    """Run a server for another vendor at `route`, a pattern of aiohttp; the behaviours must use that vendor's format.
+    `base` is the part of the path that `base_url` contains."""
     server = OpenAIServer(script=script, default=default)
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post(route, server.handle)
@@ -241,7 +243,7 @@ async def model_server(
 
 
 def chunk_event(model: object, delta: Mapping[str, Any], *, finish_reason: str | None = None) -> bytes:
-    """One event of a stream that carries a piece of the reply."""
+    """Return one event of a stream that contains a piece of the reply."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
     return sse_event(_envelope("chat.completion.chunk", model) | {"choices": [choice]})
 
@@ -268,7 +270,7 @@ async def _send(
     cut_at: int | None = None,
     pause: float = 0.0,
 ) -> web.StreamResponse:
-    """Send a body piece by piece; `cut_at` closes the connection without the mark that ends a body."""
+    """Send a body piece by piece. After `cut_at` bytes the connection is closed without the mark that ends a body."""
     response = web.StreamResponse(status=status, headers=headers)
     await response.prepare(request)
     left = cut_at

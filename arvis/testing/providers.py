@@ -1,4 +1,4 @@
-"""Given providers, and the services with which providers are made."""
+"""A fixed set of providers, and the services with which providers are created."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.ports.sandbox import Finished, Programs, Task
 
 
 class GivenProviders:
-    """Implements `Providers` with given ones, by name."""
+    """Implements `Providers` with a fixed set of providers, by name."""
 
     def __init__(self, providers: Mapping[str, Provider]) -> None:
         self._providers = dict(providers)
@@ -41,7 +41,8 @@ def provider_services(
     folder: Path = Path("no-folder"),
     environ: Mapping[str, str] | None = None,
 ) -> ProviderServices:
-    """Return the services for a provider's `create(name, services)`; services that are not given are not needed."""
+    """Return the services for a provider's `create(name, services)`. A service that is not given gets a default that
+    suffices if the provider does not use it."""
     return ProviderServices(
         http=http,
         clock=clock,

@@ -1,9 +1,8 @@
 """Exact arithmetic for models: fractions and a parser of our own; nothing is ever evaluated as code.
 
-The characters are those of the seed. Two of them need a decision. `%` between two operands is the remainder, which
-has the sign of the dividend; with nothing to the right of it, or a sign, it is percent: `10 % 3` is 1, `10% + 3` is
-3.1. A comma is allowed only between groups of three digits, because `1,5` means different numbers to different
-people.
+Two characters are ambiguous. `%` between two operands is the remainder, which has the sign of the dividend; at the end
+or before a sign it is percent: `10 % 3` is 1, `10% + 3` is 3.1. A comma is allowed only between groups of three digits,
+because `1,5` means different numbers to different people.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<sign>\*\*|[-+*/%^()]))"
 )
-#: Numbers beyond these are refused, so that no expression takes noticeable time.
+#: Larger numbers are refused, so that no expression takes noticeable time.
 _MOST_BITS = 10_000
 _MOST_EXPONENT = 3000
 _MOST_DEPTH = 60
@@ -49,13 +48,15 @@ def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry poin
 
 
 def value_of(expression: str) -> Fraction:
-    """Raises `ToolError` for what is no expression or has no bounded real value."""
+    """Return the value of an expression. Raise `ToolError` if the text is not an expression, or its value is not a real
+    number or is too large."""
     parser = _Parser(tokens=_tokens(expression))
     return parser.whole()
 
 
 def text_of(value: Fraction) -> str:
-    """Return whole numbers of up to a hundred digits completely, others rounded to 28 significant digits."""
+    """Return the value as text: a whole number of up to a hundred digits completely, any other value with 28
+    significant digits."""
     if value.denominator == 1 and abs(value.numerator) < 10**_SHOWN_WHOLE_DIGITS:
         return str(value.numerator)
     shown = Context(prec=_SHOWN_DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
@@ -81,7 +82,7 @@ def _tokens(expression: str) -> list[str]:
 
 
 class _Parser:
-    """Has one method for each precedence, the lowest first. All raise `ToolError`."""
+    """A parser with one method for each precedence, the lowest first. Every method raises `ToolError`."""
 
     def __init__(self, *, tokens: Sequence[str]) -> None:
         self._tokens = tokens

@@ -16,14 +16,14 @@ from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.tool import Caller
 
-#: The parameter that a function may have besides those of the model.
+#: The optional parameter of a function that Arvis passes; the model passes all others.
 _CALLER = "caller"
 _BLANKS = re.compile(r"\s+")
 
 
 class FunctionTool:
-    """`Tool` over `async def name(first: str, second: int = 3, *, caller: Caller) -> str`; `caller` may be missing.
-    `Annotated[str, Field(description=..., max_length=...)]` describes and bounds a parameter."""
+    """A `Tool` made of `async def name(first: str, second: int = 3, *, caller: Caller) -> str`; `caller` may be
+    missing. `Annotated[str, Field(description=..., max_length=...)]` describes and limits a parameter."""
 
     def __init__(
         self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True, sensitive: bool = False

@@ -1,4 +1,4 @@
-"""The time, which no model knows by itself."""
+"""The tool that tells a model the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.domain.tools import Risk
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-#: English, independent of the machine's language.
+#: The weekdays in English, whatever the machine's language is.
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 

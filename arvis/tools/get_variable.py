@@ -1,4 +1,5 @@
-"""`get_variable`: what the owner has stored for tools, one value at a time. No prompt ever holds one by itself."""
+"""`get_variable`: the tool that reads one value that the owner has stored for tools. No prompt contains such a value
+unless a model has asked for it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from arvis.ports.store import Transaction
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-#: The most existing keys that are named to a model that asked for a missing one.
+#: The maximum number of existing keys that are named to a model that asked for a missing key.
 _MOST_NAMED = 50
 
 
@@ -35,7 +36,7 @@ def create(services: ToolServices) -> Tool:
 
 
 def _find(tx: Transaction, key: str) -> tuple[Variable | None, list[str]]:
-    """The variable; where there is none, the keys of those that are not secret."""
+    """Return the variable. If it does not exist, return None and the keys of the variables that are not secret."""
     found = tx.variables.get(key)
     others = [] if found is not None else tx.variables.after("", 2 * _MOST_NAMED)
     return found, [variable.key for variable in others if not variable.secret][:_MOST_NAMED]

@@ -1,6 +1,6 @@
-"""Reads a web page for a model: as text, cut to the requested length, with a note about the cut.
+"""The tool that reads a web page: as text, cut to the requested length, with a note about the cut.
 
-Outsiders wrote the result; the caller must mark it so.
+Strangers wrote the result, so the caller must mark it as untrusted.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _LOOKS_LIKE_HTML = re.compile(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORE
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _META_WITHIN = 4096
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-#: Encodings of pages. Others that Python knows are no text, or take time with the square of the length.
+#: The encodings of pages. Python's other codecs do not produce text, or take time with the square of the length.
 _ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
-#: Pages with these labels are in fact encoded as Windows code page 1252; browsers treat them so.
+#: Pages with these labels are decoded as Windows code page 1252, as browsers do.
 _MISLABELLED = frozenset({"ascii", "iso8859-1"})
 
 
@@ -50,7 +50,7 @@ def create(services: ToolServices) -> Tool:
 
 
 def read_answer(answer: Fetched, max_chars: int) -> str:
-    """The answer as text for the model, of at most `max_chars` characters besides its head."""
+    """Return the answer as text for the model: a head, and at most `max_chars` characters of the page."""
     status = "" if answer.status == _OK else f" (status {answer.status})"
     head = f"{answer.url}{status}\n"
     if _is_html(answer):
@@ -81,14 +81,15 @@ def _is_html(answer: Fetched) -> bool:
 
 
 def _is_text(answer: Fetched) -> bool:
-    """Decide by the type; without one, by the content."""
+    """Return whether the answer is text, by its type; without a type, by its content."""
     if answer.content_type:
         return _TEXT.fullmatch(answer.content_type) is not None
     return b"\0" not in answer.body[:_META_WITHIN]
 
 
 def _decoded(answer: Fetched) -> str:
-    """Decode by byte order mark, header or page, else as UTF-8: the order of browsers."""
+    """Return the decoded answer. The encoding comes from the byte order mark, the header or the page, in this order,
+    which browsers also use; else it is UTF-8."""
     for mark, name in _MARKS:
         if answer.body.startswith(mark):
             return answer.body[len(mark) :].decode(name, "replace")
@@ -99,7 +100,7 @@ def _decoded(answer: Fetched) -> str:
 
 
 def _encoding(name: str) -> str | None:
-    """Return Python's name of a web encoding; None for any other."""
+    """Return Python's name of a web encoding; None for any other name."""
     try:
         known = codecs.lookup(name).name
     except (LookupError, ValueError):

@@ -1,6 +1,6 @@
 """Converts a web page to text for a model: title, headings, paragraphs, lists, tables, links as `text (address)`.
 
-It uses the standard library's parser, which builds no tree: depth costs nothing, and reading stops when there is
+It uses the standard library's parser, which builds no tree: deep nesting costs nothing, and reading stops when there is
 enough text. Invisible parts (scripts, styles, hidden elements) and navigation are left out.
 """
 
@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
 _BLANKS = re.compile(r"\s+")
-#: Left out with all that is inside them.
+#: Elements that are left out with their content.
 _UNSEEN = frozenset(
     {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "datalist"}
 )
@@ -35,7 +35,7 @@ def page_text(html: str, *, base: str, limit: int) -> tuple[str, str, bool]:
     address that links are relative to."""
     reader = _read(html, base, limit, _UNSEEN | _MENUS)
     if not reader.text and not reader.enough:
-        # A menu that is never closed swallows the page.
+        # A menu without a closing tag hides the whole page: read the page again with its menus.
         reader = _read(html, base, limit, _UNSEEN)
     return reader.title, reader.text, reader.enough
 
@@ -43,7 +43,7 @@ def page_text(html: str, *, base: str, limit: int) -> tuple[str, str, bool]:
 def _read(html: str, base: str, limit: int, unseen: frozenset[str]) -> _Reader:
     reader = _Reader(base=base, limit=limit, unseen=unseen)
     try:
-        # Never `close`: what it does with an unfinished end takes time with the square of its length.
+        # `close` is never called, because on an unfinished end it takes time with the square of its length.
         reader.feed(html)
     except _Enough:
         reader.enough = True
@@ -51,7 +51,7 @@ def _read(html: str, base: str, limit: int, unseen: frozenset[str]) -> _Reader:
 
 
 class _Enough(Exception):
-    """Enough text was collected."""
+    """The signal that enough text was collected."""
 
 
 class _Paper:
@@ -128,7 +128,7 @@ class _Reader(HTMLParser):
             self._begin(tag, dict(attrs))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # HTML knows no `<div/>`, but what SVG and XHTML write so has nothing inside.
+        # `<div/>` is not HTML, but SVG and XHTML contain such elements; they have no content.
         if not self._skipped and tag not in self._unseen:
             self._begin(tag, dict(attrs))
             self._end(tag)
@@ -202,7 +202,8 @@ class _Reader(HTMLParser):
             self._paper.line()
 
     def _set_base(self, href: str | None) -> None:
-        """Use only the first base, and none that would make every link long."""
+        """Set the address that links are relative to. Only the first one of a page is used, and none that would make
+        every link long."""
         if self._base == self._given and href and len(href) <= _LONGEST_LINK:
             self._base = _joined(self._given, href) or self._given
 
@@ -229,7 +230,7 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
 
 
 def _joined(base: str, href: str | None) -> str:
-    """The address of a link, or nothing when it leads to no page."""
+    """Return the address of a link; "" if it does not lead to a web page."""
     try:
         address = urljoin(base, (href or "").strip())
     except ValueError:

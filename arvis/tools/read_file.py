@@ -39,7 +39,8 @@ async def read_file(
 
 
 def _text_of(data: bytes, *, whole: bool) -> str | None:
-    """Return the text, or None for other data. A character that was cut at the end is left out."""
+    """Return the data as text; None if it is not UTF-8 text. If the data is not the `whole` file, an incomplete
+    character at its end is left out."""
     if b"\0" in data:
         return None
     try:

@@ -1,6 +1,6 @@
-"""The available tools, those that a model is offered, and the permission to call each.
+"""The available tools, the offer of tools to a model, and the permission to call each tool.
 
-An agent has only the tools that it names, whatever their source.
+An agent has only the tools that its settings name, whatever their source is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools of one call, by the name under which the model knows them; in the order of these names, so that the
-    prompt stays the same."""
+    """The tools of one model call, by the names under which the model knows them. They are sorted by these names, so
+    that the prompt stays the same."""
 
     tools: Mapping[str, Tool]
 
@@ -32,13 +32,13 @@ class Offer:
 
 
 class Registry:
-    """All sources of tools together; of two tools with one name the earlier source wins."""
+    """All sources of tools together. If two tools have the same name, the tool of the earlier source is used."""
 
     def __init__(self, *, sources: Sequence[ToolSource]) -> None:
         self._sources = tuple(sources)
 
     async def offer(self, names: Sequence[str]) -> Offer:
-        """The tools of these names that are there."""
+        """Return the tools with these names that are available."""
         if not names:
             return Offer({})
         found: dict[str, Tool] = {}
@@ -52,8 +52,9 @@ class Registry:
 
 
 class InstalledTools:
-    """`ToolSource` of the entry points `arvis.tools`: Arvis' own and what other packages add. Each is imported when an
-    agent first has it, off the event loop; `services` are made with the first. One that cannot be made is not there."""
+    """The `ToolSource` of the entry points `arvis.tools`: Arvis's own tools and those of other packages. A tool is
+    imported off the event loop when an agent first needs it; `services` is called only then. A tool that cannot be made
+    is left out."""
 
     def __init__(self, *, services: Callable[[], Awaitable[ToolServices]]) -> None:
         self._services = services
@@ -70,7 +71,7 @@ class InstalledTools:
         return await self.find(sorted(self._points))
 
     async def _make(self, name: str) -> Tool | None:
-        """Make the tool; log a message for the operator and return None if that fails."""
+        """Make the tool. If that fails, log a message for the operator and return None."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await _loaded(self._points[name], await self._services())
@@ -84,7 +85,7 @@ async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
     except ImportError as missing:
         log.warning("tool_unavailable", tool=point.name, why=str(missing), fix="install the missing package")
         return None
-    except (Exception, SystemExit) as defect:  # a tool may be anybody's code: it must not break its agent (ADR 0016)
+    except (Exception, SystemExit) as defect:  # a tool may be third-party code: it must not break its agent (ADR 0016)
         why = type(defect).__name__
         log.exception(
             "tool_unavailable", tool=point.name, why=why, fix="repair the package, or remove it from the agents"
@@ -94,7 +95,7 @@ async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
 
 
 def _whole(made: Any) -> Tool:
-    """Raises `AttributeError` when it lacks something that is looked at later."""
+    """Return the tool. Raise `AttributeError` if it lacks an attribute that is used later."""
     for part in ("risk", "repeatable", "sensitive", "check", "call"):
         getattr(made, part)
     wire_name(made.spec.name)
@@ -105,8 +106,8 @@ def _whole(made: Any) -> Tool:
 # -- permissions: a tool runs always, after a person's approval, or never ----------------------------------------------
 
 
-#: The permission by risk, unless the configuration has a rule (reliability.md §5.4). In any case an agent must have
-#: the tool.
+#: The permission by risk, unless the configuration has a rule. In any case, an agent can call only the tools that its
+#: settings name.
 DEFAULTS: Mapping[Risk, Permit] = {
     Risk.READ: Permit.ALWAYS,
     Risk.EGRESS: Permit.ALWAYS,
@@ -115,13 +116,14 @@ DEFAULTS: Mapping[Risk, Permit] = {
     Risk.MONEY: Permit.ASK,
 }
 
-#: Built-in tools that only write the agent's or the asker's own notes, or start workflows that people made, within
-#: limits. No person is asked unless a rule says so; the reasons are in their modules.
+#: Built-in tools that only write the agent's or the asker's own notes, or start and end workflows that people made,
+#: within limits. No person is asked unless a rule says so; the modules of these tools give the reasons.
 OWN_NOTES = frozenset({"update_project", "schedule", "start_workflow", "abort_workflow"})
 
 
 class Policy:
-    """`rules` by the name of a tool, by `server.*`, or by a risk; the nearest counts."""
+    """The permissions of tools. `rules` has the name of a tool, `server.*`, or a risk as keys; the most specific rule
+    applies."""
 
     def __init__(self, *, rules: Mapping[str, Permit]) -> None:
         self._rules = rules

@@ -1,6 +1,5 @@
-"""The tool that runs a command in the sandbox, in the conversation's own folder and without a network; and the output
-of a program and its end, as text for a model.
-"""
+"""The tool that runs a command in the sandbox, in the conversation's own folder and without a network. `output_of` and
+`end_of` describe the output and the end of a program to a model."""
 
 from __future__ import annotations
 
@@ -50,14 +49,15 @@ async def _run(sandbox: Sandbox, command: str, timeout_ms: int, caller: Caller) 
 
 
 def output_of(finished: Finished, longest: int) -> str:
-    """Return standard output, then standard error, in at most about `longest` visible characters each."""
+    """Return standard output and then standard error, in at most about `longest` characters together; unprintable
+    characters are replaced."""
     out, err = (data.decode("utf-8", "replace") for data in (finished.stdout, finished.stderr))
     text = "\n".join(part for part in (out.rstrip("\n"), err.rstrip("\n")) if part)
     return _shortened("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text), longest)
 
 
 def end_of(finished: Finished, timeout: float) -> str:
-    """`timeout` in seconds."""
+    """Return a text about the end of the program; `timeout` is its time limit in seconds."""
     cut = "; some output was dropped" if finished.truncated else ""
     if finished.timed_out:
         return f"stopped at its time limit of {timeout * 1000:.0f} ms{cut}"
@@ -67,7 +67,7 @@ def end_of(finished: Finished, timeout: float) -> str:
 
 
 def _shortened(text: str, longest: int) -> str:
-    """Keep the beginning and the end: errors are at the end, their context at the beginning."""
+    """Return the text, or only its beginning and its end: errors are at the end, their context at the beginning."""
     if len(text) <= longest:
         return text
     half = longest // 2

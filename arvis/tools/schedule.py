@@ -1,7 +1,7 @@
-"""Reminders for the person in the conversation: created, listed and cancelled (behaviour.md 1.12).
+"""Reminders for the person in the conversation: the tool creates, lists and cancels them.
 
-A reminder concerns only the asker and counts against a quota, so no approval is needed, with one exception: a
-repeating reminder needs one if text of other people may have led to it, because it would continue by itself.
+A reminder concerns only the asker and counts against a quota, so no approval is needed, with one exception: a repeating
+reminder needs an approval if text of other people may have led to it, because the reminder would repeat by itself.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def create(services: ToolServices) -> Tool:
         *,
         caller: Caller,
     ) -> str:
-        """Create, list or cancel reminders for the person in this chat. At each time of a reminder, you get its prompt as a task, and your
-        answer is posted in this chat. Reminders are at least a minute apart and limited in number per person. Create
-        them only in reply to a person's message; a reminder cannot create another."""
+        """Create, list or cancel reminders for the person in this chat. At each time of a reminder, you get its prompt as a
+        task, and your answer is posted in this chat. Reminders are at least a minute apart and limited in number per
+        person. Create them only in reply to a person's message; a reminder cannot create another."""
         desk = services.reminders
         if desk is None:
             raise ToolError("Reminders are not available here.")
@@ -64,10 +64,10 @@ def create(services: ToolServices) -> Tool:
 
 
 class WaryTool(FunctionTool):
-    """`Wary`."""
+    """Implements `Wary`."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether this creates a repeating reminder; a single one is only read out
-        (`arvis/services/reminders.py`)."""
+        """Return whether the call creates a repeating reminder. A single reminder that other people's text may have
+        caused is harmless, because the agent only repeats its text (`arvis/services/reminders.py`)."""
         when = str(arguments.get("when") or "").strip().lower()
         return arguments.get("action") == "create" and not when.startswith(_ONCE)

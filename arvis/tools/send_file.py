@@ -1,4 +1,4 @@
-"""The tool by which an agent sends a file of its folder along with its reply."""
+"""The tool that attaches a file of the conversation's folder to the agent's reply."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`start_workflow`: an agent passes an input to a workflow. Its turn ends with the call; the results come back as its
-next turn (behaviour.md 2.3, 2.7).
+"""`start_workflow`: an agent passes an input to a workflow. The call ends the agent's turn; the results are the agent's
+next turn.
 
 The authors of the workflow decided what it may do, so no approval is needed, unless text of other people may have led
 to the call.
@@ -27,15 +27,15 @@ def create(services: ToolServices) -> Tool:
         *,
         caller: Caller,
     ) -> str:
-        """Start a workflow. This ends your turn; you get the results as the next message when the workflow ends. Start a workflow only
-        if the person asks for the work that it does."""
+        """Start a workflow. This ends your turn; you get the results as the next message when the workflow ends.
+        Start a workflow only if the person asks for the work that it does."""
         return await desk_of(services).start(caller, workflow=workflow, given=input)
 
     return StartTool(start_workflow, services)
 
 
 class StartTool(FunctionTool):
-    """`Wary`, `Current`, `EndsTurn`."""
+    """Implements `Wary`, `Current` and `EndsTurn`."""
 
     def __init__(self, function: Any, services: ToolServices) -> None:
         super().__init__(function, risk=Risk.WRITE)
@@ -49,7 +49,7 @@ class StartTool(FunctionTool):
         return True
 
     async def current(self) -> Tool:
-        """Return the tool with the present workflows."""
+        """Return the tool with the available workflows in its description."""
         if self._services.workflows is None:
             return self
         told = copy.copy(self)

@@ -1,9 +1,9 @@
 """`update_project`: an agent that works on its own records its progress on a project for the next time.
 
-It writes without an approval, because an agent that works while no person is present could otherwise never record its
-work. It can therefore only add lines and set the status, only of projects that are its own or shared by all agents.
-It never changes text that people wrote, and every change is a version that `arvis projects undo` reverts. Lines are
-data: prompts mark them as such.
+The tool needs no approval, because an agent that works while no person is present could otherwise never record its
+work. Therefore it can only add lines and set the status, and only for the agent's own projects and those shared by all
+agents. It never changes text that people wrote, and every change is a version that `arvis projects undo` reverts.
+Prompts mark the lines as data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A search of the web by DuckDuckGo's instant answers (behaviour.md 1.13): facts and summaries, no list of pages."""
+"""The tool that searches the web by DuckDuckGo's instant answers: facts and summaries, no list of pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_BYTES = 1_000_000
 _OK = 200
 _MOST_FACTS = 6
 _MOST_TOPICS = 5
-#: No single part may crowd out the others.
+#: The maximum length of one part in characters, so that the other parts are also seen.
 _LONGEST_PART = 2000
 
 

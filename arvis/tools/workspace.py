@@ -1,8 +1,7 @@
-"""A conversation's own folder: its files, the list of them, and its removal. No other place is reached (reliability.md
-§5.8, S10).
+"""A conversation's own folder: its files, the list of them, and its removal. Nothing outside the folder is accessed.
 
-A path is walked from a handle of the folder, one name at a time, and no link is followed: what others change on the way
-in the meantime leads nowhere else.
+A path is opened from a handle of the folder, one name at a time, and no link is followed. Therefore a program that
+replaces a part of the path at the same time cannot redirect the access.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from arvis.domain.errors import ToolError
 from arvis.domain.messages import OutgoingFile
 from arvis.ports.store import Store
 
-#: Bytes of a file that can be sent.
+#: The maximum size in bytes of a file that is sent.
 _MOST_SENT = 20_971_520
 
-#: The longest path, in characters, and the deepest.
+#: The maximum length of a path in characters, and its maximum number of names.
 _LONGEST = 1_000
 _DEEPEST = 32
 
@@ -50,7 +49,7 @@ _REASONS = {
 
 
 def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
-    """The first `most` bytes of a file, and its size. Raises `ToolError`."""
+    """Return the first `most` bytes of a file, and its size. Raise `ToolError`."""
     with _told(path), _parent_of(workspace, path, make=False) as (folder, name):
         descriptor = os.open(name, _READ, dir_fd=folder)
         try:
@@ -82,7 +81,7 @@ def write_bytes(workspace: Path, path: str, data: bytes) -> None:
 
 
 async def outgoing_file(store: Store, workspace: Path, path: str) -> OutgoingFile:
-    """Store a file of a conversation's folder, and return it ready to be sent. Raises `ToolError`."""
+    """Store a file of a conversation's folder, and return it ready to be sent. Raise `ToolError`."""
     data, size = await asyncio.to_thread(read_bytes, workspace, path, _MOST_SENT)
     if size > _MOST_SENT:
         raise ToolError(f"The file has {size} bytes; at most {_MOST_SENT} can be sent.")
@@ -106,7 +105,8 @@ def _write_whole(folder: int, name: str, data: bytes) -> None:
 
 @contextmanager
 def _parent_of(workspace: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """A handle of the folder that holds the file, and the file's own name."""
+    """Open the folder that contains the file; yield its handle and the file's own name. `make`: missing folders are
+    created."""
     *folders, name = _names(path)
     if make:
         workspace.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -136,7 +136,8 @@ def _enter(handle: int, name: str, *, make: bool) -> int:
 
 
 def _names(path: str) -> list[str]:
-    """The names on the way. Raises `ToolError` for what is no way inside the folder."""
+    """Return the names that the path consists of. Raise `ToolError` if it is not the path of a file inside the
+    folder."""
     if path.startswith("/"):
         raise _refused(path, "it must be relative to your folder: omit the leading slash")
     names = [name for name in path.split("/") if name not in {"", "."}]
@@ -178,13 +179,13 @@ def _refused(path: str, why: str) -> ToolError:
 # -- the folder as a whole ---------------------------------------------------------------------------------------------
 
 
-#: The most files that are listed. A program may have created any number of them.
+#: The maximum number of files that are examined, because a program may have created any number of files.
 _MOST_SEEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Paths and sizes (bytes) in the order of the paths; `more` is the number of further files."""
+    """The paths and sizes (bytes) of files, sorted by path; `more` is the number of further files."""
 
     files: tuple[tuple[str, int], ...] = ()
     more: int = 0
@@ -196,7 +197,8 @@ class Listed:
 
 
 def list_files(workspace: Path, most: int) -> Listed:
-    """The ordinary files of a folder and the folders in it; no link is followed, and one that is no folder is empty."""
+    """Return the regular files of a folder and its subfolders. No link is followed; if `workspace` is not a folder, the
+    list is empty."""
     found: list[tuple[str, int]] = []
     for path, size in _walk(workspace):
         found.append((path, size))
@@ -207,8 +209,8 @@ def list_files(workspace: Path, most: int) -> Listed:
 
 
 def remove_folder(folder: Path) -> None:
-    """Take it away with all that is in it, and nothing that its links lead to. One that is not there is gone already.
-    Raises `OSError`."""
+    """Remove a folder with its content, but nothing that its links lead to. Do nothing if the folder does not exist.
+    Raise `OSError`."""
     try:
         if stat.S_ISLNK(os.lstat(folder).st_mode):
             folder.unlink()
@@ -223,8 +225,8 @@ def remove_folder(folder: Path) -> None:
 
 
 def _walk(workspace: Path) -> Iterator[tuple[str, int]]:
-    """Walk by handles, so that a link that replaces an entry meanwhile leads nowhere else; a link in the folder's own
-    place counts as empty."""
+    """Yield the path and size of each regular file. The walk uses handles, so that a link that replaces an entry
+    meanwhile leads nowhere else. If `workspace` is a link, nothing is yielded."""
     with suppress(OSError):
         for folder, folders, names, handle in os.fwalk(workspace, follow_symlinks=False):
             place = os.path.relpath(folder, workspace)
@@ -239,7 +241,7 @@ def _walk(workspace: Path) -> Iterator[tuple[str, int]]:
 
 
 def _open_up(folder: Path) -> None:
-    """A program may have made folders that their owner may not enter."""
+    """Make all folders accessible to their owner again, because a program may have removed this permission."""
     folder.chmod(_PRIVATE_FOLDER)
     for place, folders, _ in os.walk(folder):
         for name in folders:

@@ -1,1 +1,1 @@
-"""The web port: dashboard, HTTP API and WebSocket. It uses the rest of Arvis only through ports."""
+"""The web server: dashboard, HTTP API, OpenAI-compatible API, MCP server, WebSocket and incoming webhooks."""

@@ -1,4 +1,4 @@
-"""Assembles the ASGI application: the table of endpoints, the page, the socket, and the middleware around them."""
+"""The ASGI application: the endpoints, the pages of the dashboard, the socket, and the middleware around them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _FIRST_ERROR = 400
 
 
 class EndpointHandler:
-    """The ASGI handler of one endpoint: identifies the caller, checks access, calls the handler, and returns errors
-    in one format."""
+    """The handler of all endpoints: it identifies the caller, checks access, calls the endpoint, and returns errors in
+    the endpoint's format."""
 
     def __init__(
         self, *, gate: Authorizer, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: Bus
@@ -52,7 +52,7 @@ class EndpointHandler:
             endpoint = by_method[request.method]
             try:
                 found = await attempt(self._serve(endpoint, request))
-            except asyncio.CancelledError:  # only a stop whose grace is over cancels a request
+            except asyncio.CancelledError:  # a request is cancelled only when the server stops and its grace has passed
                 found = STOPPING
             if isinstance(found, Failure):
                 response = found.to_response() if endpoint.errors is None else endpoint.errors.response(found)
@@ -66,8 +66,8 @@ class EndpointHandler:
         return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
 
     def _announce(self, endpoint: Endpoint, request: Request, response: Response) -> None:
-        """Publish the change that a request has made. This is the only place that announces changes made through the
-        API."""
+        """Publish the change that a successful request has made, so that open pages reload it. For most routes this is
+        the only announcement."""
         if response.status_code < _FIRST_ERROR:
             change = change_by(endpoint.method, endpoint.path, request.path_params)
             if change is not None:
@@ -92,7 +92,7 @@ def build_application(
     socket: SocketRoute,
     guards: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> ASGIApp:
-    """Build the application. `guards` wrap it, the first one outermost."""
+    """Build the application. `guards` are middleware; the first guard is the outermost."""
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
@@ -105,7 +105,7 @@ def build_application(
         return await _answer_http_exception(connection, error)
 
     router = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
-    # A path with an extra slash is another path. A redirect would name `http://`, even behind TLS.
+    # A path with a slash at its end is not redirected, because the redirect would name `http://`, even behind TLS.
     router.router.redirect_slashes = False
     application: ASGIApp = router
     for guard in reversed(guards):
@@ -118,7 +118,7 @@ _FOR_PROGRAMS = frozenset({"api", "v1", "ws", "hooks", "mcp", "health", "ready",
 
 
 def _is_lost_browser(request: Request, error: Exception) -> bool:
-    """Return whether a person opened an address that nothing serves."""
+    """Return whether a person opened an address that does not exist in a browser."""
     missing = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     opened = request.method == "GET" and "text/html" in request.headers.get("accept", "")
     return missing and opened and request.url.path.split("/")[1] not in _FOR_PROGRAMS
@@ -141,6 +141,7 @@ def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
 
 
 def _place(route: tuple[str, Sequence[Endpoint]]) -> tuple[bool, list[bool]]:
-    """Sort fixed paths before paths with parameters, so that `Allow` lists the methods of the exact path."""
+    """Return a sort key that puts fixed paths before paths with parameters, so that `Allow` lists the methods of the
+    exact path."""
     path, endpoints = route
     return any(endpoint.deep for endpoint in endpoints), [part.startswith("{") for part in path.split("/")]

@@ -28,8 +28,6 @@ from arvis.web.api.installation import Examine
 from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
 
-# The services for settings, logs, the doctor and the lists of options in forms.
-
 
 @dataclass(frozen=True, slots=True)
 class AdminServices:
@@ -78,10 +76,10 @@ class WebDependencies:
     bot_health: Callable[[], Mapping[str, bool]]
     #: Returns whether the disk has space for new work.
     room: Callable[[], bool]
-    #: Imports skills.
+    #: The service that imports, changes and removes skills.
     skills: Importer
     admin: AdminServices
-    #: Returns how often the event loop was blocked.
+    #: Returns the number of times that the event loop was blocked, and the longest time.
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
     timeouts: Timeouts = field(default_factory=Timeouts)
@@ -98,7 +96,7 @@ class WebDependencies:
 
     @property
     def over_tls(self) -> bool:
-        """Return whether browsers reach the page through TLS, which a proxy in front of Arvis terminates."""
+        """Return whether browsers use TLS, which a proxy in front of Arvis terminates."""
         return (self.config.public_url or "").lower().startswith("https://")
 
     @property

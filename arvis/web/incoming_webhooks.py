@@ -1,8 +1,8 @@
 """Incoming webhooks: `POST /hooks/PLATFORM/NAME` for chat platforms, and `POST /hooks/PATH` for webhooks of the
 product.
 
-A signature identifies the caller. A bot that is off or takes no webhooks, and a webhook that is off, are answered
-like an unknown path.
+A signature identifies the caller. A call for a disabled webhook, or for a bot that is disabled or takes no webhooks, gets
+the same error as a call for an unknown path.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from arvis.web.http.rate_limits import Buckets
 from arvis.web.http.requests import BodyLimit, read_body
 from arvis.web.http.schema import BOOLEAN, STRING, object_schema
 
-# Signatures, one scheme per preset, over the raw bytes, and the caller's id of the call. A header that occurs twice,
-# or a signature in another notation than ours, counts as missing.
+# Signatures of the raw bytes, with one scheme for each preset, and the caller's id of the call. A header that occurs
+# twice, or a signature in another notation than the one accepted here, counts as missing.
 
-#: The maximum difference between the time of a signature and ours, in seconds.
+#: The maximum difference in seconds between the time in a signature and the daemon's clock.
 TOLERANCE = 300
 
 #: Headers by lower-case name, each with all its values.
@@ -62,8 +62,8 @@ _MOST_SIGNATURES = 10
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """A verified call. `id` is the same for every repetition of the call (None: the call has no id and may be
-    repeated)."""
+    """A call with a valid signature. `id` is the same for every repetition of the call. If it is None, repetitions
+    cannot be recognised."""
 
     id: str | None
 
@@ -76,13 +76,13 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def may_be_shown(header: str) -> bool:
-    """Return whether a prompt may contain the header, given in lower case."""
+    """Return whether a prompt may contain this header. The name is in lower case."""
     return header not in SECRET_HEADERS and _SECRET_NAME.search(header) is None
 
 
 def verify(preset: Preset, secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCall | None:
-    """Verify a call. Returns None if its signature is missing, wrong, or (`now` in ms) too old. Without a secret no
-    signature is valid."""
+    """Return the verified call, or None if its signature is missing, wrong or, with the preset `stripe`, too old. `now`
+    is in ms. With an empty secret no signature is valid."""
     if not secret:
         return None
     match preset:
@@ -99,7 +99,8 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def _plain(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
-    """Verify the preset `plain`. One of the two headers is enough; if both are present, both must be valid."""
+    """Verify the preset `plain`. One of the two signature headers is enough; if both are present, both must be
+    valid."""
     given = [value for name in (_HUB, _OWN) for value in headers.get(name, ())]
     doubled = any(len(headers.get(name, ())) > 1 for name in (_HUB, _OWN, *_IDS))
     if not given or doubled or not all(_same(value, signature(secret, body)) for value in given):
@@ -108,7 +109,7 @@ def _plain(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
 
 
 def _github(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
-    """Verify the preset `github`. GitHub gives each call an id, so a call without one is not from GitHub."""
+    """Verify the preset `github`. GitHub gives each call an id, so a call without an id is not from GitHub."""
     given, delivery = headers.get(_HUB, ()), headers.get(_DELIVERY, ())
     if len(given) != 1 or len(delivery) != 1 or not _same(given[0], signature(secret, body)):
         return None
@@ -116,7 +117,8 @@ def _github(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
 
 
 def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCall | None:
-    """Verify the preset `stripe`: `t=SECONDS,v1=HEX`. While Stripe rotates the secret there is one `v1` per secret."""
+    """Verify the preset `stripe`: `t=SECONDS,v1=HEX`. While Stripe rotates the secret, there is a `v1` for each
+    secret."""
     given = headers.get(_STRIPE, ())
     if len(given) != 1:
         return None
@@ -126,13 +128,13 @@ def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCal
     offered = _SIGNATURE.findall(form["signatures"])[:_MOST_SIGNATURES]
     signed = form["time"].encode() + b"." + body
     wanted = _digest(secret, signed)
-    if not sum(_same(value, wanted) for value in offered):  # all are looked at: each takes the same time
+    if not sum(_same(value, wanted) for value in offered):  # compares all, so that the time reveals nothing
         return None
     return VerifiedCall(_event_id(body) or f"signed:{hashlib.sha256(signed).hexdigest()}")
 
 
 def _event_id(body: bytes) -> str | None:
-    """Return the `id` of a Stripe event."""
+    """Return the `id` in the body of a Stripe event, in its stored form; None if the body has no id."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
@@ -142,8 +144,8 @@ def _event_id(body: bytes) -> str | None:
 
 
 def _id(kind: str, value: str) -> str | None:
-    """Return the id as it is stored: the hash of one that is too long or has unusual characters. An empty id counts
-    as none."""
+    """Return the stored form of a caller's id: with its kind, and hashed if it is too long or has unusual characters.
+    Return None for an empty id."""
     if not value:
         return None
     if len(value) > _LONGEST_ID or not (value.isascii() and value.isprintable()):
@@ -156,22 +158,21 @@ def _digest(secret: str, data: bytes) -> str:
 
 
 def _same(given: str, wanted: str) -> bool:
-    """Compare in constant time."""
+    """Compare two signatures in constant time."""
     return hmac.compare_digest(given.encode(errors="surrogatepass"), wanted.encode())
 
 
-# Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate. Only
-# then is the body parsed, and the call is committed before the caller gets an answer.
+# Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate, disk.
+# After them the body is parsed, and the call is committed before the caller gets an answer.
 
-
-#: The size limit of one call in bytes, the time limit for receiving it in seconds, and the number of concurrent
-#: calls.
+#: The limits of calls and of platform events: bytes of one body, seconds to receive (and store) it, and the number of
+#: concurrent calls or events.
 MOST_BYTES = 1_048_576
 _TIMEOUT = 10.0
 _AT_ONCE = 32
-#: The limits of one webhook: concurrent calls, and calls per minute.
+#: The most calls of one webhook per minute.
 _A_MINUTE = 60
-#: JSON with more brackets and commas is treated as text.
+#: JSON with more opening brackets and commas than this is treated as text.
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
@@ -179,7 +180,7 @@ TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execu
 
 
 class WebhookReceiver:
-    """Receives calls of webhooks. `room` returns whether the disk has space for new work."""
+    """The receiver of calls of stored webhooks. `room` returns whether the disk has space for new work."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock, room: Callable[[], bool]) -> None:
         self._store = store
@@ -190,7 +191,7 @@ class WebhookReceiver:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def take(self, path: str, call: Call) -> Response:
-        """Answer 202 with the execution that works on the call: the same one for a repeated call."""
+        """Return status 202 with the id of the execution that works on the call. A repeated call gets the same id."""
         hook = await self._store.read(webhooks.open_at, path)
         if hook is None:
             raise nothing_there()
@@ -219,8 +220,8 @@ class WebhookReceiver:
         return found
 
     def _opened(self, sealed: str) -> str:
-        """Return the decrypted secret; an empty one, which matches no signature, if there is none. `arvis doctor`
-        reports a lost key."""
+        """Return the decrypted secret; "", with which no signature is valid, if the webhook has no secret. Raise
+        `Unavailable` if the key for decryption is lost."""
         try:
             return self._secrets.open(sealed) if sealed else ""
         except SecretLost:
@@ -262,7 +263,7 @@ def _filled(template: str, headers: Headers, body: bytes) -> str:
 
 
 def payload_of(body: bytes) -> Any:
-    """Return the parsed JSON, or the text if it does not parse."""
+    """Return the parsed JSON of a body, or its text if it is not JSON or exceeds `_MOST_MARKS`."""
     text = storable(body.decode("utf-8-sig", errors="replace"))
     try:
         if not BodyLimit(MOST_BYTES, _MOST_MARKS).holds(text):
@@ -272,15 +273,13 @@ def payload_of(body: bytes) -> Any:
         return text
 
 
-#: The time limit in seconds for receiving and storing one platform event, and the number of concurrent events.
-
 _PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It may contain slashes."}}
 
 
 class IncomingWebhookRoutes:
-    """Routes of incoming webhooks. `connector_of(platform, name)` returns the connector of an enabled bot. `inbox`
-    needs no lease check: an event reaches one of the processes and is stored once. `calls` receives calls of the
-    product's own webhooks."""
+    """Routes of incoming webhooks. `connector_of(platform, name)` returns the connector of an enabled bot. `inbox` checks
+    no lease of the bot, because any process may store an event that it received. `calls` receives calls of stored
+    webhooks."""
 
     def __init__(
         self, *, connector_of: Callable[[str, str], Connector | None], inbox: Inbox, calls: WebhookReceiver

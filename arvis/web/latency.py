@@ -1,7 +1,7 @@
 """The number of messages answered in the last hour or day, their latency, and the depth of the queue.
 
-Finished minutes are read once and kept in memory. The depth comes from samples: one per minute, and one whenever a
-person looks.
+Finished minutes are read once and kept in memory. The depth comes from samples: one per minute, and one for each
+request of the overview.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from arvis.web.http.errors import Failure, attempt
 
 _MINUTE_MS = 60_000
 _DAY = 1440
-#: Minutes between two writes.
+#: The minutes between two writes of the samples.
 _EVERY = 5
 _KEY = "queue_depths"
 
 
 class QueueDepths:
-    """One sample per minute. A later sample of the same minute replaces it."""
+    """The samples of the queue's depth, one for each minute. A later sample of the same minute replaces the earlier
+    one."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
@@ -46,11 +47,11 @@ class QueueDepths:
             del self._depths[old]
 
     def deepest(self, first: int, length: int) -> int | None:
-        """Return the deepest sample of `length` minutes from `first` on; None without samples."""
+        """Return the largest depth in the `length` minutes from minute `first` on, or None without samples."""
         return max((self._depths[each] for each in range(first, first + length) if each in self._depths), default=None)
 
     async def keep(self) -> None:
-        """Read the samples of earlier processes once, then write every few minutes."""
+        """At the first call, read the stored samples. Later calls write the samples every `_EVERY` minutes."""
         minute = self._now()
         if not self._loaded:
             kept = await self._store.read(_kept)
@@ -75,7 +76,8 @@ def _keep(tx: Transaction, depths: list[tuple[int, int]], now: int) -> None:
 
 #: Minutes per bucket in the view of a day.
 _TEN = 10
-#: A reply becomes visible at its commit, a little later than the time in its id.
+#: The time in ms after which the replies of a minute are complete. A reply is visible only after its commit, which is
+#: a little later than the time in its id.
 _SETTLED_MS = 10_000
 _SAMPLE_SECONDS = 60.0
 
@@ -86,13 +88,14 @@ class Span(StrEnum):
 
     @property
     def buckets(self) -> tuple[int, int]:
-        """Return the number of buckets, and the minutes of each."""
+        """Return the number of buckets, and the minutes of each bucket."""
         return (60, 1) if self is Span.HOUR else (_DAY // _TEN, _TEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A bucket that begins `at` (ms). Latencies in ms and the depth of the queue are None if unknown."""
+    """A bucket of the series, which begins at `at` (ms): the numbers of answered and failed messages, the percentiles of
+    the latency in ms, and the depth of the queue. None means that no value is known."""
 
     at: int
     answered: int
@@ -104,15 +107,15 @@ class Point:
 
 @dataclass(slots=True)
 class _Minute:
-    """A minute of data. `latencies` counts answered messages by duration (ms)."""
+    """The data of one minute. `latencies` counts the answered messages by their latency in ms."""
 
     failed: int = 0
     latencies: Counter[int] = field(default_factory=Counter)
 
 
 class LatencySeries:
-    """The series of latencies. `zone` is the time zone of the day that the ledger is queried for together with the
-    counters."""
+    """The series of answered messages, latencies and queue depths. `zone`: the time zone of the day whose costs are read
+    together with the depth of the queue."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -128,7 +131,7 @@ class LatencySeries:
 
     @contextlib.contextmanager
     def listening(self, _: Bus) -> Iterator[None]:
-        """Take samples of the queue for the length of the block."""
+        """Take a sample of the queue every minute while the context is open."""
         sampling = asyncio.create_task(self._keep_sampling())
         self._listens = True
         try:
@@ -144,14 +147,14 @@ class LatencySeries:
         self._depths.sample(depth)
 
     async def points(self, span: Span) -> Sequence[Point]:
-        """Return the buckets in order of time. The last one is still running."""
+        """Return the buckets in order of time. The last bucket is not finished yet."""
         count, length = span.buckets
         last = self._clock.now() // _MINUTE_MS // length
         first = last - count + 1
         async with self._reading:
             minutes = await self._read(first * length)
         if span is Span.HOUR and self._listens and self._warming is None:
-            # A person who opens the hour may open the day next, so its data is read meanwhile, once.
+            # A person who opens the hour may open the day next, so the data of the day is read in advance, once.
             self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
         known = self._finished.get(span, {})
         points = {
@@ -163,7 +166,7 @@ class LatencySeries:
         return list(points.values())
 
     async def _read(self, first: int) -> dict[int, _Minute]:
-        """Return the data from this minute on. Only unknown minutes are read from the database."""
+        """Return the data of all minutes from `first` on, by minute. Only unknown minutes are read from the database."""
         now = self._clock.now()
         newest, settled = now // _MINUTE_MS, (now - _SETTLED_MS) // _MINUTE_MS
         known = self._known
@@ -180,8 +183,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """Return the minutes of a bucket. Data too old for the view by minute is read in blocks of ten minutes, under
-        the first minute's number."""
+        """Read the data from minute `first` to before minute `end`. Data that is too old for the view of an hour is read
+        in blocks of ten minutes, and stored under the first minute of each block."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:
@@ -219,7 +222,7 @@ class LatencySeries:
 
 
 def percentile(counted: Counter[int], share: float) -> int | None:
-    """Return the percentile: the smallest value that is not exceeded by this share of all values; None without
+    """Return the percentile: the smallest value such that `share` of all values are not greater. Return None without
     values."""
     wanted, seen = counted.total() * share, 0
     for value, number in sorted(counted.items()):

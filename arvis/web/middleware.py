@@ -1,8 +1,8 @@
-"""The middleware around all routes: it checks the Host and the origin of a request, and sets the headers of its
-response. `/v1` has headers and a format of errors of its own.
+"""The middleware around all routes: it checks the host and the origin of a request, and sets the headers of its
+response. Requests to `/v1` have other headers and another error format.
 
-Sockets are checked before the upgrade. Only known hosts are answered, so that a name which an attacker points at this
-machine (DNS rebinding) reaches nothing. Forwarded headers are ignored.
+Sockets are checked before the upgrade. Requests for an unknown host are refused, so that a name which an attacker
+points at this machine (DNS rebinding) reaches nothing. Forwarded headers are ignored.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from arvis.ports.clock import Clock
 from arvis.web.http.errors import Failure
 from arvis.web.openai.models import MESSAGE_HEADER, refusal
 
-# `/v1` outside its routes: OpenAI-style errors also for unknown paths, a request id in every response, and CORS for
-# the origins that the configuration names.
+# Requests to `/v1`: OpenAI's error format even for unknown paths, a request id in every response, and CORS for the
+# origins in `web.allowed_origins`.
 
 REQUEST_ID = "x-request-id"
 _ROOT = "/v1"
 _METHODS = "GET, POST"
 _LONGEST_HEADERS = 2_000
-#: The time in seconds for which a browser may cache the answer.
+#: The time in seconds for which a browser may cache the response to a preflight request.
 _PREFLIGHT_LIFE = "600"
 
 
@@ -38,13 +38,13 @@ def is_ours(path: str) -> bool:
 
 
 def refusal_at(path: str, failure: Failure) -> Response:
-    """Return the error in the format that clients of this path expect."""
+    """Return the error in the format of this path: OpenAI's format below `/v1`, else the format of the API."""
     return refusal(failure) if is_ours(path) else failure.to_response()
 
 
 def admitted_origin(scope: Scope, origins: frozenset[str]) -> str | None:
-    """Return the origin of a browser request to `/v1` if it is allowed. Such a request needs a key: a cookie without
-    one is refused as everywhere else."""
+    """Return the origin of a browser's request to `/v1` if it is in `origins`, else None. Except for a preflight, the
+    request must contain a key, so that pages of other sites cannot use a cookie."""
     headers = Headers(scope=scope)
     found = headers.getlist("origin")
     if not is_ours(scope["path"]) or len(found) != 1 or found[0] not in origins:
@@ -53,7 +53,8 @@ def admitted_origin(scope: Scope, origins: frozenset[str]) -> str | None:
 
 
 class CompletionsFront:
-    """Middleware outside all checks. `origins` are those of `web.allowed_origins`."""
+    """The middleware for `/v1`, outside the checks of `Guard`: it adds the request id and the CORS headers, and answers
+    preflight requests. `origins` is `web.allowed_origins`."""
 
     def __init__(self, app: ASGIApp, *, origins: frozenset[str], new_token: Callable[[], str]) -> None:
         self._app = app
@@ -99,7 +100,7 @@ _EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, never bound
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _FOREIGN_SITES = {"cross-site", "same-site"}
 
-#: A page of another site cannot set this header, so it replaces `Origin` for programs that use a cookie.
+#: The header that programs with a cookie can send instead of `Origin`. A page of another site cannot set it.
 REQUEST_HEADER = "x-arvis-request"
 
 POLICY = (
@@ -135,8 +136,8 @@ _NO_ORIGIN = Failure(
 
 
 def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
-    """Return the host names that are answered, without ports: a forwarded port is no attack, an unknown name may be
-    one."""
+    """Return the host names of requests that are answered, without ports. Any port is allowed, because it can be
+    forwarded; an unknown name can be an attack."""
     names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
     if host not in _EVERYWHERE:
         names.append(f"[{host.lower()}]" if ":" in host else host.lower())
@@ -146,7 +147,7 @@ def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> fr
 
 
 def origin_of(url: str) -> str:
-    """Return the origin as a browser writes it: without the scheme's default port."""
+    """Return the origin of a URL as a browser writes it: without the scheme's default port."""
     parts = urlsplit(url.lower())
     own_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(own_port)}"
@@ -158,9 +159,9 @@ def _name_of(entry: str) -> str:
 
 
 class Guard:
-    """Refuses requests for unknown hosts and from unknown origins. `cookie` is the session cookie. `public_origin` is
-    the origin of `web.public_url`. Links on any site may open the paths that `opens` accepts. Pages of the `origins`
-    may call `/v1` with a key."""
+    """The middleware that refuses requests for unknown hosts and from unknown origins. `cookie` is the name of the
+    session cookie, `public_origin` the origin of `web.public_url`. Links on any site may open the paths for which
+    `opens` returns True. Pages of the `origins` may call `/v1` with a key."""
 
     def __init__(
         self,
@@ -211,15 +212,16 @@ class Guard:
         return _NO_ORIGIN if with_cookie and REQUEST_HEADER not in headers else None
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Return whether the origin is ours. If the public address uses TLS, a page without TLS under the same name
-        may come from anyone on the network and is refused."""
+        """Return whether the origin is the dashboard itself. If the public address uses TLS, a page without TLS under
+        the same name is refused, because anyone on the network could have sent it."""
         if origin == self._public_origin:
             return True
         return origin == f"http://{host}" and _name_of(host) != self._name_over_tls
 
 
 class AnswerHeaders:
-    """Adds the security headers and the date to every response. Headers that a handler has set are kept."""
+    """The middleware that adds the security headers and the date to every response. It keeps headers that a handler has
+    set."""
 
     def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
         self._app = app

@@ -1,7 +1,7 @@
 """Endpoints for machines: health, readiness, Prometheus metrics and the OpenAPI document.
 
-Counts come from the bus, from the requests of this port, and from new rows in the database (`figures`). No metric
-slows a page load down.
+Counts come from the bus, from the requests to this process, and from new rows in the database (`DatabaseMetrics`). No
+metric makes a page slower.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from arvis.web.http.identity import PUBLIC, READ
 from arvis.web.http.schema import HEALTH, READY, STRING
 from arvis.web.openapi import describe
 
-# Metrics that are read from the database on request: model calls and their costs, latencies of replies, open
-# questions. They cover all processes and cost nothing between two requests. A counter starts at zero with this
-# process. Each read covers the rows since the last one.
+# Metrics that are read from the database when they are requested: model calls and their costs, latencies of replies,
+# open questions. They cover all processes. The counters start at zero when this process starts, and each read adds the
+# rows since the previous read.
 
 
-#: Rows of the last seconds are left for the next read, because their transactions may still be open (ms).
+#: Rows of the last 3,000 ms are left for the next read, because transactions with such rows may still be open.
 _SETTLED = 3_000
 #: The number of models with their own metrics. Further models are counted together.
 _MOST_MODELS = 200
 _OTHERS = ("other", "other")
 _MICROS = 1_000_000
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1800)
-#: The maximum period of one read, after a long time without one (ms).
+#: The maximum period in ms whose rows one read counts. Older rows are skipped.
 _LONGEST_LOOK = 86_400_000
 
 
@@ -72,7 +72,7 @@ class DatabaseMetrics:
         )
 
     async def look(self) -> None:
-        """Read new rows. Concurrent callers count no row twice."""
+        """Add the new rows to the counters. Concurrent calls count no row twice."""
         async with self._looking:
             until = self._clock.now() - _SETTLED
             since = max(self._looked, until - _LONGEST_LOOK)
@@ -112,7 +112,7 @@ class DatabaseMetrics:
 
 
 class _StallCollector(Collector):
-    """Collects the counts of the event loop monitor when metrics are requested."""
+    """The counts of the event loop monitor as metrics, read when metrics are requested."""
 
     def __init__(self, stalls: Callable[[], Stalls]) -> None:
         self._stalls = stalls
@@ -174,8 +174,8 @@ class Metrics:
                 unsubscribe()
 
     def count_request(self, method: str, path: str, status: int) -> None:
-        """Count a request. `path` is the pattern of the route and not the address, because ids would create a metric
-        each."""
+        """Count a request. `path` is the pattern of the route, not the requested path, because each id in a path would
+        create a metric."""
         self._requests.labels(method, path, status).inc()
 
     async def text(self) -> bytes:
@@ -201,22 +201,22 @@ class Metrics:
         self._deliveries.labels(event.address.platform, event.state).inc()
 
 
-# Readiness: roles up, database writable, space on the disk, event loop responsive.
+# Readiness: the roles are up, the database is writable, the disk has space, and the event loop is responsive.
 
 
-#: The time for which a database check is cached, and the time it may take, in seconds.
+#: The time for which the result of a database check is cached, and the longest time of a check, in seconds.
 _FRESH = 1.0
 _TIMEOUT = 2.0
 
-#: The loop is asked to return after `_NAP` seconds and must not be later than `_LATE`.
+#: The event loop is in time if a sleep of `_NAP` seconds ends less than `_LATE` seconds too late.
 _NAP = 0.005
 _LATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The readiness of the daemon. `bots` may be down while the daemon is ready, because an outage of a platform is
-    not ours."""
+    """The readiness of the daemon. The daemon is ready even if `bots` are down, because a platform can have an
+    outage."""
 
     roles: Mapping[str, bool]
     bots: Mapping[str, bool]
@@ -230,8 +230,8 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """Checks readiness. `roles` returns for each configured role whether it is up, `bots` for each bot. `room`
-    returns whether the disk has space for new work."""
+    """The check of readiness. `roles` returns for each configured role whether it is up; `bots` does the same for each
+    enabled bot. `room` returns whether the disk has space for new work."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class ReadinessProbe:
         )
 
     async def _database_writable(self) -> bool:
-        """Return whether the database accepts writes, checked at most once a second for all callers."""
+        """Return whether the database accepts writes. The check runs at most once a second for all callers."""
         async with self._lock:
             writable, at = self._database
             if not 0 <= self._clock.monotonic() - at < _FRESH:
@@ -283,7 +283,7 @@ class ReadinessProbe:
 
 
 def _nothing(_: Transaction) -> None:
-    """Write nothing. This script shows that the writer accepts work and commits."""
+    """Write nothing. If this script ends, the database accepts transactions and commits them."""
 
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"

@@ -40,12 +40,7 @@ from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
 from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, Components, Schema, for_bodies
 
-# Example bodies for the OpenAPI document, by method and path.
-
-
-# Schemas that the OpenAPI document names, because several routes use them.
-
-
+#: Example bodies, by method and path.
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/api/messages"): {
         "content": "Which meetings do I have today?",
@@ -76,6 +71,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
 }
 
 
+#: Schemas that have a name in the document, because several routes use them.
 NAMED: Mapping[str, Schema] = {
     "Account": ACCOUNT,
     "Agent": AGENT,
@@ -145,7 +141,7 @@ _ABOUT = f"""All errors have the same format and state a fix. Times are millisec
 Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a `-suffix`), and
 `dashboard-agent-SLUG`, where each of them has a separate conversation."""
 
-#: Descriptions of the groups of routes. Groups without a description have a name only.
+#: Descriptions of the groups of routes. A group that is missing here has only its name in the document.
 _TAGS = {
     "system": "Health, readiness, metrics and this document.",
     "messages": "Messages and their timelines.",
@@ -273,8 +269,8 @@ def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:
 
 
 def _content(media: str, schema: Schema) -> dict[str, Any]:
-    """Return the content of a response. Only JSON has a schema; plain text is a string, and files and streams have
-    none."""
+    """Return the content of a response for each media type: `schema` for JSON, a string for plain text, and nothing
+    for files and streams."""
     found: dict[str, Any] = {}
     for kind in media.split(", "):
         if kind == "application/json":
@@ -285,7 +281,7 @@ def _content(media: str, schema: Schema) -> dict[str, Any]:
 
 
 def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
-    """Return every error status of the handler and of the checks before it."""
+    """Return the error statuses of the handler and of the checks before the handler."""
     possible = {status for _, status in STATUSES} - (
         {401, 403} if endpoint.access == PUBLIC and endpoint.method == "GET" else set()
     )
@@ -303,8 +299,8 @@ def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
 
 
 def _either(status: int, form: Schema, components: Components) -> Schema:
-    """Combine two error formats. The middleware refuses unknown hosts and origins before routing, and so in the
-    format of the API."""
+    """Return the schema of an error status. Status 403 also has the format of the API, because the middleware refuses
+    unknown hosts and origins before it knows the route."""
     own = components.share(form)
     return own if form is ERROR or status != HTTPStatus.FORBIDDEN else {"anyOf": [own, components.share(ERROR)]}
 

@@ -1,4 +1,4 @@
-"""The web server that the daemon starts and stops: one port for page, API and socket."""
+"""The web server that the daemon starts and stops: one port for the dashboard, the API and the sockets."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.wiring import Assembly
 
-# uvicorn inside a daemon that has its own signals, sockets and clock. It differs from uvicorn's own server in three
-# ways: an idle daemon does not tick ten times a second; a client that does not read cannot block a closing
-# connection, and with it the stop; and clients without a credential cannot hold idle connections, send large frames
+# uvicorn inside a daemon that handles signals, opens sockets and has a clock itself. It differs from uvicorn's own server
+# in three ways: an idle server runs no timer ten times a second; a client that does not read cannot block the end of its
+# connection or the stop of the server; and clients without a credential cannot keep idle connections, send large frames
 # or occupy the event loop with many tiny frames.
 
 
-#: Bytes per read from a connection. A read is parsed in one go, and thousands of tiny frames or chunks would block
-#: the event loop. The default of asyncio is 256 KiB.
+#: The most bytes of one read from a connection. The bytes of a read are parsed together, and thousands of tiny frames or
+#: chunks would block the event loop. The default of asyncio is 256 KiB.
 _PIECE = 16_384
 
-#: The maximum number of connections without a request, and the interval (seconds) of log lines that none can be
-#: accepted.
+#: The maximum number of connections without a request, and the seconds between two log lines about connections that
+#: cannot be accepted.
 _MOST_HALF_SENT = 4_096
 _LOG_SECONDS = 60.0
 
@@ -46,8 +46,9 @@ _UNAUTHENTICATED_FRAME = 65_536
 
 
 class RequestProtocol(H11Protocol):
-    """A connection that is dropped if no whole request arrives in time, however slowly its bytes come, or if its
-    client does not read the response. uvicorn's own timeout ends with the first byte."""
+    """A connection that is dropped if no whole request arrives in time, or if its client does not read the response.
+    uvicorn's own timeout ends at the first byte of a request, so a client that sends slowly could keep the
+    connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -67,7 +68,7 @@ class RequestProtocol(H11Protocol):
 
     def _look(self) -> None:
         if self not in self.connections or self._answering():
-            return  # it became a socket, or the end of the response will look again
+            return  # the connection became a socket, or `on_response_complete` starts the next look
         before, self._untaken = self._untaken, self.transport.get_write_buffer_size()
         if self._untaken and self._untaken != before:
             self._look_later()
@@ -84,24 +85,26 @@ class RequestProtocol(H11Protocol):
 
     @property
     def half_sent(self) -> bool:
-        """Return whether the connection has not yet sent a whole request, or is idle between two."""
+        """Return whether the connection has no request that is being answered: it has not sent a whole request, or it is
+        idle between two requests."""
         return not self._answering()
 
 
 def most_connections() -> int:
-    """Return the limit of open connections without a request: the process's limit of open files less the number that
-    its other parts need."""
+    """Return the limit of open connections without a request: half of the process's limit of open files, from 32 to
+    `_MOST_HALF_SENT`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_HALF_SENT if soft == resource.RLIM_INFINITY else max(32, min(_MOST_HALF_SENT, soft // 2))
 
 
 def _make_room(newest: RequestProtocol) -> None:
-    """Close the oldest connection without a request when there are too many, so that a new one is always accepted."""
+    """Close the oldest connection without a request if there are too many, so that a new connection is always
+    accepted."""
     waiting = [
         each
         for each in newest.connections
-        # A dropped connection stays in the set until the event loop's next pass; many connections can come in one
-        # pass.
+        # A dropped connection stays in the set until the next pass of the event loop, but many connections can come in
+        # one pass, so those that are closing are not counted.
         if isinstance(each, RequestProtocol) and each.half_sent and not each.transport.is_closing()
     ]
     if len(waiting) > most_connections():
@@ -109,10 +112,10 @@ def _make_room(newest: RequestProtocol) -> None:
 
 
 class AcceptErrorLimiter:
-    """An error handler of the event loop that limits the log lines about connections that cannot be accepted because
-    too many files are open.
+    """An error handler of the event loop that limits the log lines about connections that cannot be accepted, because too
+    many files are open.
 
-    asyncio itself logs thousands of them a second, and tries again every second.
+    asyncio itself would log thousands of lines a second.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -135,9 +138,9 @@ class AcceptErrorLimiter:
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """A socket protocol that accepts only small frames until the application calls `take_large_frames` of the
-    connection's state. It drops a connection whose handler has ended and whose client does not read the remaining
-    data."""
+    """The protocol of a WebSocket. It accepts only small frames until the application calls `take_large_frames` in the
+    state of the connection. After the end of the handler, it drops a connection whose client does not read the
+    remaining data."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -151,15 +154,15 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.conn.max_message_size = self.config.ws_max_size
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send a frame. A refusal before the upgrade is sent completely, and no client can write errors into the log
-        this way."""
+        """Send a frame. After a refusal before the upgrade, mark the handshake as complete, because uvicorn would
+        otherwise log an error that any client could cause."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
 
     def shutdown(self) -> None:
-        """Send a close frame to open sockets only: a socket that is closing or was refused accepts no frame and would
-        abort the stop with an error."""
+        """Send a close frame if the socket is open, else close its connection. A socket that is closing or was refused
+        accepts no frame, and the error would abort the stop of the server."""
         if self.handshake_complete and self.conn.state is not State.OPEN:
             self.transport.close()
         else:
@@ -172,9 +175,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 
 class UvicornServer(uvicorn.Server):
-    """Serves until `stop`. The daemon handles signals, and `AnswerHeaders` writes the date of responses. `max_frame`
-    is in bytes. `grace` (seconds) limits closing sockets, and running requests at the stop. `idle` (seconds) limits a
-    connection without a request."""
+    """The uvicorn server, which serves until `stop`. The daemon handles signals, and `AnswerHeaders` writes the date of
+    responses. `max_frame`: the most bytes of a frame. `grace`: the seconds for closing sockets, and for running requests
+    after `stop`. `idle`: the seconds for a connection without a request."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
@@ -199,7 +202,7 @@ class UvicornServer(uvicorn.Server):
         self._up = asyncio.Event()
 
     async def begin(self, listener: socket.socket) -> asyncio.Task[None]:
-        """Start serving in a separate task. Returns once connections are accepted."""
+        """Start serving in a separate task, and return this task when connections are accepted."""
         loop = asyncio.get_running_loop()
         if not isinstance(loop.get_exception_handler(), AcceptErrorLimiter):
             loop.set_exception_handler(AcceptErrorLimiter(loop))
@@ -210,7 +213,7 @@ class UvicornServer(uvicorn.Server):
         return serving
 
     def stop(self) -> None:
-        """Stop: sockets are closed with 1012, and running requests get a few seconds."""
+        """Stop the server: sockets are closed with code 1012, and running requests get a few seconds to end."""
         self.should_exit = True
         self._stopping.set()
 
@@ -229,12 +232,12 @@ class UvicornServer(uvicorn.Server):
 
 
 _BACKLOG = 2048
-#: The address to connect to when a server listens on all interfaces.
+#: The address to which programs on this machine connect if the server listens on all interfaces.
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, never bound
 
 
 class WebServer:
-    """Starts and stops the web server, and reports its address."""
+    """The web server with all its parts, and its address."""
 
     def __init__(self, *, deps: WebDependencies) -> None:
         config = deps.config
@@ -248,8 +251,8 @@ class WebServer:
         return self._parts.endpoints
 
     async def start(self) -> None:
-        """Bind and serve. `url` is valid afterwards. Raises `ConfigError` if the address cannot be used. A stopped
-        server can be started again."""
+        """Bind the port and start serving. Afterwards `url` is valid. Raise `ConfigError` if the address cannot be used.
+        A stopped server can be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         parts = self._parts
@@ -259,7 +262,8 @@ class WebServer:
         self._serving = await self._uvicorn.begin(listener)
 
     async def stop(self) -> None:
-        """Stop: waiting requests get their current status, sockets are closed with 1012, and the port is released."""
+        """Stop the server: waiting requests return the current status, sockets are closed with code 1012, and the port is
+        released."""
         self._parts.board.close()
         self._uvicorn.stop()
         if self._serving is not None:
@@ -278,16 +282,16 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Return the address of the page for a person on this machine."""
+        """Return the address of the dashboard for a person on this machine."""
         host = _HERE.get(self._config.host, self._config.host)
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
     async def login_link(self) -> str:
-        """Return a login link to the page, valid once, for ten minutes."""
+        """Return a new login link to the dashboard. It is valid once, for ten minutes."""
         return self._link(await self._parts.sessions.new_code())
 
     def _link(self, code: str) -> str:
-        """Return a login link. The code is in the fragment, which browsers do not send and logs do not contain."""
+        """Return a login link. The code is in the fragment, which browsers do not send, so that no log contains it."""
         base = (self._config.public_url or self.url).rstrip("/")
         return f"{base}/#login={code}"
 
@@ -301,8 +305,8 @@ class WebServer:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket. It is created with its protocol's number, because otherwise asyncio leaves Nagle's
-    algorithm on, which delays small responses by 40 ms each."""
+    """Return a listening socket. It is created with the number of its protocol, because asyncio would otherwise not switch
+    off Nagle's algorithm, which delays each small response by 40 ms."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]

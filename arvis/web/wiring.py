@@ -1,4 +1,4 @@
-"""Wires the parts of the web package together, and contains no behaviour of its own."""
+"""The construction of all parts of the web package."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from arvis.web.realtime.subscriptions import Subscriptions
 
 
 class Assembly:
-    """All parts, created once. `login_link` returns the address that carries a login code."""
+    """All parts of the web package, created once. `login_link` returns the address with a login code."""
 
     def __init__(self, deps: WebDependencies, *, login_link: Callable[[str], str]) -> None:
         self._deps = deps

@@ -1,8 +1,8 @@
-"""Compile a document to a graph of the engine (architecture §6).
+"""Compile a document to a graph of the engine.
 
-Every node of the document is a node of the graph, named by its id with a prefix; before nodes that join branches
-there is a gate (`joins.py`). `begin` leads to the node where this run begins, `finish` ends it once all its branches
-have ended.
+Each node of the document becomes a node of the graph, named by a prefix and its id. A node that joins branches has a
+gate before it (`joins.py`). The graph's node `begin` leads to the node at which the run begins; `finish` ends the run
+after all its branches have ended.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from arvis.workflows.validation.rules import Severity
 
 
 def begin_node(node_ids: Collection[str], error: str = "") -> Node:
-    """Return the node that goes to the run's first node, with the run's input; with an `error` the run fails instead."""
+    """Return the node that leads to the run's first node, with the run's input. If `error` is not empty, the run fails
+    with this error."""
 
     async def begin(context: NodeContext) -> Decision:
         context.record(_ensure_run, context.execution, context.now())
@@ -58,7 +59,7 @@ def begin_node(node_ids: Collection[str], error: str = "") -> Node:
 
 
 def finish_node() -> Node:
-    """Return the node that ends a run: its result is the output of its last branch, in the form that every run has."""
+    """Return the node that ends a run. The result of the run is the output of its last branch, as a `RunResult`."""
 
     async def finish(context: NodeContext) -> Decision:
         token = token_of(context)
@@ -77,7 +78,7 @@ def finish_node() -> Node:
 
 
 def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
-    """Write the row of a run that another workflow calls; every other caller has written it already."""
+    """Write the row of a run that another workflow calls. The rows of other runs are written when the runs begin."""
     wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
     caller = tx.executions.get(wait.execution_id) if wait is not None else None
     if caller is not None:
@@ -86,16 +87,17 @@ def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 _ASKING = frozenset({"approval", "user-input"})
-#: Maximum questions and calls of one visit, with the joins before it.
+#: Maximum steps of the engine for one visit: its questions and calls, and the join before it.
 _STEPS_OF_A_VISIT = 10
-#: Maximum rounds of a loop without a body, whose visits follow one another.
+#: Maximum rounds of a loop without a body, which the engine visits once for each round, with no node between.
 _MOST_ROUNDS = 1_000
-#: A document with more live positions than this counts as one that multiplies branches without end.
+#: Maximum branches of a run at the same time. A run with more is stopped, because it multiplies them without end.
 _MOST_BRANCHES = 1_000
 
 
 def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -> Graph:
-    """Return the graph of this name. Raises `Unprocessable` if the document has errors: no part of it is run."""
+    """Return the graph of a document; `name` becomes the graph's name. Raises `Unprocessable` if the document has
+    errors, so that no part of it is run."""
     errors = [each for each in check(document) if each.severity is Severity.ERROR]
     if errors:
         more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -113,7 +115,7 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
             **{name_of(each.id): guarded(make_node(each, parts), each, limits) for each in drawing},
         },
         edges={name_of(each.id): _edge(each, entrances) for each in drawing},
-        # The nodes' own limits fail the run with an explanation; this one only catches runs that bypass them.
+        # The limits in `guarded` fail the run with an explanation; this limit only stops runs that bypass them.
         max_steps=_STEPS_OF_A_VISIT * limits.steps + 3 * _MOST_BRANCHES,
         counts_visits=True,
         max_repeats=max(limits.visits, _MOST_ROUNDS) + 2,
@@ -151,9 +153,9 @@ def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
 
 
 def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
-    """Return the edge that follows the handle that the node chose; a branch without a connection for it ends without
-    an error (seed 002). From a node that chooses, connections without a handle are followed only if the document says
-    so (2.7)."""
+    """Return the edge that follows the handle that the node chose. If no connection has this handle, the branch ends
+    without an error. If the node chose a handle, connections without a handle are followed only if the document's
+    setting `unlabelled` is `follow`."""
     always = spec.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
@@ -205,8 +207,9 @@ def _places(nodes: Iterable[str]) -> frozenset[str]:
 
 
 def _rule(spec: NodeSpec) -> str | None:
-    """Return the join rule; None: the node runs once for every arrival. Fields of unknown kinds were never checked,
-    and a loop itself distinguishes its entrances from its rounds."""
+    """Return the join rule of a node; None if the node runs once for every arrival. A loop has no join rule, because it
+    distinguishes entries from rounds by itself. `joinCount` is checked here, because the fields of unknown kinds were
+    not checked."""
     rule = spec.data.get("join") if spec.kind.name != "loop" else None
     if spec.kind.name == "merge" and rule in {None, "", "each"}:
         return joins.ANY if spec.data.get("strategy") == "first" else joins.ALL
@@ -224,8 +227,8 @@ def _gates(drawing: Sequence[NodeSpec], known: Mapping[str, Join]) -> dict[str, 
 
 
 def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozenset[str]:
-    """Return the nodes that pause the whole run: those that ask people, unless the document lets other branches
-    continue."""
+    """Return the nodes that pause the whole run: the nodes that ask people, or none if the document's setting `pauses`
+    lets other branches continue."""
     if _setting(document, "pauses") == "branch":
         return frozenset()
     return frozenset(name_of(each.id) for each in drawing if each.kind.name in _ASKING)
@@ -239,7 +242,7 @@ _MOST_KEPT = 64
 
 
 class WorkflowGraphs:
-    """Compiles versions of workflows, each once: a version never changes."""
+    """Compiles each version of a workflow once and keeps its graph, because a version never changes."""
 
     def __init__(self, *, parts: NodeParts) -> None:
         self._parts = parts
@@ -247,8 +250,8 @@ class WorkflowGraphs:
         self._lock = Lock()  # reads of the store run in several threads
 
     def find(self, tx: Transaction, execution: Execution) -> Graph | None:
-        """Return the graph of this execution; None if it runs no workflow. If its version is missing or has errors,
-        the graph fails the run."""
+        """Return the graph of this execution; None if the execution runs no workflow. If the version of the workflow is
+        missing or has errors, the returned graph fails the run."""
         if not execution.graph.startswith(PREFIX) or STATE not in execution.state:
             return None
         about = execution.state[STATE]

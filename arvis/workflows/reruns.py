@@ -1,7 +1,7 @@
-"""Repeat a run: from its beginning, or from one of its nodes, with the input of that node and the outputs of the
-nodes before it.
+"""Start a run again: from its beginning, or from one of its nodes, with the earlier input of that node and the earlier
+outputs of the nodes before it.
 
-Branches that do not lead through that node are not repeated: their tokens wait at the joins behind it.
+Branches that do not lead through that node are not repeated: their earlier tokens wait at the joins behind the node.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ def rerun(
     newest: bool = False,
     request: str | None = None,
 ) -> Execution:
-    """Begin a run that repeats this one, in the same place. `node` None: from the run's own beginning. It uses the
-    same version, or with `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` if the version has
-    no such node or cannot run."""
+    """Begin a run that repeats the run `run_id`, in the same place. `node`: where it begins; None for the node at which
+    the earlier run began. It uses the same version, or with `newest` the version that may run now. If a run of this
+    `request` exists, return that run. Raises `NotFound`, and `Unprocessable` if the version has no such node or cannot
+    run."""
     if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
         if (begun := tx.executions.get(known.execution_id)) is None:
             raise NotFound("This run no longer exists.", fix="Start it again with another `Idempotency-Key`.")
@@ -93,7 +94,8 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
 
 
 def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | None) -> Agent:
-    """Return the same agent as before, or the one for this version; `begin` checks that the person may use it."""
+    """Return the agent of the earlier run if it is active, else the agent of the version. `begin` checks that the person
+    may use it."""
     before = WorkState.from_json(old.state)
     known = tx.agents.get(before.agent)
     if known is not None and known.active:
@@ -105,13 +107,13 @@ def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | 
 # -- the earlier run ---------------------------------------------------------------------------------------------------
 
 
-#: Replaces the mark of the visit that opened a region, which is not recorded.
+#: Replaces the mark of the visit that opened a region, because the earlier run did not record this mark.
 _AGAIN = "again"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A position that waits at a gate from the beginning on."""
+    """A position of the new run that waits at a gate from the beginning."""
 
     gate: str
     token: Token
@@ -131,9 +133,9 @@ class EarlierRun:
         return joins_of(self._document)
 
     def token_at(self, node: str, given: Any) -> Token:
-        """Return the token with which the node's newest visit began; the run's input, if the node was never visited.
-        A run that failed there still has the token. For a visit that ended, the node has recorded its sources, and
-        these nodes their outputs."""
+        """Return the token with which the node's newest visit began. If the run failed at the node, a position still has
+        this token. If the visit ended, the token is made from the sources that the node recorded and from their outputs.
+        If the node was never visited, the token contains the run's input (`given`)."""
         for cursor in self._positions:
             if cursor.node == name_of(node):
                 return replace(Token.from_json(cursor.value), visits={})
@@ -153,14 +155,15 @@ class EarlierRun:
         return replace(token, joined=tuple((each, self._failed(each) or "") for each in sources))
 
     def outputs(self, node: str) -> dict[str, Any]:
-        """Return the state of the nodes that cannot be reached from this one: templates refer to it."""
+        """Return the stored outputs of the nodes that cannot be reached from this node, because templates refer to
+        them."""
         behind = reach([node], self._drawing.ways)
         ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
     def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
-        """Return the tokens that branches outside this node's paths brought to later joins. At a join that opens
-        before all have arrived, one place stays free for the branch that runs again."""
+        """Return the tokens that branches outside this node's paths brought to later joins. A join that opens before all
+        branches have arrived gets one token fewer than it needs, so that the repeated branch opens it."""
         behind = reach([node], self._drawing.ways)
         return [
             arrival
@@ -179,8 +182,8 @@ class EarlierRun:
     # -- what the nodes kept -------------------------------------------------------------------------------------------
 
     def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
-        """Return the sources of its input: those recorded, else all that a join could have waited for, else the
-        newest."""
+        """Return the sources of a node's input. If none are recorded, return all nodes whose output led to a join, or
+        the newest of them for a node that joins nothing."""
         remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
         if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
             return found
@@ -190,7 +193,7 @@ class EarlierRun:
         return [max(brought, key=lambda each: (int(self._kept(each).get("at") or 0), each))]
 
     def _brought_to(self, node: str) -> Iterator[str]:
-        """Return the nodes whose output led there, in the order of the document; a branch that failed leads to its
+        """Yield the nodes whose output led to `node`, in the order of the document. A branch that failed leads to its
         merge."""
         for source in self._drawing.nodes:
             kept = self._kept(source)
@@ -204,7 +207,7 @@ class EarlierRun:
                 yield source
 
     def _output(self, node: str, sources: Sequence[str]) -> Any:
-        """Return the output as the join computes it (`joins.py`)."""
+        """Return the output of these sources as a join computes it (`joins.py`)."""
         join = self._joins.get(node)
         if join is None or (len(sources) == 1 and not join.merges):
             return self._kept(sources[0]).get("output")
@@ -224,7 +227,8 @@ class EarlierRun:
         return kept if isinstance(kept, Mapping) else {}
 
     def _regions(self, node: str) -> tuple[str, ...]:
-        """Return the recorded regions, or those that the document shows around the node."""
+        """Return the regions that the earlier run recorded for a node, or the regions around the node in the
+        document."""
         if (known := self._kept(node).get("came")) is not None:
             return tuple(known.get("regions") or ())
         regions: tuple[str, ...] = ()
@@ -234,7 +238,7 @@ class EarlierRun:
         return regions
 
     def _around(self, node: str) -> list[tuple[str, str]]:
-        """Return the `parallel` nodes that enclose it with their merges, outermost first."""
+        """Return the pairs of a `parallel` and its merge that enclose a node, outermost first."""
         ways = self._drawing.ways
         found = [
             (parallel, merge)

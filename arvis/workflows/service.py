@@ -1,7 +1,7 @@
-"""Create, change, remove and restore workflows, within limits. Scripts over a transaction; a changed document is a
-new version, and the triggers follow the newest version that may run.
+"""Create, change, remove and restore workflows, within limits. A changed document becomes a new version, and the stored
+triggers are those of the newest version that may run.
 
-A document is checked beforehand (`check_document`), outside of any transaction, because it may be large.
+The caller checks a document beforehand (`check_document`), outside of any transaction, because it may be large.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from arvis.workflows.validation.rules import Problem, Severity
 MOST_WORKFLOWS = 1_000
 LONGEST_NOTE = 500
 
-#: Names that paths of the API use in the place of a slug.
+#: Names that are no slugs, because paths of the API use them in the place of a slug.
 _RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
-#: The kind of trigger for a kind of row, where the two names differ.
+#: By kind of schedule: the kind of the trigger that it starts, if the two names differ.
 _TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
-#: The audited fields. The newest version of a removed workflow is kept, so its number is one of them.
+#: The audited fields, with the number of the version, because the versions of a removed workflow are kept.
 _AUDITED = ("slug", "name", "description", "enabled", "version", "runnable")
 
 
@@ -53,7 +53,7 @@ class CheckedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The changes to write; None leaves a field unchanged. `expected` is the version that was edited (None: any)."""
+    """The changes to write; None leaves a field unchanged. `expected`: the version that was edited (None: any)."""
 
     name: str | None = None
     slug: str | None = None
@@ -65,7 +65,7 @@ class Wanted:
 
 
 def check_document(raw: Mapping[str, Any], known: KnownNames | None = None) -> CheckedDocument:
-    """Convert a document of any form to ours, with its problems. `known` are the names that exist."""
+    """Convert a document of any form to the canonical form, and check it. `known`: the names that exist."""
     document = normalise(raw)
     return CheckedDocument(document, check(document, known))
 
@@ -80,8 +80,8 @@ class AvailableNames:
 
 
 def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
-    """Return the names that the document of this workflow may use; None: a workflow that is not saved, so that no row
-    can name it."""
+    """Return the names that the document of a workflow may use. `workflow`: its id or slug; None if it is not saved yet,
+    so that no schedule or web hook can refer to it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
     return KnownNames(
@@ -96,7 +96,7 @@ def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = 
 
 
 def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
-    """Create a workflow with its first version. Without a slug, one is made from its name."""
+    """Create a workflow with its first version. If no slug is given, it is made from the name."""
     if tx.workflows.count() >= MOST_WORKFLOWS:
         raise Unprocessable(
             f"There are {MOST_WORKFLOWS} workflows already.",
@@ -128,7 +128,7 @@ def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Work
 
 
 def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
-    """Write the changes. Raises `Conflict` if another version than the expected one was saved meanwhile."""
+    """Write the changes. Raises `Conflict` if a newer version than `wanted.expected` was saved meanwhile."""
     known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
@@ -150,7 +150,8 @@ def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | No
 def restore(
     tx: Transaction, name: str, version: int, known: KnownNames | None, now: int, *, by: str | None
 ) -> Workflow:
-    """Create a new version with the document of this one. It is checked again, because names may have disappeared."""
+    """Create a new version with the document of `version`. The document is checked again, because names in it may no
+    longer exist."""
     workflow = _lock(tx, name)
     old = version_of(tx, workflow, version)
     checked = check_document(old.document, known)
@@ -160,7 +161,7 @@ def restore(
 
 
 def remove(tx: Transaction, name: str, now: int, *, by: str | None) -> Workflow:
-    """Remove a workflow. It cannot be found or started any more; its current runs continue to their end."""
+    """Remove a workflow. It can no longer be found or started; its current runs continue to their end."""
     known = _lock(tx, name)
     gone = replace(known, removed_at=now, updated_at=now)
     tx.workflows.update(gone)
@@ -179,7 +180,7 @@ def version_of(tx: Transaction, workflow: Workflow, version: int) -> WorkflowVer
 
 
 def triggers_of(workflow: Workflow, document: Mapping[str, Any]) -> list[Trigger]:
-    """Return the triggers in the document that runs."""
+    """Return the triggers in a document of this workflow."""
     return [
         Trigger(
             workflow_id=workflow.id,
@@ -208,8 +209,8 @@ def _write(
     by: str | None,
     author: str | None = None,
 ) -> Workflow:
-    """Update the row and, if the document changed or gets an author with more rights, add a new version. `author`
-    wrote it (None: `by`)."""
+    """Update the row. Add a new version if the document changed or gets an author with more rights. `author`: the
+    author of the document (None: `by`)."""
     changed, checked = _validated(tx, wanted_row), wanted.checked
     newest = version_of(tx, known, known.version)
     other = checked is not None and dict(checked.document) != dict(newest.document)
@@ -252,7 +253,7 @@ def _set_triggers(tx: Transaction, workflow: Workflow) -> None:
 def _keep_audit_record(
     tx: Transaction, before: Workflow | None, after: Workflow | None, now: int, by: str | None
 ) -> None:
-    """Record who changed which fields, without the document, which has versions of its own."""
+    """Record who changed which fields. The document is not recorded, because its versions are stored."""
     row = before or after
     if row is not None:
         audited = [
@@ -262,7 +263,8 @@ def _keep_audit_record(
 
 
 def _lock(tx: Transaction, name: str) -> Workflow:
-    """Lock the workflow until this commit. If it was removed while this waited, another workflow may have its slug."""
+    """Lock the workflow until this commit. If it was removed during the wait for the lock, look up the name again,
+    because another workflow may have the slug now."""
     while True:
         locked = tx.workflows.hold(find(tx, name).id)
         if locked is not None and locked.removed_at is None:
@@ -273,7 +275,7 @@ def _lock(tx: Transaction, name: str) -> Workflow:
 
 
 def _free_slug(tx: Transaction, name: str) -> str:
-    """Make a slug from the letters of the name, with a number if it is taken."""
+    """Return a slug made from the letters of the name, with a number if the slug is taken."""
     stem = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-") or "workflow"
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return next(each for each in names if each not in _RESERVED and tx.workflows.by_slug(each) is None)

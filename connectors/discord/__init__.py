@@ -1,4 +1,4 @@
-"""Discord, by way of discord.py."""
+"""The connector for Discord, which uses the library discord.py."""
 
 from connectors.discord.connector import create
 

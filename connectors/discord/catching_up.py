@@ -1,10 +1,10 @@
 """Read messages that were written while the bot was offline, before any newer event is passed to the inbox.
 
-A channel's position says that everything up to it is committed. After each gap, a channel's live events therefore
-wait until its history has been read from that position; the inbox recognises a message that arrives twice. A channel
-without a position has had nothing for this bot up to the newest position of all channels. It is read from shortly
-before that position, because the process may have died while it caught up, after other channels had moved the newest
-position.
+A channel's position is the id of a message: all messages up to it are committed. After each gap, the channel's live
+events therefore wait until its history has been read from that position; the inbox ignores a message that arrives
+twice. A channel without a position had no message for this bot up to the newest position of all channels. It is read
+from `_OVERLAP` before that position, because the process may have died while it read this channel, after other
+channels had moved the newest position.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ Event = Mapping[str, Any]
 
 class HandIn(Protocol):
     def __call__(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> Awaitable[None]:
-        """`live`: the event happens now. `moves`: every earlier event of its channel has been passed to the inbox."""
+        """Pass an event to the inbox. `live`: the event happened just now, not in the history. `moves`: every earlier
+        event of its channel has been passed to the inbox, so the event may move the channel's position."""
         ...
 
 
-#: Older messages (ms) are not fetched.
+#: The maximum age (ms) of messages that are fetched.
 _OLDEST = 7 * 24 * 3_600_000
-#: The time (ms) by which the read of a channel without a position may lag behind the reads of the others.
+#: A channel without a position is read from this time (ms) before the newest position of all channels.
 _OVERLAP = 10 * 60_000
 #: Maximum live messages of one channel that wait in memory; further ones are read from its history.
 _MOST_KEPT_BACK = 500
@@ -44,8 +45,8 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class CatchingUp:
-    """One bot's channels after a gap. `hand_in` passes an event to the inbox and waits as long as that takes;
-    `longest_hold` is the maximum time in seconds that a channel's live events wait for its history."""
+    """Reads the history of one bot's channels after a gap. `hand_in` returns when the inbox has stored the event.
+    `longest_hold`: maximum seconds that a channel's live events wait for its history."""
 
     def __init__(
         self,
@@ -71,18 +72,19 @@ class CatchingUp:
         self._checked: set[str] = set()
         self._kept_back: dict[str, deque[tuple[str, Event]]] = {}
         self._again: set[str] = set()
-        #: Channels whose live events are passed on before their history.
+        #: Channels whose live events no longer wait, because reading the history took longer than `longest_hold`.
         self._let_go: set[str] = set()
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
 
     async def sweep(self) -> None:
-        """Read inactive channels that are behind, a few at a time, until cancelled."""
+        """Read the queued channels, `_AT_ONCE` at a time, until cancelled. A live event begins its channel earlier."""
         async with asyncio.TaskGroup() as workers:
             for _ in range(_AT_ONCE):
                 workers.create_task(self._work())
 
     async def gap(self) -> None:
-        """Note that from now on any channel may lack messages. Raises `Unavailable`."""
+        """Queue all channels that have a position for reading, because after a gap each may lack messages. Raises
+        `Unavailable`."""
         self._behind = await self._inbox.feeds("discord", self._bot)
         newest = max(self._behind.values(), default=0)
         self._start = max(1, newest - first_at(EPOCH + _OVERLAP)) if newest else 0
@@ -94,7 +96,7 @@ class CatchingUp:
             self._waiting.put_nowait(feed)
 
     def noticed(self, feed: str, newest: int) -> None:
-        """Note the id that Discord reports as a channel's newest message."""
+        """Queue the channel for reading if Discord reports a message (`newest`, an id) after the channel's position."""
         if feed in self._checked or not self._start:
             return
         if newest > self._behind.get(feed, self._start):
@@ -103,7 +105,7 @@ class CatchingUp:
             self._checked.add(feed)
 
     async def live(self, feed: str, name: str, data: Event) -> None:
-        """Handle an event that happened now: pass it to the inbox, unless an earlier one still has to be read."""
+        """Pass an event that happened just now to the inbox, or keep it back until the channel's history is read."""
         kept_back = self._kept_back.get(feed)
         if kept_back is None and (feed in self._checked or not self._start):
             await self._hand_in(name, data, live=True)
@@ -112,8 +114,8 @@ class CatchingUp:
         elif feed in self._let_go and not kept_back:
             await self._hand_in(name, data, live=True, moves=False)
         elif name == "MESSAGE_CREATE" and (len(kept_back) >= _MOST_KEPT_BACK or feed in self._again):
-            # Once one event is left to the history, all later ones are too, until the history is read. Otherwise the
-            # position would move past unread events.
+            # After one event has been left to the history, all later events are left to it until it is read, because
+            # they would move the position past unread events.
             self._again.add(feed)
         else:
             kept_back.append((name, data))
@@ -125,7 +127,7 @@ class CatchingUp:
                 await self._begin(feed)
 
     def _begin(self, feed: str, *events: tuple[str, Event]) -> Coroutine[None, None, None]:
-        """From now on the channel's events wait in the returned queue."""
+        """Keep the channel's live events back from now on, and return the coroutine that reads its history."""
         self._checked.add(feed)
         self._kept_back[feed] = deque(events)
         return self._catch_up(feed)
@@ -144,9 +146,9 @@ class CatchingUp:
                 return
 
     async def _read_in_time(self, feed: str, after: int) -> int:
-        """Read the history after an id, and return the last id that was read. Live events wait meanwhile, but not
-        without limit: when the time is over they are passed on first, without moving the position, so that the gap is
-        read again after a crash."""
+        """Read the history after an id, and return the last id that was read. If this takes longer than
+        `longest_hold`, the waiting live events are passed to the inbox first. They do not move the position, so that
+        the gap is read again after a crash."""
         letting_go = self._tasks.create_task(self._let_live_events_go(feed))
         try:
             return await self._read(feed, after)
@@ -181,8 +183,8 @@ class CatchingUp:
         return self._start if known is None else known
 
     async def _pages(self, feed: str, after: int) -> AsyncIterator[Sequence[Event]]:
-        """Yield the channel's history after an id, and retry however often Discord fails; yield nothing where the bot
-        may not read."""
+        """Yield the channel's history after an id. Retry without limit while Discord fails; end if Discord does not let
+        the bot read the channel."""
         pause = _PAUSE_SECONDS
         while True:
             page = None

@@ -69,7 +69,7 @@ def _of_guilds(guilds: Sequence[Mapping[str, Any]], application: str) -> Iterato
 
 
 def _bits(document: Mapping[str, Any], key: str) -> int:
-    """Read permission bits, which Discord writes as a number or as its digits."""
+    """Return a field of bits, which Discord writes as a number or as text; 0 if it is missing."""
     digits = answers.text(document, key)
     return int(digits) if digits.isdecimal() else 0
 

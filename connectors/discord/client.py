@@ -1,7 +1,7 @@
-"""discord.py reduced to one bot's HTTP client and gateway, and the meaning of its failures.
+"""discord.py reduced to one bot's HTTP client and gateway, and the meaning of Discord's refusals.
 
-The library keeps the addresses of both in class attributes, which all bots of a process would share. This client sends
-every request to its own bot's addresses instead, and pauses between connections to the gateway.
+The library keeps the addresses of API and gateway in class attributes, which all bots of a process would share. This
+client uses its own bot's addresses instead, and pauses between connections to the gateway.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 
 _log = logging.getLogger(__name__)
 
-#: A rate limit that lasts longer (seconds) is not waited for here; the job is postponed instead. The library allows
-#: no value below 30.
+#: If a rate limit lasts longer (seconds), the library fails and does not wait. It allows no value below 30.
 _LONGEST_WAIT = 30.0
 #: Minimum seconds between two connections to the gateway.
 _BETWEEN_CONNECTIONS = 1.0
@@ -64,7 +63,7 @@ class CallFailed(Exception):
         super().__init__(failure.reason)
         self.failure = failure
         self.status, code = (failure.status, failure.code) if isinstance(failure, Refused) else (0, "")
-        #: Discord's number for the reason; 0 without one.
+        #: Discord's number for the reason; 0 if Discord gave no number.
         self.code = int(code) if code.isdecimal() else 0
 
     @property
@@ -138,11 +137,12 @@ class BotHttp(HTTPClient):
     async def _look_at(
         self, _session: aiohttp.ClientSession, _context: object, end: aiohttp.TraceRequestEndParams
     ) -> None:
-        """Read the answer before the library does. The library would retry by itself, wait for rate limits, and fail
-        on answers that it cannot read; the caller decides about retries instead."""
+        """Read the answer before the library does, and raise `CallFailed` for a failure, so that the caller decides
+        about retries. The library would retry by itself, wait for rate limits, and fail on answers that it cannot
+        read."""
         response = end.response
         if not str(end.url).startswith(self._endpoints.api):
-            return  # the gateway, which is no request
+            return  # a connection to the gateway, not a request
         headers = {name.lower(): text for name, text in response.headers.items()}
         outcome = answers.read(_DIALECT, PlatformResponse(response.status, headers, await response.read()))
         if isinstance(outcome, Done):
@@ -166,7 +166,8 @@ class BotHttp(HTTPClient):
 
 
 def intents() -> discord.Intents:
-    """Return the intents: messages of guilds and direct messages, with their text, and the guilds' channels."""
+    """Return the intents that the bot requests: guilds with their channels, messages of guilds, direct messages, and
+    the text of messages."""
     wanted = discord.Intents.none()
     wanted.guilds = True
     wanted.guild_messages = True
@@ -186,7 +187,7 @@ class _OnceConnected:
 
 
 class Gateway(discord.Client):
-    """Passes every event on unchanged and in order, so the library's own caches and omissions do not matter."""
+    """Passes every frame of the gateway to `received`, unchanged and in order, and uses none of the library's caches."""
 
     def __init__(
         self,
@@ -207,26 +208,26 @@ class Gateway(discord.Client):
         )
         self.http = http
         self._connection.http = http
-        # The library would keep a copy of each event, which Arvis does not need, and an event that it cannot read
-        # would end it.
+        # The library's parsers would keep a copy of each event, which Arvis does not need, and an event that they cannot
+        # read would end the client.
         self._connection.parsers = {}
         self._jitter = jitter
         self._received = received
         self._lost = lost
 
     async def login(self, token: str) -> None:
-        """Skip the library's requests for the bot's user and application: the gateway reports both."""
+        """Log in without the library's request for the bot's application, because the gateway reports it."""
         await self._async_setup_hook()
         async with asyncio.timeout(LOGIN_SECONDS):
             await self.http.static_login(token)
 
     async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002  (always, once connected)
-        """Connect. The library reconnects only after a first connection has existed; a first one that fails ends this
-        call."""
+        """Connect, and reconnect after each lost connection. If the first connection fails, this call ends with its
+        error."""
         await super().connect(reconnect=cast(bool, _OnceConnected(self)))
 
     async def before_identify_hook(self, _shard_id: int | None, *, initial: bool = False) -> None:
-        """Wait one to five seconds before a new session after a lost one, as Discord requires."""
+        """Wait one to five seconds before a session that replaces a lost one, as Discord requires."""
         if not initial:
             await asyncio.sleep(1 + 4 * self._jitter())
 
@@ -246,18 +247,18 @@ UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
 MISSING_PERMISSION = 50013
 TOO_LARGE = 40005
-#: Codes with which Discord says that a place accepts no messages of this bot any more: no such channel or guild, no
-#: access or permission, no direct messages (closed, or no guild in common). A locked or archived thread is not among
-#: them, because other threads of its channel are open.
+#: Codes by which Discord says that a channel no longer accepts messages of this bot: no such channel or guild, no
+#: access or permission, no direct messages (closed, or no guild in common). The code for a locked or archived thread
+#: is missing here, because other threads of its channel are open.
 _GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, MISSING_PERMISSION, 50278})
-#: Seconds until the next try when Discord rejects the token.
+#: Seconds until the next try if Discord rejects the token.
 _REJECTED = 15.0
-#: Seconds until the next try when Discord is unreachable; this counts as no attempt.
+#: Seconds until the next try if Discord is unreachable; the failed try does not count as an attempt.
 _AWAY = 30.0
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return the outcome for an error, which is one of `REQUEST_ERRORS`."""
+    """Return the outcome that an error of a request means. `error` is one of `REQUEST_ERRORS`."""
     match error:
         case CallFailed():
             return error.failure
@@ -268,7 +269,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def send_error(error: Exception) -> SendError:
-    """Return the error of a send for an error of a request, which is one of `REQUEST_ERRORS`."""
+    """Return the error of a send that failed with `error`, one of `REQUEST_ERRORS`."""
     if isinstance(error, CallFailed):
         if error.rejects_token:
             return SendError("Discord does not accept the bot's token.", retry_after=_REJECTED)

@@ -43,7 +43,7 @@ _MOST_FILES = 10
 _PATIENCE = 120.0
 #: Seconds for which live messages of a channel wait for its history.
 _LONGEST_HOLD = 15.0
-#: Close codes of the gateway that a retry does not change: token, shard, version, intents.
+#: Close codes of the gateway for errors that a retry cannot fix: wrong token, shard, version or intents.
 _REFUSED = frozenset({4004, 4010, 4011, 4012, 4013, 4014})
 
 
@@ -84,8 +84,8 @@ class DiscordConnector:
         return Capabilities(Guarantee.RECONCILED, late_after=self._config.late_after, late=self._config.late)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Run the bot. Raises `TokenRefused`, and `ConnectionError` when the gateway is unreachable at the start or
-        for two minutes."""
+        """Run the bot. Raises `TokenRefused`, and `ConnectionError` if the gateway is unreachable at the start or for
+        `_PATIENCE` seconds."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 intake = self._intake(inbox, up, tasks)
@@ -167,7 +167,7 @@ class DiscordConnector:
 
 
 def _cause(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the error that ended a run, as it is reported to the caller."""
+    """Return the error that `run` raises for the errors of its tasks."""
     first = group.exceptions[0]
     match first:
         case ExceptionGroup():

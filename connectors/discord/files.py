@@ -1,6 +1,6 @@
 """Fetch the files that people attached, from Discord's servers only.
 
-An address on Discord's file servers is valid for about a day; after that, the message is read again for a new one.
+An address on Discord's file servers is valid for about a day; after that, the message is read again for a new address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _CHUNK = 65_536
 
 
 def source_of(channel: str, message: str, file: Mapping[str, Any]) -> str:
-    """Return the source that `fetch` needs: the current address, and the message that supplies the next one."""
+    """Return the source that `fetch` needs: the file's current address, and its message, which is read again for a
+    new address."""
     return json.dumps([str(channel), str(message), str(file["id"]), str(file["url"])])
 
 
@@ -59,7 +60,7 @@ class Files:
             self._session = None
 
     async def _get(self, url: str, max_bytes: int) -> bytes | None:
-        """Return the content; None when the address is not valid (any more)."""
+        """Return the content; None if the address is not valid or no longer valid."""
         async with self._open().get(self._checked(url), allow_redirects=False) as response:
             if response.status in _STALE:
                 return None

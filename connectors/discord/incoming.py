@@ -17,7 +17,7 @@ from connectors.discord.settings import DiscordConfig
 Event = Mapping[str, Any]
 
 _REPLY = 19
-_TEXT_TYPES = frozenset({0, _REPLY})  # a message, a reply: all others are the platform's own words
+_TEXT_TYPES = frozenset({0, _REPLY})  # messages and replies; Discord itself writes the messages of all other types
 _VOICE_FLAG = 1 << 13
 _MENTION = re.compile(r"<@!?(\d+)>")
 _ROLE_MENTION = re.compile(r"<@&\d+>")
@@ -30,7 +30,8 @@ class Malformed(Exception):
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Raise `Malformed` in place of the errors that reading a wrong document raises. Do nothing else inside it."""
+    """Raise `Malformed` in place of the errors that reading a malformed document raises. The block must only read the
+    document, because an error of other code would also become `Malformed`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -53,14 +54,14 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads events for the bot `me` (its id), which is called `bot` in the configuration."""
+    """Reads events for one bot. `bot`: its name in the configuration. `me`: its id at Discord."""
 
     bot: str
     me: str
     config: DiscordConfig
 
     def concerns(self, data: Event, spot: Spot) -> bool:
-        """Return whether the bot listens to this author and this place."""
+        """Return whether this is a message with content, from an author and in a place that the bot listens to."""
         return (
             data.get("type", 0) in _TEXT_TYPES
             and self._listens_to(data)
@@ -90,8 +91,8 @@ class Reader:
         )
 
     def edit(self, data: Event, spot: Spot) -> MessageEdit | None:
-        """Return the edit; None for a change that no person made: Discord also reports when it has loaded the preview
-        of a link."""
+        """Return the edit. Return None for a change that no person made: Discord also reports that it has loaded the
+        preview of a link."""
         edited = data.get("edited_timestamp")
         if not edited or "content" not in data:
             return None
@@ -105,7 +106,8 @@ class Reader:
         return MessageDeletion(address=self._address(spot), event_id=f"delete:{id_}", ref=id_)
 
     def command(self, data: Event, spot: Spot) -> IncomingMessage:
-        """Return a slash command as if it had been typed as text. It belongs to no feed: Discord sends it once."""
+        """Return a slash command as the message that a person would type. The message has no position in a feed,
+        because Discord sends a command only once."""
         id_, command = str(data["id"]), data["data"]
         parts = [f"/{command['name']}", *(str(option["value"]) for option in command.get("options", ()))]
         return IncomingMessage(
@@ -156,7 +158,7 @@ class Reader:
         return not _is_program(data) or author in self.config.allow_bots
 
     def _addressed(self, data: Event) -> bool:
-        # Mentions of everyone and of roles are in separate lists, which do not count.
+        # Mentions of everyone and of roles are in separate lists; they do not address the bot.
         replied = data.get("referenced_message") or {}
         to_me = str(replied.get("author", {}).get("id", "")) == self.me
         return to_me or any(str(user["id"]) == self.me for user in data.get("mentions", ()))
@@ -177,7 +179,8 @@ class Reader:
 
 
 def sender_of(data: Event) -> Sender:
-    """Return the author of a message, click or command. In guilds the user is inside the member."""
+    """Return the author of a message, click or command. In a guild, clicks and commands contain the user inside the
+    member."""
     member = data.get("member")
     user = data.get("author") or data.get("user") or (member or {})["user"]
     return Sender(user_id=str(user["id"]), name=_name(user, member), bot=_is_program(data))

@@ -1,7 +1,7 @@
 """Pass events from the gateway to the inbox, one after the other.
 
-A full disk loses nothing: an event that the inbox cannot store is retried until it can, and later events wait in
-memory. Events beyond that limit are read from the channels' history afterwards.
+No event is lost while the disk is full: the connector retries an event until the inbox stores it, and up to
+`_MOST_WAITING` later events wait in memory. Further messages are read from the channels' history afterwards.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MESSAGE_TYPES = frozenset({0, 2, 5, 10, 11, 12, 13})
 
 
 class Places:
-    """A bot's knowledge of Discord's channels: which are threads, of which parent, and in which guild.
+    """The channels and threads that a bot knows, with the parent of each thread and the guild of each channel.
 
     A message names only the id of its channel. The gateway describes channels before it sends messages in them; for
     channels that it did not describe (a direct message, an old thread), Discord is asked once."""
@@ -50,7 +50,7 @@ class Places:
         self._guilds: dict[str, str] = {}
 
     def learn(self, channel: Event, guild: str = "") -> Spot:
-        """Store a channel. Raises `Malformed`."""
+        """Store a channel and return its place. Raises `Malformed`."""
         with reading():
             id_, kind = str(channel["id"]), channel["type"]
             if kind in _THREAD_TYPES:
@@ -73,7 +73,8 @@ class Places:
         return [self._spots[id_] for id_, owner in self._guilds.items() if owner == guild]
 
     def guessed(self, data: Event) -> Spot:
-        """Return the place of an event from the event alone: in guilds it names the guild. Raises `Malformed`."""
+        """Derive the place of an event from the event alone. An event without a guild comes from a direct chat. Raises
+        `Malformed`."""
         with reading():
             spot = Spot(str(data["channel_id"]), direct="guild_id" not in data)
         if spot.direct:
@@ -81,7 +82,7 @@ class Places:
         return spot
 
     async def spot(self, data: Event) -> Spot:
-        """Return the place of a message, or of an event about one. Raises `Malformed`, and what `Rest` raises."""
+        """Return the place of a message or of an event about a message. Raises `Malformed` and `REQUEST_ERRORS`."""
         with reading():
             id_ = str(data["channel_id"])
         known = self._spots.get(id_)
@@ -106,7 +107,7 @@ def holds_messages(channel: Event) -> bool:
 
 
 _DISPATCH = 0
-#: Maximum events that wait in memory while the inbox accepts none.
+#: Maximum events that wait in memory while the inbox is unavailable.
 _MOST_WAITING = 5_000
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -118,7 +119,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Intake:
-    """One run of a bot. `up` is called at each connection."""
+    """Handles the gateway's events during one run of a bot. `up` is called at each connection."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class Intake:
         )  # fmt: skip
 
     def received(self, frame: Event) -> None:
-        """Take a frame of the gateway, in order."""
+        """Queue the event of a frame. If `_MOST_WAITING` events wait already, drop it; the history is then read."""
         if frame.get("op") != _DISPATCH:
             return
         if self._events.qsize() < _MOST_WAITING:
@@ -160,7 +161,7 @@ class Intake:
             self._overflowed = True
 
     async def run(self) -> None:
-        """Take events until cancelled."""
+        """Handle the queued events in order until cancelled."""
         while True:
             name, data = await self._events.get()
             try:
@@ -190,7 +191,7 @@ class Intake:
                 await self._learn(name, data)
 
     async def _learn(self, name: str, data: Event) -> None:
-        """Update what is known of guilds and channels."""
+        """Update the known guilds and channels, and the channels in which the bot can write."""
         match name:
             case "GUILD_CREATE":
                 await self._guild(data)
@@ -231,7 +232,7 @@ class Intake:
         try:
             await register(self._rest, self._application, self._commands)
         except REQUEST_ERRORS as error:
-            # The commands work as text as well, and the next connection tries again.
+            # The commands also work as text, and the next session registers them again.
             _log.warning("discord bot %s: commands were not registered: %s", self._reader.bot, error)
 
     async def _guild(self, data: Event) -> None:
@@ -256,7 +257,7 @@ class Intake:
             await self._if_known(spot, lambda place: self._inbox.unreachable(place, why))
 
     async def _if_known(self, spot: Spot, tell: Callable[[Address], Awaitable[None]]) -> None:
-        """Call `tell` only for places in which the bot was addressed before."""
+        """Call `tell` with the address of the place, but only if the bot has read messages there before."""
         bot = self._reader.bot
         if await self._patiently(lambda: self._inbox.position("discord", bot, spot.feed)) is not None:
             await self._patiently(lambda: tell(self._reader.place(spot)))
@@ -267,8 +268,8 @@ class Intake:
         await self._if_known(spot, lambda place: self._inbox.unreachable(place, "The channel was deleted."))
 
     async def _hand_in(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> None:
-        """Pass an event about messages to the inbox, as it happens (`live`) or from the history. `moves`: with it,
-        every earlier event of its channel has been passed on, too."""
+        """Pass an event about messages to the inbox. `live`: the event happened just now, not in the history. `moves`:
+        every earlier event of its channel has been passed to the inbox, so the event may move the position."""
         if name == "PASSED":
             await self._patiently(lambda: self._inbox.passed("discord", self._reader.bot, data["position"]))
             return
@@ -310,9 +311,9 @@ class Intake:
             _log.warning("discord bot %s: an interaction cannot be read: %s", self._reader.bot, error)
 
     async def _spot(self, data: Event, *, live: bool) -> Spot | None:
-        """Return the place of an event; None if the bot may not look there. A live event blocks all later ones, and
-        proves that the bot is a member there. So when Discord does not answer, the place is read from the event
-        itself. Raises `Malformed`."""
+        """Return the place of an event; None if the bot may not read the channel. A live event blocks all later events,
+        and proves that the bot can read its channel. If Discord refuses or does not answer, the place of a live event
+        is therefore derived from the event alone. Raises `Malformed`."""
         pause, tries = _PAUSE_SECONDS, 0
         while True:
             try:

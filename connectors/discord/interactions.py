@@ -1,4 +1,4 @@
-"""Slash commands and buttons: Discord requires an answer within three seconds, and shows it to the person who asked."""
+"""Slash commands and buttons. Discord requires an answer within three seconds; only the person who asked sees it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from connectors.discord.rest import COSMETIC_SECONDS, Rest
 COMMAND, COMPONENT = 2, 3
 #: Types of answers: a message, "wait" for a command, "wait" for a button, a change of the message with the button.
 _MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
-#: Only the person who asked sees it.
+#: The flag of an answer that only the person who asked sees.
 _EPHEMERAL = 1 << 6
-#: Seconds in which the inbox is expected to finish; Discord allows three.
+#: Seconds to wait for the inbox before Discord is asked to wait; Discord allows three for the first answer.
 _SOON = 1.5
 _TEXT_OPTION = 3
 _LATER = "This cannot be saved right now. Please try again in a minute."
@@ -40,8 +40,8 @@ class Interactions:
         self._application = application
 
     async def take(self, data: Event, spot: Spot) -> None:
-        """Take an interaction. If no answer can be given, the person sees Discord's own note that the bot did not
-        respond. Raises `Malformed`."""
+        """Pass an interaction to the inbox and answer it. If the answer cannot be sent, the person sees Discord's own
+        note that the bot did not respond. Raises `Malformed`."""
         with suppress(*REQUEST_ERRORS):
             if not self._reader.allowed(spot):
                 await self._say(data, "I don't respond in this channel.", deferred=False)
@@ -77,8 +77,8 @@ class Interactions:
         await self._say(data, clicked.text, deferred=deferred or clicked.done)
 
     async def _soon(self, data: Event, wait: int, outcome: Awaitable[Outcome]) -> tuple[Outcome | None, bool]:
-        """Return the result of the inbox (None: it could not store the event), and whether Discord was asked to wait
-        for it."""
+        """Return the result of the inbox (None: the inbox could not store the event), and whether Discord was asked to
+        wait for this result."""
         task = asyncio.ensure_future(outcome)
         done, _ = await asyncio.wait({task}, timeout=_SOON)
         if not done:
@@ -111,8 +111,8 @@ class Interactions:
 
 
 async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -> None:
-    """Register these commands at Discord unless they are already. Commands with other names were not made by Arvis
-    and are not changed. Raises what `Rest` raises."""
+    """Register those of the commands that Discord lacks or knows in an older form. Commands with other names were not
+    made by Arvis and are not changed. Raises `REQUEST_ERRORS`."""
     path = f"/applications/{application}/commands"
     known = answers.mappings(await rest.request("GET", path, within=COSMETIC_SECONDS))
     if known is None:

@@ -1,7 +1,7 @@
-"""Send, change and find our own messages.
+"""Send, change and find the bot's own messages.
 
-Each carries a nonce made of its key: if it is sent twice within a few minutes, Discord shows it once. After that, the
-history of the channel shows whether it arrived.
+Each message carries a nonce made from its key: if the same message is sent twice within a few minutes, Discord shows it
+once. After that time, the history of the channel shows whether the message arrived.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from connectors.formatting.units import utf16_length
 log = logging.getLogger(__name__)
 
 _MESSAGES = "/channels/{channel_id}/messages"
-#: Discord remembers nonces for "the past few minutes"; this is less (ms).
+#: The time (ms) in which a message may be sent again. Discord remembers nonces for "the past few minutes"; this is less.
 _WINDOW = 120_000
 #: The assumed maximum difference (ms) between our clock and Discord's.
 _SKEW = 60_000
 _PAGES = 10
 _THREAD_TITLE = 80
-#: Shown in place of a draft that never arrived, until the answer replaces it.
+#: The text that `find_draft` sends: people see it if the draft had not arrived, until the answer replaces it.
 _FOUND_AGAIN = "…"
 _ARCHIVE_AFTER_MINUTES = 1_440
 _THREAD_EXISTS = 160004
-#: Codes that may concern the files of a message and not the message, with the explanation for people in the channel.
+#: Codes by which Discord may refuse only the files of a message, with the explanation for people in the channel.
 _REFUSED_FILES = {
     MISSING_PERMISSION: "the bot lacks the permission Attach Files here",
     TOO_LARGE: "it is larger than Discord allows here",
@@ -78,21 +78,22 @@ class Outgoing:
             raise send_error(error) from None
 
     async def _without_files(self, part: Part, error: CallFailed) -> Receipt:
-        """Return the text with a note that its files are missing: a refused file must not suppress the text."""
+        """Send the text without its files, with a note that they are missing: a refused file must not suppress the
+        text."""
         log.warning("Discord took no files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _REFUSED_FILES[error.code])
         whole = with_note(part.piece.content, note)
         fits = utf16_length(whole) <= TEXT_LIMIT
         receipt = await self.send(replace(part, piece=Piece(whole if fits else part.piece.content, part.piece.buttons)))
         if not fits:
-            # The note is a part of its own, with a number after the last one that a delivery may have.
+            # The note is sent as a separate part. Its number is higher than any part of a delivery can have.
             rest = replace(part, number=_NOTE_NUMBER, platform_id=None, piece=Piece(note))
             await self.send(rest)
         return receipt
 
     async def find(self, part: Part) -> Receipt | None:
-        """Return the receipt of a part that arrived. Within Discord's window sending again is safe; after it the
-        history is read."""
+        """Return the receipt of a part that arrived; None if the part must be sent. Within `_WINDOW` the history is not
+        read, because sending again is safe."""
         if part.tried_at is None or self._clock.now() - part.tried_at < _WINDOW:
             return None
         try:
@@ -115,8 +116,8 @@ class Outgoing:
             raise send_error(error) from None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Return the receipt of a draft. Within Discord's window, sending it again shows it once; after it, its state
-        is unknown."""
+        """Return the message id of a draft. Within `_WINDOW` the draft is sent again, because Discord shows it only
+        once; after that time its state is unknown, and the result is None."""
         if self._clock.now() - draft.created_at >= _WINDOW:
             return None
         return await self.show_draft(draft.address, draft.id, _FOUND_AGAIN, ())
@@ -152,12 +153,12 @@ class Outgoing:
     async def _change(
         self, address: Address, message: str, body: Payload, files: Sequence[tuple[str, bytes]], **options: Any
     ) -> bool:
-        """Change a message; return False when it is gone."""
+        """Change a message; return False if it no longer exists."""
         return await self._where_it_is(address, "PATCH", message, **_parts(body, files), **options)
 
     async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
-        """Call a method on one of our messages. A message that was meant for a thread is in the channel if no thread
-        could be opened."""
+        """Call a method on one of the bot's messages; return False if the message no longer exists. A message for a
+        thread is in the channel if the thread could not be opened."""
         for channel in dict.fromkeys((_channel(address), address.channel)):
             try:
                 await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)
@@ -169,8 +170,8 @@ class Outgoing:
         return False
 
     async def _open_thread(self, address: Address) -> str:
-        """Start the thread of a message, which gets the message's id. Where that is not allowed, the answer goes to
-        the channel."""
+        """Start the thread of a message and return the thread's id, which is also the message's. If Discord does not
+        allow the thread, return the channel, so that the answer goes there."""
         path = f"{_MESSAGES}/{int(address.thread)}"
         try:
             message = await self._rest.request("GET", path, channel_id=address.channel)
@@ -186,7 +187,7 @@ class Outgoing:
             if not isinstance(error.failure, Refused) or error.rejects_token:
                 raise
             return address.channel
-        # A thread has the id of the message that it begins with.
+        # A thread has the same id as the message from which it was started.
         return answers.text(thread, "id") or address.thread
 
     async def _look_for(self, part: Part, after: int) -> Receipt | None:
@@ -206,7 +207,7 @@ class Outgoing:
         raise SendError("Too many messages were written since then to find it.", permanent=True)
 
     async def _history(self, address: Address, after: int) -> Page:
-        """Yield the history of the thread, or of its channel while there is no thread."""
+        """Return a page of the history of the thread, or of its channel if the thread does not exist."""
         try:
             return await self._rest.history(_channel(address), after)
         except CallFailed as error:
@@ -216,7 +217,7 @@ class Outgoing:
 
 
 def _channel(address: Address) -> str:
-    """Return the id of the channel or thread that holds its messages. Raises `SendError`."""
+    """Return the id of the thread of an address, or of its channel outside of threads. Raises `SendError`."""
     if not address.channel.isdecimal() or not (address.thread or "0").isdecimal():
         raise SendError(f"{address.channel} is not a Discord channel.", gone=True)
     return address.thread or address.channel
@@ -226,13 +227,13 @@ def _parts(body: Payload, files: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
     return {"form": form(body, files)} if files else {"json": body}
 
 
-# Our messages in the form that Discord accepts.
+# The bot's messages in the form that Discord accepts.
 
-#: Discord loads no previews for the links of a message (T10).
+#: The flag by which Discord loads no previews for the links of a message.
 _SUPPRESS_EMBEDS = 1 << 2
 _ROW, _BUTTON = 1, 2
-#: Discord's documentation says "characters", and libraries disagree on the unit; no other count is larger than that
-#: of UTF-16.
+#: Maximum UTF-16 units of a message. Discord documents "characters", and libraries disagree on their unit; UTF-16 is
+#: the largest of these counts.
 TEXT_LIMIT = 2_000
 _STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS: 3, ButtonStyle.DANGER: 4}
 _IN_A_ROW = 5
@@ -245,7 +246,8 @@ Payload = dict[str, Any]
 
 
 def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Payload:
-    """Return the fields that an edit may also change. `empty`: no text is needed, because the message has a file."""
+    """Return the fields of a message that an edit can also change. `empty`: the text may be empty, because the message
+    has files."""
     return {
         "content": text if text.strip() or empty else _NOTHING,
         "allowed_mentions": {"parse": [], "replied_user": False},
@@ -255,8 +257,8 @@ def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Pay
 
 
 def new_message(body: Payload, nonce: str, reply_ref: str | None = None) -> Payload:
-    """Return a new message. `reply_ref` is the message that it answers; if that one is gone, the message is sent all
-    the same."""
+    """Return the fields of a new message. `reply_ref`: the message that it replies to. Discord also accepts the new
+    message if that message no longer exists."""
     reply: Payload = {}
     if reply_ref and reply_ref.isdecimal():
         reply = {"message_reference": {"message_id": reply_ref, "fail_if_not_exists": False}}
@@ -283,8 +285,8 @@ def _button(button: Button) -> Payload:
     return {"type": _BUTTON, "style": _STYLES[button.style], "label": label, "custom_id": button.id}
 
 
-# Discord takes nonces of at most 25 characters, and an id of Arvis has 26. So its 128 bits are written in base 64: 22
-# characters, which leaves three for the number of the part.
+# Discord accepts nonces of at most 25 characters, and an id of Arvis has 26. The 128 bits of the id are therefore
+# written in base 64: 22 characters, which leaves three for the number of the part.
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26

@@ -1,5 +1,5 @@
 """Requests to Discord that need no gateway, and the ids by which its history is read. The session opens with the first
-request and stays open until it is closed."""
+request and stays open until `close`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def first_at(at: int) -> int:
     return max(0, at - EPOCH) << _TIME_SHIFT
 
 
-#: Seconds after which the outcome of a request counts as unknown. Waiting for rate limits is included.
+#: Maximum seconds of a request, including its waiting for rate limits. Afterwards its outcome counts as unknown.
 _PATIENCE = 90.0
-#: Seconds for a request on which nothing depends.
+#: Maximum seconds of a request whose failure does no harm.
 COSMETIC_SECONDS = 5.0
 _PAGE_SIZE = 100
 
@@ -48,7 +48,7 @@ class Page:
 
 
 class Rest:
-    """One bot's requests. They raise `CallFailed`, `TimeoutError`, and what aiohttp raises (`REQUEST_ERRORS`)."""
+    """One bot's requests. They raise `REQUEST_ERRORS`: `CallFailed`, `TimeoutError`, `OSError` or an error of aiohttp."""
 
     def __init__(self, *, token: str, endpoints: Endpoints, jitter: Callable[[], float]) -> None:
         self._token = token
@@ -67,8 +67,9 @@ class Rest:
         within: float = _PATIENCE,
         **options: Any,
     ) -> Any:
-        """Send a request. `path` may name `{channel_id}`, `{webhook_id}` and `{webhook_token}`, by which Discord
-        counts requests; they are taken from the options, as is `json` or `params`. `within` is in seconds."""
+        """Send a request. `path` may contain `{channel_id}`, `{webhook_id}` and `{webhook_token}`, by which Discord
+        limits requests; their values are in `options`. The other options, such as `json` and `params`, are passed to
+        the library. `within`: the timeout in seconds."""
         majors = {name: options.pop(name) for name in ("channel_id", "webhook_id", "webhook_token") if name in options}
         route = Route(method, path, **majors)
         async with asyncio.timeout(within), self._opened() as http:

@@ -1,1 +1,1 @@
-"""Text in each platform's own form, divided within its limits."""
+"""Replies divided into parts that fit within a platform's limits."""

@@ -13,12 +13,12 @@ _NOTE = "… the whole answer is in the file."
 
 
 def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts: int) -> list[Piece]:
-    """Divide a delivery into pieces that can be sent, in order, at least one. `split` divides Markdown into parts
-    that the platform accepts; it is asked for no more parts than may be sent. Buttons and files go with the last
-    piece. A text of more than `max_parts` parts is sent as its beginning, with the whole text as a file.
+    """Divide a delivery into at least one piece, in the order of sending. `split` divides Markdown into parts that the
+    platform accepts; at most `max_parts` + 1 of its parts are requested. Buttons and files go with the last piece. A
+    text of more than `max_parts` parts is sent as its beginning, with the whole text as a file.
 
-    An empty text makes one piece without content, for its buttons and files. Without these it must not be sent (H11),
-    which the caller checks.
+    An empty text makes one piece without content, for its buttons and files. `send` refuses a piece without any of
+    these.
     """
     text = delivery.content.rstrip()
     parts = list(islice(split(text), max_parts + 1)) or [""]
@@ -35,8 +35,8 @@ def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts:
 
 
 def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
-    """Return as much of the text as one part holds, with a note that names the file."""
-    # The note is first put in front, so that room is left for it.
+    """Return the beginning of the text, with a note about the file, so that both fit into one part."""
+    # The note is first put in front of the text, so that `split` leaves space for it.
     first = next(iter(split(f"{_NOTE}\n\n{text}")))
     return f"{first.removeprefix(_NOTE).strip()}\n\n{_NOTE}".strip()
 
@@ -45,7 +45,7 @@ def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
 
 
 def not_sent(files: Sequence[OutgoingFile], why: str) -> str:
-    """Return one line for the end of a text. `why` is a clause without a full stop."""
+    """Return the line that tells people which files were not sent. `why`: a clause without a full stop."""
     names = ", ".join(file.filename for file in files)
     what = f"The file {names}" if len(files) == 1 else f"The files {names}"
     whole = " The whole answer can be read on the dashboard." if any(file.content is not None for file in files) else ""

@@ -1,9 +1,9 @@
-"""Divide Markdown into parts that a platform accepts (P3).
+"""Divide Markdown into parts that a platform accepts.
 
-A part ends at the end of a paragraph, else of a line, a sentence or a word, as late as possible. Code that is cut is
-closed and opened again; a link, an address, inline code or a grapheme is cut only when it alone is too long. The
-concatenated parts equal the text, except for these marks and for white space at the cuts. The time is proportional to
-the length of the text.
+A part ends as late as possible at the end of a paragraph; if there is none in its second half, at the end of a line, a
+sentence or a word. Code that is cut is closed and opened again; a link, an address, inline code or a grapheme is cut
+only if it alone is too long. The concatenated parts equal the text, except for the repeated marks of code and for white
+space at the cuts. The time is proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from operator import attrgetter, itemgetter
 
 from connectors.formatting.units import ends_grapheme, last_end
 
-# Fenced code. Models indent fences, quote them and begin them after a list marker: all of these count, and so does a
-# fence that is never closed.
+# Fenced code. Models indent fences, quote them and begin them after a list marker: all of these count as fences. So
+# does a fence that is never closed.
 
 _OPENING = r"(?P<lead>[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?)(?P<marks>`{3,}|~{3,})(?P<info>(?:(?!```)[^\n])*)"
 _CLOSING = r"[ \t>]*(?P<marks>`{3,}|~{3,})[ \t\r]*"
@@ -28,9 +28,9 @@ _OPENS, _CLOSES = re.compile(_OPENING), re.compile(_CLOSING)
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Code from the `start` of its opening line to the `end` of its closing one; its lines are from `body` to `last`.
-    When a part is cut inside it, the line `bare` closes it, and the next part opens it again with `opening`, as the
-    text does, or with `bare`."""
+    """Code from the `start` of its opening line to the `end` of its closing line; the lines between are from `body` to
+    `last`. If a part ends inside the code, the line `bare` (only the marks) closes it. The next part opens the code
+    again with the line `opening` (marks and language), or with `bare` if `opening` is too long."""
 
     start: int
     body: int
@@ -70,7 +70,7 @@ def _fences(text: str) -> Iterator[Fence]:
 def _fence(text: str, opened: re.Match[str]) -> Fence:
     bare = re.sub(r"[^\s>]", " ", opened["lead"]) + opened["marks"]
     language = (opened["info"].split() or [""])[0]
-    # More of the same character would make longer marks.
+    # A language that begins with the character of the marks would make the marks longer.
     opening = bare if language.startswith(opened["marks"][0]) else bare + language
     body = min(opened.end() + 1, len(text))
     for closed in _CLOSING_LINE.finditer(text, body):
@@ -96,7 +96,7 @@ _PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
 
 
 def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
-    """Return the spans in those pieces of a text that are not code, in order; overlapping spans are merged."""
+    """Return the spans in the pieces `outside` of a text, which are not code, in order; overlapping spans are merged."""
     found = sorted(span for start, end in outside for span in _spans(text, start, end))
     return list(_united(found))
 
@@ -116,7 +116,7 @@ def _spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _inline_code(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield each run of backticks with the next run of the same length."""
+    """Yield the spans that begin with a run of backticks and end with the next run of the same length."""
     runs = [match.span() for match in _TICKS.finditer(text, start, end)]
     partner, nearest = [-1] * len(runs), dict[int, int]()
     for number in range(len(runs) - 1, -1, -1):
@@ -148,12 +148,12 @@ def _united(spans: Sequence[Span]) -> Iterator[Span]:
         yield current
 
 
-#: A smaller limit has no room for code with its marks.
+#: The smallest accepted limit: a smaller part has no space for code and its marks.
 LEAST = 32
 
 #: No cut before a character that has another meaning at the start of a line: a heading, a list, a quotation, a table.
 _NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
-#: Number of characters after a place that are examined.
+#: Number of characters behind the last possible end that are searched too, because patterns look at what follows.
 _AHEAD = 16
 
 _LINE = re.compile(r"\n")
@@ -166,13 +166,14 @@ _SPACE = re.compile(r"\s+")
 
 
 def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:
-    """Return the parts, at least one, each at most `limit` by `measure`, which must not shrink when a text grows.
-    `limit` is at least `LEAST`."""
+    """Return at least one part; each is at most `limit` long by `measure`. A longer text must not have a smaller
+    measure, and `limit` must be at least `LEAST`."""
     return list(divide(text, limit, measure)) or [""]
 
 
 def divide(text: str, limit: int, measure: Callable[[str], int] = len) -> Iterator[str]:
-    """Yield the same parts one after the other: each is made when it is requested, and a blank text has none."""
+    """Yield the parts that `split` returns; each is made when it is requested. A blank text that is longer than `limit`
+    has no parts."""
     if limit < LEAST:
         raise ValueError(f"a limit of {limit} has no room for Markdown")
     if len(text) <= limit * 4 and measure(text) <= limit:
@@ -183,7 +184,7 @@ def divide(text: str, limit: int, measure: Callable[[str], int] = len) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A part ends at `end` and the next one begins at `next`."""
+    """A cut of the text: one part ends at `end`, and the next part begins at `next`."""
 
     end: int
     next: int
@@ -194,7 +195,7 @@ class _Splitter:
         self._text = text
         self._limit = limit
         self._measure = measure
-        # Marks that would fill a part cannot be repeated, so code inside them is cut like text.
+        # Marks longer than a sixth of a part are not repeated; the code inside them is cut like text.
         self._fences = [fence for fence in find_fences(text) if measure(fence.bare) <= limit // 6]
         self._spans = find_spans(text, _outside(self._fences, len(text)))
 
@@ -224,12 +225,12 @@ class _Splitter:
         return fence.opening if self._measure(fence.opening) <= self._limit // 3 else fence.bare
 
     def _room(self, start: int, end: int) -> int:
-        """Return the part of the limit that remains unused."""
+        """Return the units that the part leaves unused; negative if the part is too long."""
         return self._limit - self._measure(self._part(start, end, is_last=end == len(self._text)))
 
     def _furthest(self, start: int) -> int:
-        """Return the last possible end of a part that begins at `start`. Measuring may be expensive: where a
-        character is one unit, the first or second guess is right."""
+        """Return the last possible end of a part that begins at `start`. Measuring may be expensive, so there are few
+        guesses: if each character is one unit, the first or second is right."""
         size = len(self._text)
         fits, too_far = start + 1, size + 1
         end, by_units = min(start + self._limit, size), True
@@ -244,7 +245,8 @@ class _Splitter:
             end, by_units = min(max(guess, fits + 1), too_far - 1), not by_units
 
     def _past_closing(self, start: int, end: int) -> int:
-        """Extend the end over a closing line if one follows, because room was kept for it."""
+        """Return the end behind the closing line of the code that is cut, if the part then fits; else `end`, but not
+        behind the code's last line."""
         fence = self._fence(end)
         if fence and self._room(start, fence.end) >= 0:
             return fence.end
@@ -283,21 +285,20 @@ class _Splitter:
         return self._is_harmless(start, end, behind)
 
     def _is_harmless(self, start: int, end: int, behind: int) -> bool:
-        """Return whether neither half of a divided line is a mark by itself, which would open code or close the code
-        around it."""
+        """Return whether neither half of a divided line would by itself open code or close the code around it."""
         fence = self._fence(end)
         if fence and end < fence.body:
             return True
         marks = closes_code if fence else opens_code
         line = max(self._text.rfind("\n", start, end) + 1, start)
-        # No part shows more of the line than this.
+        # No part contains more of the line than this.
         last = min(behind + self._limit, len(self._text))
         stop = self._text.find("\n", behind, last)
         halves = ((line, end), (behind, last if stop < 0 else stop))
         return not any(marks(self._text, *half) for half in halves)
 
     def _behind_space(self, end: int) -> int:
-        """Return the beginning of the next part: the indentation of its first line is kept."""
+        """Return the beginning of the next part: it skips white space, but keeps the indentation of the first line."""
         gap = _GAP.match(self._text, end)
         if gap is None and end and self._text[end - 1] != "\n":
             gap = _SPACE.match(self._text, end)
@@ -316,7 +317,7 @@ class _Splitter:
         return self._cut_hard(start, furthest)
 
     def _cut_hard(self, start: int, furthest: int) -> _Cut:
-        """Cut between two characters, before a span that must stay whole; inside the span when nothing precedes it."""
+        """Cut between two characters: before a span that must stay whole, or inside the span if nothing precedes it."""
         span = span_around(self._spans, furthest)
         ends = (span[0], furthest) if span else (furthest,)
         found = (self._last_harmless(start, end) for end in ends)
@@ -324,20 +325,20 @@ class _Splitter:
         return _Cut(end, end)
 
     def _last_harmless(self, start: int, end: int) -> int | None:
-        """Return the last place up to `end` for a cut between two characters, if there is one."""
+        """Return the last place up to `end` for a harmless cut between two characters; None if there is no such place."""
         while end > start:
             end = last_end(self._text, start, end)
             if not ends_grapheme(self._text, end, start):
                 return None
             if self._is_harmless(start, end, end):
                 return end
-            # Any text before the marks of code keeps them from being marks.
+            # Marks open or close code only at the start of a line: a character before them makes them text.
             end = start + len(self._text[start:end].rstrip(" \t>`~")) - 1
         return None
 
 
 def _outside(fences: Sequence[Fence], size: int) -> list[Span]:
-    """Return the pieces that are not code."""
+    """Return the pieces of the text that are outside of the fences."""
     starts = [0, *(fence.end for fence in fences)]
     ends = [*(fence.start for fence in fences), size]
     return list(zip(starts, ends, strict=True))

@@ -1,7 +1,7 @@
 """The units that platforms count (UTF-16), and the units that people see as one character (grapheme clusters).
 
-The rules of Unicode's text segmentation with Python's own tables, on the safe side: where this finds the end of a
-cluster, there is one; it misses a few ends, after a joiner for instance.
+Clusters follow Unicode's text segmentation, with Python's own tables. Each end that this module finds is the end of a
+cluster; it misses a few ends, for example after a joiner.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _VIRAMA = 9
 
 
 def utf16_length(text: str) -> int:
-    """Return the length in UTF-16 units, which Telegram counts."""
+    """Return the length of a text in UTF-16 units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def last_end(text: str, start: int, at: int) -> int:
-    """Return the last place after `start` and not after `at` where a cluster ends; `at` when a single cluster takes
-    all the room. A cluster begins at `start`."""
+    """Return the last place after `start` and not after `at` at which a cluster ends; `at` if a single cluster goes
+    from `start` beyond `at`. A cluster begins at `start`."""
     for end in range(at, start, -1):
         if end == len(text) or ends_grapheme(text, end, start):
             return end
@@ -35,7 +35,7 @@ def last_end(text: str, start: int, at: int) -> int:
 
 
 def ends_grapheme(text: str, at: int, start: int = 0) -> bool:
-    """Return whether a cluster ends between two characters, of which `at` is the second; one begins at `start`."""
+    """Return whether a cluster ends before the character at `at`. A cluster begins at `start`."""
     before, after = text[at - 1], text[at]
     if before < "\x7f" and after < "\x7f":
         return (before, after) != ("\r", "\n")
@@ -51,7 +51,7 @@ def ends_grapheme(text: str, at: int, start: int = 0) -> bool:
 
 
 def _extends(char: str) -> bool:
-    """Return whether it is a mark, a skin tone, a tag, or another extending character."""
+    """Return whether the character is a mark, a skin tone, a tag, or another character that extends a cluster."""
     if char in _EXTENDING or "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f":
         return True
     return unicodedata.category(char)[0] == "M"
@@ -93,7 +93,7 @@ def _regionals_before(text: str, at: int, start: int) -> int:
 
 
 def _is_bound(text: str, at: int, start: int) -> bool:
-    """Return whether a consonant is bound to the one before it."""
+    """Return whether the consonant at `at` is bound to the consonant before it."""
     while at > start and _extends(text[at - 1]):
         at -= 1
         if unicodedata.combining(text[at]) == _VIRAMA:

@@ -1,4 +1,5 @@
-"""Slack: Socket Mode or HTTP events in, Block Kit messages out (docs/11-slack.md)."""
+"""The connector for Slack: it receives events by Socket Mode or HTTP, and sends blocks of Slack's Block Kit
+(docs/11-slack.md)."""
 
 from connectors.slack.connector import create
 

@@ -1,4 +1,4 @@
-"""The Web API: one session, opened at the first call, and one type of failure.
+"""Slack's Web API: one session, opened at the first call, and one type of failure.
 
 This module does not retry and does not wait for rate limits: the caller decides about both. Slack limits each method
 separately; a call of a method whose pause is not over is refused here, for every caller.
@@ -23,15 +23,15 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 log = logging.getLogger(__name__)
 
 SEND_SECONDS = 30.0
-#: Seconds for a call on which nothing depends.
+#: Maximum seconds of a call whose failure does no harm.
 COSMETIC_SECONDS = 5.0
-#: Seconds until the next try when Slack is unreachable or rejects the token; this counts as no attempt.
+#: Seconds until the next try if Slack is unreachable, and if it rejects the token; neither counts as an attempt.
 _AWAY, _REJECTED = 30.0, 15.0
 
 REFUSED_TOKENS = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type"}
 )
-#: The bot cannot write in this place any more.
+#: Errors for a channel in which the bot can no longer write.
 _GONE = frozenset({"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "messages_tab_disabled"})
 #: Errors after which part of the work may have been done, as Slack documents.
 _UNCERTAIN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
@@ -65,7 +65,7 @@ _DIALECT = SlackDialect()
 
 
 class ApiFailed(Exception):
-    """A failed call. `code` is Slack's, where it gave one."""
+    """A failed call. `code`: Slack's error code, `ratelimited` or `network`; empty if the outcome is uncertain."""
 
     def __init__(self, method: str, failure: Failure) -> None:
         super().__init__(f"{method} of Slack failed: {failure.reason}")
@@ -95,7 +95,7 @@ class ApiFailed(Exception):
 
 
 class _WebClient(AsyncWebClient):
-    """Slack's client makes the requests; this class reads the answers as untrusted input."""
+    """Slack's client, with the answers read as untrusted input."""
 
     async def _request(self, *, http_verb: str, api_url: str, req_args: dict[str, Any]) -> dict[str, Any]:
         session = cast(aiohttp.ClientSession, self.session)
@@ -109,14 +109,14 @@ class _WebClient(AsyncWebClient):
 
 @dataclass(frozen=True, slots=True)
 class SlackResult:
-    """The answer of a method. `scopes` are those of the token, which Slack names with every answer."""
+    """The answer of a method. `scopes`: the scopes of the token, which Slack sends with every answer."""
 
     method: str
     data: dict[str, Any]
     scopes: frozenset[str]
 
     def lacks(self, what: str, *, acknowledged: bool = False) -> ApiFailed:
-        """Return the failure for an answer that lacks what is needed."""
+        """Return the failure for an answer that lacks a needed value. `what`: the value, in words."""
         return ApiFailed(self.method, Uncertain(f"Slack did not say {what}.", acknowledged=acknowledged))
 
 
@@ -125,7 +125,7 @@ class SlackApi:
         self._token = token
         self.base_url = base_url
         self._session: aiohttp.ClientSession | None = None
-        #: By method: the time (seconds of the event loop) until which it must not be called.
+        #: By method: the time (seconds of the event loop) until which the method must not be called.
         self._paused_until: dict[str, float] = {}
 
     @property
@@ -135,7 +135,7 @@ class SlackApi:
         return self._session
 
     def client(self, token: str | None = None) -> AsyncWebClient:
-        """Return Slack's own client, on the one session."""
+        """Return a client of Slack's library that uses this object's session."""
         return _WebClient(
             token=token, base_url=self.base_url, timeout=int(SEND_SECONDS), session=self.session, retry_handlers=[]
         )

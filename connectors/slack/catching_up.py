@@ -1,8 +1,9 @@
 """Read messages that were written while the bot was offline.
 
-Slack offers an event three more times, within a few minutes; messages from a longer gap are read from the history of
-the channels that the bot knows. Threads have a separate history: those of the last days with newer replies are read
-too. Every message is passed to the inbox as if it had just arrived; the inbox ignores those that it already has.
+Slack sends an event that was not acknowledged three more times, within a few minutes. Messages from a longer gap are
+read from the history of the channels that the bot knows. Each thread has a separate history, which is read if the thread
+has newer replies and began at most `_THREADS` before the gap. Every message is passed to the inbox as if it had just
+arrived; the inbox ignores messages that it already has.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from connectors.slack.incoming import Event, microseconds
 log = logging.getLogger(__name__)
 
 _SECOND = 1_000_000
-#: Events of one channel may arrive out of order by this much.
+#: The assumed maximum time (µs) by which events of one channel arrive out of order.
 _OVERLAP = 60 * _SECOND
-#: The maximum age of a thread's first message for its replies to be read.
+#: The maximum age (µs), at the beginning of the gap, of a thread whose replies are read.
 _THREADS = 3 * 24 * 3600 * _SECOND
 _STORE_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0, 60.0
-#: Slack waits three seconds for an acknowledgement.
+#: Maximum seconds that an event waits for older messages; Slack waits three seconds for its acknowledgement.
 _PATIENCE_SECONDS = 1.5
-#: The maximum number of pages that are searched for such threads.
+#: Maximum pages of older messages that are searched for threads with new replies.
 _THREAD_PAGES = 5
 
 
@@ -51,8 +52,8 @@ class CatchingUp:
         self._unread: dict[str, asyncio.Event] = {}
 
     async def run(self) -> None:
-        """Read every channel from its last position, the most active ones first. Until that is done, no event moves a
-        position."""
+        """Read every channel from its position, the channel with the newest position first. Until all are read, events
+        do not move positions."""
         self._progress.complete = False
         self._known.clear()
         try:
@@ -63,7 +64,7 @@ class CatchingUp:
                 await self._persist(channel, position)
                 self._unread[channel].set()
             self._progress.complete = True
-        finally:  # what cannot be read need not be waited for
+        finally:  # events must not wait for channels that cannot be read
             self._known.set()
             for reading in self._unread.values():
                 reading.set()
@@ -95,7 +96,7 @@ class CatchingUp:
                 if error.token_refused:
                     raise
                 if not error.passes:
-                    self._tell(error)  # this place cannot be read; the others can
+                    self._tell(error)  # this channel cannot be read, but other channels can
                     return
                 await self._clock.sleep(pause if error.retry_after is None else error.retry_after)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -118,7 +119,7 @@ class CatchingUp:
         try:
             await self._handler.take_event(storable_json(event))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            # Reading it again would fail in the same way; the following messages are not affected.
+            # Reading the message again would fail in the same way; the following messages are not affected.
             log.warning("Slack bot %s: a message in %s cannot be read: %r", self._name, event["channel"], error)
 
     async def _messages(self, channel: str, since: int) -> list[Event]:
@@ -153,7 +154,7 @@ def _stamp(ts: str) -> int:
 
 
 class Reading:
-    """Catches up beside the new events, from the beginning whenever there may be a new gap."""
+    """Runs the catch-up in a task while new events arrive. `begin` starts it again after a new gap."""
 
     def __init__(self, catching_up: CatchingUp) -> None:
         self._catching_up = catching_up
@@ -165,13 +166,13 @@ class Reading:
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        # The caller meets the same refusal of the token, and reports it.
+        # The connector's next call gets the same refusal of the token, and reports it.
         with contextlib.suppress(ApiFailed):
             await self._catching_up.run()
 
     async def wait(self, channel: str) -> None:
-        """Wait until older messages of this channel have been read, so that they come first, but not longer than
-        Slack waits for the acknowledgement of this event."""
+        """Wait until older messages of this channel have been read, so that they come first, but at most
+        `_PATIENCE_SECONDS`, so that the event is acknowledged in time."""
         if self._task is None or self._task.done():
             return
         with contextlib.suppress(TimeoutError):

@@ -1,6 +1,6 @@
 """The Slack connector, assembled from its parts.
 
-`send`, `fetch`, drafts and `check` need nothing that `run` makes: other processes send while one receives.
+`send`, `fetch`, drafts and `check` work without `run`, because every process can send while one process receives.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from connectors.slack.settings import SlackConfig, read_config
 
 
 def create(settings: BotSettings, services: ConnectorServices) -> SlackConnector:
-    """Raises `BadSetting`."""
+    """Return the connector for these settings. Raises `BadSetting`."""
     return SlackConnector(name=settings.name, config=read_config(settings, services), services=services)
 
 
@@ -73,7 +73,7 @@ class SlackConnector:
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
         self._me: BotIdentity | None = None
-        #: Requests and envelopes come through different inboxes, and both need to know the state of the catch-up.
+        #: HTTP requests and socket envelopes use different inboxes, and both need the state of the catch-up.
         self._progress = Progress()
         self._intake: tuple[Inbox, Handler, Dispatching] | None = None
 
@@ -129,7 +129,7 @@ class SlackConnector:
         await listening.run(socket)
 
     async def webhook(self, headers: Mapping[str, str], body: bytes, inbox: Inbox) -> WebhookAnswer:
-        """Take a request by Slack: an event, a click or a slash command."""
+        """Handle an HTTP request by Slack: an event, a click or a slash command."""
         secret = self._config.signing_secret
         if secret is None:
             return WebhookAnswer(404)
@@ -146,7 +146,7 @@ class SlackConnector:
         request = AsyncBoltRequest(mode="http", body=text, headers={key: [value] for key, value in headers.items()})
         response = await dispatching.dispatch(request)
         kind = response.first_headers().get("content-type", "text/plain")
-        # A defect of ours gets the same answer as a full disk: Slack sends the event again.
+        # After an error in the connector, Slack gets the same answer as for a full disk, and sends the event again.
         status = BUSY if response.status >= 500 else response.status  # noqa: PLR2004  (HTTP's own number)
         return WebhookAnswer(status, str(response.body or "").encode(), kind)
 

@@ -22,7 +22,8 @@ _CHUNK = 64 * 1024
 
 
 def is_slacks(url: str, base_url: str) -> bool:
-    """Return whether the bot's token may be sent there: to Slack over TLS, or to the configured address of the API."""
+    """Return whether the bot's token may be sent to `url`: to Slack over TLS, or to the configured address of the
+    API."""
     try:
         parts, base = urlsplit(url), urlsplit(base_url)
         if (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
@@ -53,7 +54,7 @@ class Files:
             raise FetchError("The connection broke while Slack delivered the file.") from None
 
     async def _look_up(self, file: str) -> str:
-        # Files of other organisations have no address.
+        # Events contain no address for files of other organisations.
         try:
             answer = await self._api.ask("files.info", lambda web: web.files_info(file=file))
         except ApiFailed as error:
@@ -78,7 +79,7 @@ class Files:
         raise FetchError("Slack redirects too often.", permanent=True)
 
     async def upload(self, part: Part) -> list[dict[str, str | None]]:
-        """Upload the bytes; the file is invisible until `share`. Raises `SendError`, `ApiFailed`."""
+        """Upload the files of a part; people see them only after `share`. Raises `SendError`, `ApiFailed`."""
         return [await self._upload(file, part.bytes_of(file)) for file in part.piece.files]
 
     async def _upload(self, file: OutgoingFile, data: bytes) -> dict[str, str | None]:

@@ -1,5 +1,5 @@
-"""Replies in Slack's form: Markdown in a block of its own, mrkdwn where Slack does not accept that, and never a
-mention that notifies."""
+"""Replies in Slack's form: a Markdown block, or mrkdwn if Slack does not accept that block. No mention notifies
+anyone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from connectors.formatting.units import utf16_length
 
 #: The limit for all Markdown blocks of a message together.
 BLOCK_LIMIT = 12_000
-#: The text beside blocks is for notifications; `chat.update` takes 4,000 characters.
+#: The limit for the text that a message has besides its blocks, for notifications; `chat.update` accepts 4,000.
 _FALLBACK_LIMIT = 3_000
 _SECTION_LIMIT = 3_000
 _LABEL_LIMIT = 75
 _BUTTONS_LIMIT = 25
 
-#: Slack's own form of mentions, and the names that notify everyone; also in the spellings that Markdown has for them.
+#: Mentions in Slack's own form, and the names that notify everyone, in every spelling that Markdown allows for them.
 _LESS, _BANG = r"(?:<|&lt;|&#0*60;|&#x0*3c;)", r"\\?(?:!|&excl;|&#0*33;|&#x0*21;)\\?"
 _AT, _HASH = r"(?:@|&commat;|&#0*64;|&#x0*40;)", r"(?:\#|&num;|&#0*35;|&#x0*23;)"
 _PINGS = re.compile(
@@ -68,14 +68,14 @@ def _size(text: str) -> int:
 
 
 def beginning(text: str) -> str:
-    """Return the beginning of a text that fits into one message."""
+    """Return the first part of a text, which fits into one message."""
     return split(text, BLOCK_LIMIT, _size)[0]
 
 
 def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) -> dict[str, Any]:
-    """Return `text` and `blocks` of a message; `plain` where Slack does not accept Markdown blocks."""
+    """Return `text` and `blocks` of a message. `plain`: without Markdown blocks, which Slack did not accept."""
     quiet = silent(content)
-    # A second time: in this form, a link to `!channel` is a mention.
+    # Mentions are broken a second time, because in mrkdwn a link to `!channel` is a mention.
     simple = silent(_Mrkdwn(quiet).slackify().strip("\n")) if quiet else ""
     blocks: list[dict[str, Any]] = []
     if quiet and plain:

@@ -1,5 +1,5 @@
-"""Handle one event after the other: read it with the names of its people, pass it to the inbox, and only then acknowledge
-it. A click is answered beside the acknowledgement."""
+"""Handle an event: look up the names of the people in it, and pass it to the inbox. The event is acknowledged only
+afterwards. A click is answered in a separate task."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 _KEPT = 2_000
 #: The fields that hold the name of a person, in order of preference.
 _NAMES = (("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",))
-#: Names looked up for one message; further people keep their ids.
+#: Maximum names that are looked up for one message; other people appear with their ids.
 _ASKED_AT_ONCE = 10
-#: An event must be acknowledged within three seconds.
+#: Maximum seconds to wait for names, because an event must be acknowledged within three seconds.
 _WAIT_SECONDS = 0.5
 
 
@@ -64,8 +64,8 @@ _TIMEOUT = aiohttp.ClientTimeout(total=COSMETIC_SECONDS)
 
 
 class Answering:
-    """Answers the person who pressed a button: a line that only they see, and the message without its buttons. This
-    must not delay the acknowledgement, and nothing depends on it."""
+    """Answers a click: sends a line that only the person who clicked sees, and removes the buttons from the message. It
+    uses separate tasks, because it must not delay the acknowledgement; it only logs failures."""
 
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
@@ -117,8 +117,8 @@ _REACHABLE = frozenset({"channel_unarchive", "group_unarchive"})
 
 @dataclass(slots=True)
 class Progress:
-    """The state of the catch-up. `complete` is False while older messages may still have to be read: then an event
-    must not move the position of its channel."""
+    """The state of the catch-up. While `complete` is False, older messages may still have to be read, so an event must
+    not move the position of its channel."""
 
     complete: bool = False
 
@@ -134,7 +134,7 @@ class Handler:
         self._progress = progress
 
     async def take(self, body: Mapping[str, Any]) -> None:
-        """Take the body of a request or of an envelope. Raises `Unavailable`."""
+        """Handle the body of an HTTP request or of a socket envelope. Raises `Unavailable`."""
         body = storable_json(body)
         kind = body.get("type")
         if kind == "event_callback":
@@ -171,11 +171,12 @@ class Handler:
         received = await self._inbox.receive(message)
         edited = (event.get("edited") or {}).get("ts")
         if received.duplicate and edited:
-            # A message from the history of a channel that was changed in the meantime.
+            # The message comes from the history, and was edited after the inbox had received it.
             await self._inbox.edit(self._reader.found_edit(event, names))
 
     async def _position(self, event: Event) -> FeedPosition | None:
-        """Return the position of an event. In a channel that was never read, no older messages are looked for."""
+        """Return the position to which an event moves its channel. During the catch-up, return None for a channel that
+        has a position, because its older messages may still be unread."""
         channel = str(event["channel"])
         complete = self._progress.complete
         if not complete and await self._inbox.position("slack", self._reader.name, channel) is not None:
@@ -216,6 +217,6 @@ class Handler:
 
 
 def _channel_of(event: Event) -> str:
-    # Slack names archived and deleted channels by id; a renamed one would be an object.
+    # Events about archived and deleted channels contain the channel's id; those about renamed channels, an object.
     channel = event.get("channel")
     return channel if isinstance(channel, str) else ""

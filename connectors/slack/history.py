@@ -36,8 +36,9 @@ class History:
     async def pages(
         self, channel: str, thread: str, since: int, *, metadata: bool = False
     ) -> AsyncIterator[SlackResult]:
-        """Yield the messages since a time (µs). A channel gives the newest first and leaves out replies in threads; a
-        thread gives its first message and then the oldest first. Raises `ApiFailed`."""
+        """Yield pages of the messages since a time (µs), at most `max_pages`. Without `thread`, Slack sends the newest
+        messages first and no replies in threads; with it, the thread's first message and then its replies, oldest
+        first. Raises `ApiFailed`."""
         cursor = ""
         for _ in range(self._max_pages):
             wanted: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""Convert Slack's events to the daemon's own types. Pure: nothing outside the event is read.
+"""Convert Slack's events to the daemon's own types, with pure functions.
 
-One message may come twice, as `app_mention` and as `message`; both give the same result, because everything is read
-from the text and the time stamp, which both contain.
+Slack may send one message twice, as `app_mention` and as `message`. Both become the same message, because only fields
+that both contain are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MENTION = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
 
 @dataclass(frozen=True, slots=True)
 class BotIdentity:
-    """The bot, as `auth.test` names it."""
+    """The bot's identity in the answer of `auth.test`."""
 
     team: str
     user: str
@@ -47,7 +47,7 @@ class Reader:
     commands: frozenset[str] = field(default=frozenset())
 
     def wants(self, event: Event) -> bool:
-        """Return whether it is a message from a person or an allowed program, and not from the bot itself."""
+        """Return whether the event is a message from a person or an allowed program, and not from the bot itself."""
         if event.get("subtype") not in _WRITTEN or event.get("hidden") or not event.get("ts"):
             return False
         if event.get("user") == self.me.user or (self.me.bot and event.get("bot_id") == self.me.bot):
@@ -62,8 +62,8 @@ class Reader:
         return bool(channel) and (not allowed or is_direct(channel) or channel in allowed)
 
     def address(self, event: Event) -> Address:
-        """Return the address of the answer: the thread of the message, else a new thread when the bot was mentioned
-        in a channel, unless `reply_in` says otherwise."""
+        """Return the address of the answer: the thread of the message, or a new thread if the bot was mentioned in a
+        channel. The setting `reply_in` can demand or forbid the new thread."""
         channel, ts = str(event["channel"]), str(event["ts"])
         thread = thread_of(event)
         wanted = self.config.reply_in
@@ -109,7 +109,7 @@ class Reader:
         now["channel"] = before["channel"] = event.get("channel")
         if not self.wants(now) or (before.get("text") == now.get("text") and before.get("ts")):
             return None
-        # The place is that of the message as first read, regardless of mentions in the new text.
+        # The address is made from the previous text, because a mention in the new text must not change it.
         return self._edit(now, before if before.get("ts") else now, names)
 
     def found_edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit:
@@ -174,7 +174,7 @@ class Reader:
         )
 
     def click(self, payload: Event, names: Mapping[str, str]) -> Click | None:
-        """Return the click; None for a value that none of our buttons sends."""
+        """Return the click; None if the payload lacks a button with a value, the channel or the person."""
         action = next((each for each in payload.get("actions") or () if each.get("type") == "button"), None)
         container = payload.get("container") or {}
         message = payload.get("message") or {}
@@ -206,19 +206,20 @@ def _program_ids(event: Event) -> set[str]:
 
 
 def thread_of(event: Event) -> str:
-    """Return the thread that a message was written into; the first message of a thread is not in it."""
+    """Return the thread that a message was written into; empty outside of threads and for a thread's first message."""
     thread = str(event.get("thread_ts") or "")
     return "" if thread == event.get("ts") else thread
 
 
 def people_of(event: Event) -> list[str]:
-    """Return the users whose names are needed to read a message: the sender, and those who are mentioned."""
+    """Return the users whose names are needed to read a message: the sender, and the mentioned users."""
     sender = [str(event["user"])] if event.get("user") and not is_program(event) else []
     return list(dict.fromkeys([*sender, *(match[1] for match in _MENTION.finditer(str(event.get("text") or "")))]))
 
 
 def microseconds(ts: str) -> int:
-    """Convert Slack's time stamp (`1700000000.000100`), which is also the id of a message in its channel."""
+    """Convert Slack's time stamp, such as `1700000000.000100`, to microseconds. The time stamp is also the id of a
+    message in its channel."""
     whole, _, rest = ts.partition(".")
     return int(whole) * 1_000_000 + int((rest + "000000")[:6])
 

@@ -13,7 +13,7 @@ from connectors.slack.formatting import beginning, message_of
 
 #: Errors for a workspace or a type of conversation that does not accept Markdown blocks.
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
-#: Longer texts (characters) are formatted in a thread.
+#: A text with more characters is formatted in a worker thread.
 _SHORT = 1_000
 _NOT_THERE = frozenset({"message_not_found"})
 
@@ -31,7 +31,7 @@ class Messages:
         *,
         within: float = SEND_SECONDS,
     ) -> str:
-        """Post a message, and return its `ts`. Nothing in it notifies anyone or shows a preview."""
+        """Post a message, and return its `ts`. Mentions in it notify nobody, and links show no previews."""
 
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
@@ -66,7 +66,7 @@ class Messages:
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
                 "chat.update",
-                # Unlike a new message, a changed one is searched for names unless this option forbids it.
+                # Unlike a new message, Slack searches a changed message for names unless these options forbid it.
                 lambda web: web.chat_update(
                     channel=address.channel, ts=ts, parse="none", link_names=False, metadata=metadata, **message
                 ),
@@ -97,16 +97,16 @@ async def _with_blocks(
 
 
 async def _formatted(content: str, buttons: Sequence[Button], *, plain: bool) -> dict[str, Any]:
-    """Format beside the event loop, because some texts take most of a second."""
+    """Format a text. A long text is formatted in a worker thread, because it may take most of a second."""
     if len(content) <= _SHORT:
         return message_of(content, buttons, plain=plain)
     return await asyncio.to_thread(message_of, content, buttons, plain=plain)
 
 
-# Drafts. Slack's text streams are not used: they can only append, need a thread and the person in it, and a message
-# that is still streaming cannot be changed; a crash would leave one that no later process can fill.
+# Drafts. They do not use Slack's text streams: a stream can only append, and needs a thread and the person in it. Its
+# message cannot be changed while it streams, so after a crash no other process could write the answer into it.
 
-#: The type of its metadata.
+#: The type of the metadata of a draft.
 DRAFT = "arvis_draft"
 _STATUS = "is thinking…"
 #: Errors for an app or a place without a status line for assistants.

@@ -1,7 +1,7 @@
-"""Send parts, and find parts of which it is unknown whether they arrived.
+"""Send parts, and find out after an interruption whether a part arrived.
 
-Every message carries its part's key as metadata, which only programs see. A change by `ts` may be repeated; a new
-message may not: before it is sent again, the channel is searched for the key.
+Every message carries its part's key as metadata, which only programs see. Changing a message twice is harmless; before
+a new message is sent again, the connector searches the channel for the key.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from connectors.slack.messages import DRAFT, Messages
 log = logging.getLogger(__name__)
 
 _DELIVERY, _NOTE = "arvis_delivery", "arvis_note"
-#: The time (ms) that a text waits while Slack fails to accept its files.
+#: The maximum time (ms) for which a text waits because Slack fails to accept its files.
 _FILE_PATIENCE_MS = 120_000
-#: Reading metadata requires this scope besides that of the history; without it Slack leaves the metadata out.
+#: The scope that is needed to read metadata. Without it, Slack's history contains no metadata.
 METADATA_SCOPE = "metadata.message:read"
 
-#: The message that was to be filled does not exist any more.
+#: Errors for a draft that no longer exists or can no longer be changed; its text is then sent as a new message.
 _NOT_THERE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 #: The assumed maximum (ms) by which Slack's clock is behind ours.
 _CLOCKS_MS = 5 * 60_000
@@ -43,8 +43,8 @@ Found = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """The part as found in its channel: the `ts` of the message with its text, if any, and whether nothing is
-    missing."""
+    """A part as found in its channel. `ts`: the message with the part's text, or with the files of a part without text;
+    empty if not found. `complete`: neither text nor files are missing."""
 
     ts: str
     complete: bool
@@ -90,14 +90,15 @@ class Sending:
         return Receipt(ts or str(uploads[0]["id"]))
 
     def _gives_up(self, part: Part, error: ApiFailed | SendError) -> bool:
-        """Return whether a text is sent without its files: Slack refuses them, or has failed to accept them for a
-        while."""
+        """Return whether the text must be sent without its files: Slack refuses them, or has failed to accept them for
+        `_FILE_PATIENCE_MS`."""
         if not (error.to_send_error() if isinstance(error, ApiFailed) else error).permanent:
             return part.tried_at is not None and self._clock.now() - part.tried_at > _FILE_PATIENCE_MS
         return not (isinstance(error, ApiFailed) and error.to_send_error().gone)
 
     async def _without_files(self, part: Part, ts: str, error: ApiFailed | SendError) -> Receipt:
-        """Return the text with a note that its files are missing. `ts` is the text, if it was sent already."""
+        """Send the text with a note that its files are missing. `ts`: the message with the text if it was sent already,
+        or the draft that the text replaces."""
         log.warning("Slack took no files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _why(error))
         short = utf16_length(part.piece.content) + utf16_length(note) + 2 <= BLOCK_LIMIT
@@ -127,13 +128,13 @@ class Sending:
             await self._files.share(uploads, address.channel, address.thread)
         except ApiFailed as error:
             failed = error.to_send_error()
-            # The text is already sent, so the next try searches for it and does not send a second one.
+            # The text is already sent, so the next try must search for it and not send it again.
             failed.uncertain = failed.uncertain or (after_text and not failed.permanent)
             raise failed from None
 
     async def find(self, part: Part) -> Receipt | None:
-        """Return the receipt of a part that arrived. None also when only its files are missing: `send` adds them.
-        Raises `SendError`."""
+        """Return the receipt of a part that arrived completely. Return None if it is missing, or if only its files are
+        missing, which `send` then adds. Raises `SendError`."""
         try:
             sent = await self._find_sent(part)
         except ApiFailed as error:
@@ -141,7 +142,7 @@ class Sending:
         return Receipt(sent.ts) if sent.complete else None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Find a draft. Raises `SendError`."""
+        """Return the `ts` of a draft; None if it is not in the channel. Raises `SendError`."""
         since = min(draft.created_at, self._clock.now()) - _CLOCKS_MS
         try:
             async for message in self._since(draft.address, since):
@@ -152,7 +153,8 @@ class Sending:
         return None
 
     async def _sent_message(self, part: Part) -> SentMessage:
-        """Return the state of a part, as far as it can be determined."""
+        """Return the part as found in its channel. If Slack does not let the bot search, the part counts as
+        incomplete."""
         try:
             return await self._find_sent(part)
         except ApiFailed as error:
@@ -198,7 +200,7 @@ def _key_of(message: Found, kind: str) -> str | None:
 
 
 def _why(error: ApiFailed | SendError) -> str:
-    """Return the reason in words for people in the chat."""
+    """Return the reason for a refused file, in words for people in the chat."""
     if isinstance(error, ApiFailed) and error.code == "missing_scope":
         return "the Slack app lacks the permission files:write; add it under OAuth & Permissions, then install the app again"
     if isinstance(error, ApiFailed) and error.code:
@@ -207,8 +209,8 @@ def _why(error: ApiFailed | SendError) -> str:
 
 
 def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:
-    """Return a message of the bot that shows files of these names. Files carry no metadata: two answers in five
-    minutes with the same file names are taken for one if the first was interrupted."""
+    """Return the first message of a bot, not older than `after` (a `ts`), that shows files with the part's names. Files
+    carry no metadata, so a message with the same file names from the five minutes before is mistaken for the part."""
     names = {file.filename for file in part.piece.files}
     if not names:
         return None

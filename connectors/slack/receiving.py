@@ -36,11 +36,12 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
 class Dispatching:
-    """Dispatches one event after the other: the order within a channel is the order of acceptance."""
+    """Passes events to the handler through Bolt, one after the other, so that the inbox keeps their order."""
 
     def __init__(self, *, handler: Handler, me: BotIdentity, secret: str) -> None:
         self._turn = asyncio.Lock()
-        # Bolt reads tokens from the environment by itself, and warns about the ones it was given.
+        # Bolt reads tokens from the environment by itself and warns about tokens that it was given; only its errors are
+        # logged.
         remarks = logging.getLogger(f"{__name__}.bolt")
         remarks.setLevel(logging.ERROR)
         self._app = AsyncApp(
@@ -50,21 +51,21 @@ class Dispatching:
             authorize=_authorize_as(me),
             signing_secret=secret,
             process_before_response=True,
-            # The reader drops the bot's own messages; Bolt would also drop what other people do with them.
+            # The reader drops the bot's own messages; Bolt would also drop events about them that other people cause.
             ignoring_self_events_enabled=False,
             logger=remarks,
         )
         self._app.use(_hand_to(handler))
 
     async def dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Dispatch a request: status 200 once the event is committed, 401 for a wrong signature, 503 when nothing
-        could be stored."""
+        """Dispatch a request. The response has status 200 if the event is committed, 401 if the signature is wrong, and
+        503 if the event could not be stored."""
         async with self._turn:
             return await self._app.async_dispatch(request)
 
     async def insist(self, request: AsyncBoltRequest, sleep: Callable[[float], Awaitable[None]]) -> BoltResponse:
-        """Dispatch an event, retry while it cannot be stored, and let all later events wait. Slack repeats an event
-        only a few times, so it would otherwise be lost, and later events would overtake it."""
+        """Dispatch an event, and retry while it cannot be stored; all later events wait. Without these retries the event
+        could be lost, because Slack repeats it only a few times, and later events would overtake it."""
         pause = _FIRST_PAUSE
         async with self._turn:
             while (response := await self._app.async_dispatch(request)).status == BUSY:
@@ -94,8 +95,8 @@ def _hand_to(handler: Handler) -> Callable[[Mapping[str, object]], Awaitable[Bol
     return take
 
 
-# Socket Mode. Slack's client reconnects by itself, with one address after the other; `Socket` limits how often, and
-# ends when the token is refused.
+# Socket Mode. Slack's client reconnects by itself, each time with a new address. `Socket` limits how often it does, and
+# ends if the token is refused.
 
 
 #: Seconds without a greeting after which `run` fails, so that the failure is reported.
@@ -104,13 +105,13 @@ PATIENCE = 120.0
 _FAREWELL_SECONDS = 1.0
 #: Timeout in seconds for opening a connection.
 _DIAL_SECONDS = 15.0
-#: The client's own log level: its notes about each connection help no operator.
+#: A logger only for Slack's client, which writes notes about each connection that help no operator.
 _client_log = logging.getLogger(f"{__name__}.client")
 
 
 class Socket(SocketModeClient):
-    """Requests addresses at most once a second, and more slowly while there is no greeting. `refused` becomes the
-    error when Slack rejects the token, or sends no greeting for `patience` seconds."""
+    """Slack's client for one socket. It requests an address at most once a second, and less often while Slack sends no
+    greeting. `refused` gets the error if Slack rejects the token or sends no greeting for `patience` seconds."""
 
     def __init__(
         self,
@@ -165,7 +166,7 @@ class Socket(SocketModeClient):
 
     async def connect(self) -> None:
         """Connect once per address. Slack's client would reuse an address that is valid for one connection only, and
-        could connect twice at the same time: events on the forgotten connection would never be acknowledged."""
+        could open two connections at the same time; events of the first would then never be acknowledged."""
         async with self._connecting:
             if self._lost_at is None:
                 self._lost_at = self._clock.monotonic()
@@ -182,7 +183,8 @@ class Socket(SocketModeClient):
             self.message_receiver = asyncio.ensure_future(self.receive_messages())
 
     async def _open(self) -> aiohttp.ClientWebSocketResponse | None:
-        """Return a connection, however long it takes; None when none is needed any more."""
+        """Open a connection, and retry until this succeeds. Return None if the client is closed, the token was refused
+        or `patience` is over."""
         while not (self.closed or self.refused.done() or self._out_of_reach()):
             url, self.wss_uri = self.wss_uri, None
             try:
@@ -192,7 +194,8 @@ class Socket(SocketModeClient):
         return None
 
     def _out_of_reach(self) -> bool:
-        """End with an error: the client would retry without limit and look healthy."""
+        """Return whether there was no greeting for `patience` seconds. If so, set the error of `refused`, because the
+        client would retry without limit, and the bot would seem to be connected."""
         lost_for = 0.0 if self._lost_at is None else self._clock.monotonic() - self._lost_at
         if lost_for < self._patience:
             return False
@@ -212,7 +215,7 @@ class Socket(SocketModeClient):
             )
 
     async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        """Run the listeners here: the client would start a task for each message, which would outlive it."""
+        """Run the listeners, and record the client's task for this message, so that `close` can cancel the task."""
         task = asyncio.current_task()
         if task is not None:
             self._handling.add(task)
@@ -220,7 +223,7 @@ class Socket(SocketModeClient):
         await super().run_message_listeners(message, raw_message)
 
     async def close(self) -> None:
-        """Close the client and end its tasks, which it leaves running."""
+        """Close the client, and cancel its tasks, which Slack's client would leave running."""
         self.closed = True
         own = (self.message_processor, self.current_session_monitor, self.message_receiver)
         tasks = [*self._handling, *(task for task in own if task is not None)]
@@ -230,7 +233,7 @@ class Socket(SocketModeClient):
         await self._abandon()
         await self.aiohttp_client_session.close()
         if not self.refused.cancel() and not self.refused.cancelled():
-            self.refused.exception()  # it was reported already
+            self.refused.exception()  # marks the error as retrieved: `run` has raised it already
 
 
 class Listening:
@@ -251,8 +254,8 @@ class Listening:
         self._clock = clock
 
     async def run(self, socket: Socket) -> None:
-        """Run until cancelled. Raises `ApiFailed`, at the first address for any reason and later when the token is
-        refused, and `ConnectionError` when Slack is unreachable."""
+        """Run until cancelled. Raises `ApiFailed` if Slack gives no first address or later refuses the token, and
+        `ConnectionError` if Slack becomes unreachable."""
         socket.message_listeners.append(self._hear)
         socket.socket_mode_request_listeners.append(self._take)
         try:
@@ -275,5 +278,5 @@ class Listening:
             response = await self._dispatching.insist(bolt, self._clock.sleep)
             await send_async_response(client, request, response, time.time())
         except ConnectionError:
-            # The event is committed, but the connection is gone: Slack sends it again, and the inbox recognises it.
+            # The event is committed, but the connection is gone: Slack sends the event again, and the inbox ignores it.
             log.debug("An envelope was committed after its connection had gone.")

@@ -22,7 +22,7 @@ class SlackConfig(BotConfig):
 
 
 def read_config(settings: BotSettings, services: ConnectorServices) -> SlackConfig:
-    """Read the settings. Raises `BadSetting`, also when no setting provides a way for events to arrive."""
+    """Read the settings. Raises `BadSetting`, also if the settings give Slack no way to send events."""
     config = read_settings(SlackConfig, settings)
     if config.app_token is None and config.signing_secret is None:
         raise BadSetting(

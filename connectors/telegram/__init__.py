@@ -1,4 +1,4 @@
-"""Telegram, through its Bot API: our own poll loop, and python-telegram-bot as a client of the HTTP interface only."""
+"""The connector for Telegram's Bot API. It has its own poll loop, and uses python-telegram-bot only to make requests."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from connectors.telegram.settings import TelegramConfig
 
 
 def create(settings: BotSettings, services: ConnectorServices) -> Connector:
-    """Raises `BadSetting`."""
+    """Return the connector for these settings. Raises `BadSetting`."""
     return TelegramConnector(name=settings.name, config=read_settings(TelegramConfig, settings), services=services)

@@ -1,4 +1,4 @@
-"""The HTTP client of one bot, opened when it is first needed, and the meaning of its failures."""
+"""The HTTP client of one bot, opened at the first call, and the meaning of Telegram's refusals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _CONNECTIONS: Final = 32
 _TIMEOUT: Final = 15.0
 _UPLOAD_TIMEOUT: Final = 120.0
 _CHUNK: Final = 64 * 1024
-#: Seconds for a call on which nothing depends.
+#: Maximum seconds of a call whose failure does no harm.
 COSMETIC_SECONDS: Final = 5.0
 
-#: The bot's address contains its token: these loggers would write it into the log.
+#: Minimum levels of loggers that would write the address of requests, which contains the token, into the log.
 _TELLTALES: Final = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.INFO}
 
-#: The request never reached the server, or not completely.
+#: Errors after which the request has not reached the server, or not completely.
 _UNSENT: Final = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -35,11 +35,11 @@ _UNSENT: Final = (
     httpx.UnsupportedProtocol,
 )
 
-#: Seconds until the next try when Telegram is unreachable or rejects the token; this counts as no attempt.
+#: Seconds until the next try if Telegram is unreachable, and if it rejects the token; neither counts as an attempt.
 _AWAY: Final = 30.0
 _REJECTED: Final = 15.0
 
-#: Telegram's descriptions of a place that accepts no messages any more, or none from this bot.
+#: Telegram's descriptions of a chat that no longer accepts messages of this bot.
 _GONE: Final = (
     "chat not found",
     "user not found",
@@ -85,7 +85,7 @@ class CallFailed(TelegramError):
 
     @property
     def refused(self) -> bool:
-        """Return whether Telegram itself refused the call permanently."""
+        """Return whether Telegram refused the call permanently, for a reason other than the token."""
         return isinstance(self.failure, Refused) and not self.rejects_token
 
     @property
@@ -96,7 +96,7 @@ class CallFailed(TelegramError):
 
     @property
     def conflicts(self) -> bool:
-        """Return whether another client takes the bot's updates."""
+        """Return whether another client reads the bot's updates."""
         return isinstance(self.failure, Refused) and self.failure.code == "409"
 
     @property
@@ -109,13 +109,13 @@ class CallFailed(TelegramError):
 
 
 class _Request(HTTPXRequest):
-    """Makes requests. While Telegram has asked for a pause in a chat, all requests that name this chat are refused:
-    drafts, typing and answers."""
+    """Makes requests. After Telegram has asked for a pause in a chat, all requests that name the chat fail until the
+    pause is over: answers, drafts and typing."""
 
     def __init__(self, *, token: str, **options: Any) -> None:
         super().__init__(**options)
         self._token = token.encode()
-        #: By chat: the time (seconds of the event loop) until which no request may name it.
+        #: By chat: the time (seconds of the event loop) until which no request may name the chat.
         self._paused_until: dict[str, float] = {}
 
     async def do_request(
@@ -154,8 +154,8 @@ class Client:
     async def call(self, method: str, *, within: float | None = None, **parameters: Any) -> Any:
         """Return the result of a method, of any type; `within` is in seconds. Raises `CallFailed`.
 
-        The library's own methods fail at any answer that they cannot read. Telegram reads the names of methods
-        without regard to case; a capital letter bypasses those methods.
+        The method's name is sent with a capital first letter, which bypasses the library's own methods: they fail at
+        any answer that they cannot read. Telegram ignores the case of the name.
         """
         given = {key: value for key, value in parameters.items() if value is not None}
         longest = within or _TIMEOUT
@@ -188,8 +188,9 @@ class Client:
             await downloads.aclose()
 
     async def download(self, url: str, most: int, seconds: float) -> tuple[int, bytes]:
-        """Return the status, and at most one byte more than `most`. The library would read a file of any size, and
-        one of this machine if the server names its path. Raises the errors of httpx."""
+        """Return the status and at most `most` + 1 bytes of the body; the additional byte shows that the file is too
+        large. The library would read a file of any size, and a local file if the server names its path. Raises the
+        errors of httpx."""
         if self._downloads is None:
             self._downloads = httpx.AsyncClient(timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
         data = bytearray()
@@ -225,7 +226,7 @@ class Client:
 
 
 def send_error(error: CallFailed) -> SendError:
-    """Convert a failed request to the error of a send."""
+    """Return the `SendError` for a failed call."""
     failure = error.failure
     if error.rejects_token:
         return SendError("Telegram does not accept the token of the bot.", retry_after=_REJECTED)

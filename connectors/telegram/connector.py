@@ -29,13 +29,13 @@ from connectors.telegram.settings import TelegramConfig
 
 log = structlog.get_logger(__name__)
 
-#: The guarantees that are possible at Telegram, which has no key to recognise a repetition.
+#: The delivery guarantees that are possible with Telegram, which has no key to recognise a repeated message.
 _PROMISES: Final = frozenset({Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE, Guarantee.RESERVE_THEN_FILL})
 _DESCRIPTION_LIMIT: Final = 256
 
 
 class TelegramConnector:
-    """`Connector`, `Reserves`, `ShowsTyping`, `ShowsDrafts`, `FetchesFiles` and `ChecksSetup`."""
+    """A Telegram bot: `Connector`, `Reserves`, `ShowsTyping`, `ShowsDrafts`, `FetchesFiles` and `ChecksSetup`."""
 
     platform: str = PLATFORM
     typing_seconds: float = 5.0
@@ -51,7 +51,7 @@ class TelegramConnector:
         self._drafts = Drafts(client=self._client, clock=services.clock)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Run the bot. Raises `TokenRefused`, and `ConnectionError` when Telegram is unreachable."""
+        """Run the bot. Raises `TokenRefused`, and `ConnectionError` if Telegram is unreachable."""
         me, identity = await self._begin()
         up(identity)
         incoming = Incoming(bot=self.name, me=me, config=self._config)
@@ -96,7 +96,7 @@ class TelegramConnector:
         await self._client.close()
 
     async def _begin(self) -> tuple[BotIdentity, BotUp]:
-        """Read the bot's identity. Raises `TokenRefused`, `ConnectionError`."""
+        """Request the bot's identity from Telegram. Raises `TokenRefused`, `ConnectionError`."""
         try:
             me = await self._client.call("getMe")
         except CallFailed as error:
@@ -111,7 +111,7 @@ class TelegramConnector:
         )
 
     async def _list_commands(self) -> None:
-        """Register the commands that Telegram suggests while people type. They work without this, too."""
+        """Register the commands that Telegram suggests while people type. Unregistered commands also work."""
         wanted = [
             {"command": hint.name.removeprefix("/"), "description": hint.about[:_DESCRIPTION_LIMIT]}
             for hint in self._services.commands

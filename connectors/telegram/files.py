@@ -1,4 +1,4 @@
-"""Files to and from Telegram: the type under which they are sent, and how they are fetched."""
+"""Send files to Telegram under a suitable type, and fetch files from Telegram."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _INPUTS: Final[dict[MediaKind, Callable[..., telegram.InputMedia]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file with its bytes, and the type as which Telegram shows it."""
+    """A file with its bytes. Telegram shows it as its `kind`."""
 
     kind: MediaKind
     filename: str
@@ -75,7 +75,7 @@ class Media:
         return await client.message(method, within=TRANSFER_SECONDS, **{self.kind.value: file}, **options)
 
     def input(self, caption: dict[str, Any]) -> telegram.InputMedia:
-        """Return the file in the form for the edit of an existing message."""
+        """Return the file in the form by which it replaces the content of an existing message."""
         return _INPUTS[self.kind](self.data, filename=self.filename, **caption)
 
 

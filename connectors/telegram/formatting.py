@@ -1,7 +1,7 @@
 """Markdown in the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
 
-Entities, unlike Telegram's Markdown dialects, need no escaping: any text from a model is shown. Nothing in them
-notifies anyone.
+Entities, unlike Telegram's Markdown dialects, need no escaping, so Telegram shows any text from a model. Mentions are
+broken, so that they notify nobody.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _KEPT: Final = frozenset(
     {"bold", "italic", "strikethrough", "spoiler", "code", "pre", "blockquote", "expandable_blockquote", "text_link"}
 )
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-#: The beginning of a text that Telegram would read as a user name.
+#: The @ at the beginning of a text that Telegram would read as a user name.
 _MENTION: Final = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
 #: An invisible character without width that no name contains: after an @ it keeps Telegram from notifying that
 #: person.
 _JOINER: Final = "\u2060"
-#: Replaces `<` while Markdown is parsed (it would be read as HTML and dropped); a code point that no text may
-#: contain.
+#: Replaces `<` while Markdown is parsed, because `<` would be read as HTML and dropped. No text contains this code
+#: point: `sound` removes it.
 _LESS: Final = "\ufdd0"
 _IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
-#: Maximum depth of nested quotations and lists. People write far less, and parsing hundreds of levels takes seconds.
+#: A line with 20 levels of nested quotations and lists. Its text is not parsed, because hundreds of levels take seconds.
 _DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
 _ANCHOR: Final = re.compile(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
-#: Targets that are useless to a reader: people, and places within a page that is not shown.
+#: Addresses that are not shown, because they are useless to a reader: people, and anchors within a page.
 _MUTE: Final = re.compile(r"tg:|#", re.IGNORECASE)
 #: Maximum characters of an address that are shown.
 _LONGEST_ADDRESS: Final = 300
@@ -53,7 +53,7 @@ class Formatted:
 
 
 def formatted(markdown: str) -> Formatted:
-    """Return the text that is shown; it is blank only if the Markdown is."""
+    """Convert Markdown to a text with entities. The text is blank only if the Markdown is blank."""
     clean = sound(markdown)
     if _DEEP.search(clean):
         return Formatted(_without_mentions(clean.strip(), ()).text)
@@ -66,7 +66,7 @@ def formatted(markdown: str) -> Formatted:
 
 
 def measure(markdown: str) -> int:
-    """Return the room that a text takes, shown or as written, whichever is more."""
+    """Return the length of a text in UTF-16 units, as written or as shown, whichever is longer."""
     raw = utf16_length(markdown)
     return raw if raw > TEXT_LIMIT else max(raw, utf16_length(formatted(markdown).text))
 
@@ -86,19 +86,20 @@ def rich(markdown: str) -> dict[str, Any]:
 
 
 def sound(text: str) -> str:
-    """Return the text without characters that no message may contain: single surrogates, NUL, and the mark that is
-    used here."""
+    """Return the text without characters that no message may contain: NUL and `_LESS` are removed, single surrogates
+    are replaced."""
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return whole.replace("\0", "").replace(_LESS, "")
 
 
 def plain(shown: Formatted) -> str:
-    """Return the text for a message without entities: code is then normal text, so names in it are broken too."""
+    """Return the text for a message without entities. Code is then normal text, so mentions in it are broken too."""
     return _without_mentions(shown.text, ()).text
 
 
 def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, list[MessageEntity]]:
-    """Show links that Telegram does not accept as their text, followed by their address."""
+    """Insert the address after the text of each link that Telegram does not accept, and move the entities
+    accordingly."""
     units = text.encode("utf-16-le")
     kept = list(entities)
     for link in sorted((one for one in entities if one.type == "text_link"), key=lambda one: -one.offset):
@@ -114,7 +115,7 @@ def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, 
 
 
 def _behind(entity: MessageEntity, at: int, units: int) -> MessageEntity:
-    """Return the entity, moved by the units that were inserted at a place."""
+    """Return the entity, moved or lengthened by the `units` that were inserted at `at`."""
     if entity.offset >= at:
         return replace(entity, offset=entity.offset + units)
     longer = entity.offset + entity.length > at
@@ -127,8 +128,8 @@ def _address_shown(found: re.Match[str]) -> str:
 
 
 def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted:
-    """Insert a joiner after the @ of every name outside code, where Telegram looks for none; entities are moved
-    accordingly."""
+    """Insert a joiner after the @ of every name, except in code, in which Telegram looks for no names. Move the entities
+    accordingly, and leave out those that are not sent (`_is_kept`)."""
     code = sorted(
         (entity.offset, entity.offset + entity.length) for entity in entities if entity.type in {"code", "pre"}
     )
@@ -162,12 +163,12 @@ def _moved(entity: MessageEntity, marks: Sequence[int], length: int) -> telegram
 
 
 def _is_kept(entity: MessageEntity) -> bool:
-    """Return whether the entity is kept: a link to a person (`tg://user`) would be a mention."""
+    """Return whether the entity is sent. A link to a person (`tg://user`) is not, because it would be a mention."""
     return entity.type in _KEPT and (entity.type != "text_link" or bool(_LINK.match(entity.url or "")))
 
 
 def _symbols() -> telegramify_markdown.RenderConfig:
-    """Return options without pictures: by default the library decorates headings with them."""
+    """Return options without the emoji with which the library decorates headings, images and links by default."""
     config = telegramify_markdown.RenderConfig.isolated()
     symbol = config.markdown_symbol
     symbol.heading_level_1 = symbol.heading_level_2 = symbol.heading_level_3 = symbol.heading_level_4 = ""

@@ -1,4 +1,4 @@
-"""Convert Telegram's updates to the types of the inbox. Pure: no request is made and nothing is stored."""
+"""Convert Telegram's updates to the types of the inbox, with pure functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from connectors.telegram.formatting import sound
 from connectors.telegram.settings import TelegramConfig
 
 PLATFORM: Final = "telegram"
-#: A bot has one queue of updates.
+#: The one feed of a bot: Telegram keeps one queue of updates for all its chats.
 FEED: Final = "updates"
-#: The types of updates that we request from Telegram; it sends no others.
+#: The types of updates that the connector requests; Telegram sends no others.
 KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post", "callback_query", "my_chat_member")
 
 _NAME_LIMIT: Final = 200
@@ -30,7 +30,7 @@ _OUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A group that became another one."""
+    """A group that got a new id because it became a supergroup."""
 
     old: Address
     new_channel: str
@@ -39,7 +39,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The bot's permission to write in a place; `reason` says why it may not (empty: it may)."""
+    """The bot's permission to write in a place. `reason`: why the bot may not write there; empty if it may."""
 
     place: Address
     reason: str
@@ -51,13 +51,13 @@ Event = IncomingMessage | MessageEdit | Click | Move | Access
 
 class Incoming:
     def __init__(self, *, bot: str, me: BotIdentity, config: TelegramConfig) -> None:
-        """`bot` is the name under which it is configured."""
+        """`bot`: the name of the bot in the configuration."""
         self._bot = bot
         self._me = me
         self._config = config
 
     def read(self, update: telegram.Update) -> Event | None:
-        """Return the event for an update; None when it has no meaning for Arvis."""
+        """Return the event for an update; None for an update that Arvis ignores."""
         position = FeedPosition(FEED, update.update_id)
         if (message := update.message or update.channel_post) is not None:
             return (
@@ -117,7 +117,8 @@ class Incoming:
         return Click(place, f"q{query.id}", who, sound(query.data), str(shown.message_id), position)
 
     def _moved(self, message: telegram.Message, position: FeedPosition) -> Move | None:
-        """Read a move, which Telegram reports twice, in the old group and in the new one."""
+        """Return the move that a message reports; None for other messages. Telegram reports each move twice, in the old
+        group and in the new one."""
         if message.migrate_to_chat_id is not None:
             return Move(self._place(message.chat), str(message.migrate_to_chat_id), position)
         if message.migrate_from_chat_id is not None:
@@ -126,7 +127,7 @@ class Incoming:
         return None
 
     def _reopened(self, message: telegram.Message, position: FeedPosition) -> Access | None:
-        """Read the reopening of a topic; a closed topic accepts no messages."""
+        """Return the access to a reopened topic, because a closed topic accepts no messages; None for other messages."""
         if message.forum_topic_reopened is None:
             return None
         return Access(self._address(message), "", position)
@@ -141,8 +142,8 @@ class Incoming:
         return Access(self._place(change.chat), reason, position)
 
     def _sender(self, message: telegram.Message) -> Sender | None:
-        """Return the sender; None for one that the bot does not listen to. A person who writes as a group or channel
-        is that chat."""
+        """Return the sender; None for a sender that the bot does not listen to. If a person writes as a group or
+        channel, the sender is that chat."""
         if message.sender_chat is not None:
             return Sender(str(message.sender_chat.id), title_of(message.sender_chat))
         user = message.from_user
@@ -155,14 +156,14 @@ class Incoming:
         return str(bot.id) in names or (bot.username or "").lower() in names
 
     def _listens(self, chat: telegram.Chat) -> bool:
-        """Return whether the bot listens to this chat. The list names groups and channels only; direct messages are
-        checked elsewhere."""
+        """Return whether the bot listens to this chat. `allowed_channels` limits only groups and channels; the inbox
+        decides who may write direct messages."""
         allowed = self._config.allowed_channels
         return not allowed or chat.type == ChatType.PRIVATE or str(chat.id) in allowed
 
     def _is_answer(self, message: telegram.Message) -> bool:
-        """Return whether the message replies to the bot. In a topic, a message that is no reply refers to the note
-        that opened the topic."""
+        """Return whether the message replies to the bot. In a topic, Telegram gives every message that is no reply a
+        reference to the note that opened the topic; this note does not count."""
         answered = message.reply_to_message
         if answered is None or answered.forum_topic_created is not None:
             return False
@@ -212,7 +213,7 @@ def _kind(declared: str | None, otherwise: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BotIdentity:
-    """The bot itself. `reads_all`: it sees every message of its groups (privacy mode is off)."""
+    """The bot's own user. `reads_all`: the bot sees every message of its groups (privacy mode is off)."""
 
     id: int
     username: str
@@ -221,8 +222,8 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """The text of a message. `named`: the bot was mentioned, or given a command; `elsewhere`: it is a command for
-    another bot."""
+    """The text of a message. `named`: the text mentions the bot or is a command for it. `elsewhere`: the text is a
+    command for another bot."""
 
     text: str
     named: bool = False
@@ -230,8 +231,8 @@ class MessageText:
 
 
 def text_of(message: telegram.Message, me: BotIdentity) -> MessageText:
-    """Return the text or caption. The bot's own name is cut out, `/command@Bot` becomes `/command`, and people
-    without a user name are written as `@Name`."""
+    """Return the text or caption of a message. Mentions of the bot are removed, `/command@Bot` becomes `/command`, and
+    mentions of people without a user name become `@Name`."""
     text = message.text or message.caption or ""
     entities = message.entities or message.caption_entities
     units = text.encode("utf-16-le", "surrogatepass")
@@ -252,7 +253,7 @@ def text_of(message: telegram.Message, me: BotIdentity) -> MessageText:
 
 
 def things(message: telegram.Message) -> str:
-    """Return the content besides text and files, in brackets; empty when people would see none."""
+    """Return the content besides text and files, in brackets, such as a location; empty if there is none."""
     return sound(" ".join(f"[{thing}]" for thing in _things(message)))
 
 
@@ -265,7 +266,7 @@ def title_of(chat: telegram.Chat) -> str:
 
 
 def origin(message: telegram.Message) -> str:
-    """Return a line that names the author of a forwarded message; empty when the text is the sender's own."""
+    """Return a line that names the author of a forwarded message; empty for a message that is not forwarded."""
     match message.forward_origin:
         case None:
             return ""
@@ -306,7 +307,7 @@ def _mention(entity: telegram.MessageEntity, shown: str, me: BotIdentity) -> Mes
 
 
 def _space(following: bytes, before: Iterable[str]) -> int:
-    """Return the number of bytes of white space to remove with a name that was cut out, so that none is doubled."""
+    """Return the number of bytes to skip after a removed name: its following space, if a space precedes it too."""
     stands_free = (text := "".join(before)) == "" or text[-1].isspace()
     return 2 if stands_free and _decoded(following).isspace() else 0
 

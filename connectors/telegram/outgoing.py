@@ -1,5 +1,7 @@
-"""Send parts of deliveries as Telegram messages, one request each, so that an interruption leaves only one part in
-doubt; before, show a turn that is running as typing or as a draft."""
+"""Send parts of deliveries as Telegram messages, and show a running turn as typing or as a draft.
+
+Each part is one request, so that an interruption makes the outcome of only one part unknown.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,22 @@ log = structlog.get_logger(__name__)
 
 PLACEHOLDER: Final = "…"
 _LABEL_LIMIT: Final = 64
-#: Buttons with longer labels get a row of their own.
+#: A button with a longer label is alone in its row.
 _SHORT_LABEL: Final = 16
 _BUTTONS_A_ROW: Final = 3
 
 NO_PREVIEW: Final = telegram.LinkPreviewOptions(is_disabled=True)
-#: The formatting was refused, not the text.
+#: Telegram's descriptions for a refused formatting; the same text without formatting may be accepted.
 _UNPARSED: Final = ("can't parse", "entit", "rich message", "rich_message")
-#: The placeholder or draft cannot be replaced.
+#: Telegram's descriptions for a placeholder or draft that cannot be changed.
 _NOT_THERE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message not found")
-#: Telegram does not accept it as a picture, film or voice message, so it is sent as a plain file.
+#: Telegram's descriptions for a file that is no valid picture, film or voice message; it is then sent as a document.
 _NOT_MEDIA: Final = ("photo", "image", "video", "audio", "voice", "wrong file", "wrong type", "failed to get")
 
 
 def plan(delivery: Delivery, max_parts: int) -> list[Piece]:
-    """Divide a delivery: every piece is one request, a text with its buttons, or one file with a short text as its
-    caption."""
+    """Divide a delivery into pieces of one request each: a text with its buttons, or one file, whose caption may be a
+    short text."""
     *before, last = pieces(delivery, parts, max_parts)
     if not last.files:
         return [*before, last]
@@ -78,7 +80,7 @@ class Outgoing:
         return Receipt(str(await (self._send_file(part, media[0]) if media else self._send_text(part))))
 
     async def reserve(self, part: Part) -> Receipt:
-        """Send a placeholder, which makes the notification sound; the edit that fills it makes none. Raises
+        """Send a placeholder, for which people get the notification; they get none for the later edit. Raises
         `SendError`."""
         try:
             return Receipt(str(await self._client.message("sendMessage", text=PLACEHOLDER, **_where(part))))
@@ -86,7 +88,8 @@ class Outgoing:
             raise send_error(error) from error
 
     async def _filled(self, part: Part, platform_id: str, media: Sequence[Media]) -> bool:
-        """Fill a message; return False when it does not exist any more, or cannot hold this content."""
+        """Replace the content of a placeholder or draft. Return False if the message no longer exists or cannot be
+        changed."""
         where: dict[str, Any] = {"chat_id": chat_of(part.delivery.address), "message_id": int(platform_id)}
         where["reply_markup"] = keyboard(part.piece.buttons)
         try:
@@ -113,7 +116,7 @@ class Outgoing:
             await self._formatted("editMessageText", where, part.piece.content)
 
     async def _formatted(self, method: str, where: dict[str, Any], content: str) -> int:
-        """Send with entities, or as plain text when Telegram rejects them."""
+        """Send a text with entities, or without them if Telegram rejects them; return the id of the message."""
         shown = formatted(content)
         options: dict[str, Any] = {"text": shown.text, "link_preview_options": NO_PREVIEW, **where}
         try:
@@ -124,16 +127,16 @@ class Outgoing:
             return await self._client.message(method, **{**options, "text": plain(shown)})
 
     async def _try_rich(self, method: str, where: dict[str, Any], content: str) -> int | None:
-        """Try a rich message; None if rich messages are turned off, unknown to the server, or impossible for this
-        text."""
+        """Send a rich message and return its id. Return None if rich messages are turned off, unknown to the server, or
+        impossible for this text."""
         if not self._rich:
             return None
         try:
             return await self._client.message(method, rich_message=rich(content), **where)
         except CallFailed as error:
             if error.rejects_token:
-                # The server gives the same answer for an unknown method and for a wrong token; with a wrong token,
-                # the plain request fails, too.
+                # The server gives the same answer for an unknown method and for a wrong token. If the token is wrong,
+                # the following plain request also fails.
                 self._rich = False
             elif error.says("message is not modified", *_NOT_THERE) or not _finds_fault(error):
                 raise
@@ -152,7 +155,7 @@ class Outgoing:
             raise send_error(error) from error
 
     async def _edit_file(self, where: dict[str, Any], part: Part, media: Media) -> None:
-        """Replace the content of a message: a text message becomes one with a file, and an existing file is replaced."""
+        """Replace the text or file of a message by this file."""
         caption = _caption(part.piece.content)
         try:
             await self._put(media.input(caption), where)
@@ -173,7 +176,7 @@ def _finds_fault(error: CallFailed) -> bool:
 
 
 def keyboard(buttons: Sequence[Button]) -> telegram.InlineKeyboardMarkup | None:
-    """Return the keyboard; buttons with short labels share a row."""
+    """Return the keyboard for these buttons; buttons with short labels share a row."""
     rows: list[list[telegram.InlineKeyboardButton]] = []
     room = 0
     for button in buttons:
@@ -187,13 +190,13 @@ def keyboard(buttons: Sequence[Button]) -> telegram.InlineKeyboardMarkup | None:
 
 
 def chat_of(address: Address) -> int | str:
-    """Return the id of a chat: its number, or the @name of a public one."""
+    """Return the id of a chat: a number, or the @name of a public chat."""
     number = address.channel
     return int(number) if number.removeprefix("-").isdecimal() else number
 
 
 def place(address: Address) -> dict[str, Any]:
-    """Return the chat and topic, as every request names them."""
+    """Return the parameters of a request that name the chat and the topic."""
     return {
         "chat_id": chat_of(address),
         "message_thread_id": int(address.thread) if address.thread else None,
@@ -201,8 +204,8 @@ def place(address: Address) -> dict[str, Any]:
 
 
 def _where(part: Part) -> dict[str, Any]:
-    """Return the place of a part. Only the first part is a reply; the answer is sent even if the message that it
-    answers was deleted."""
+    """Return the parameters for the place of a part. Only the first part is a reply; Telegram sends it even if the
+    message that it replies to was deleted."""
     ref = part.delivery.reply_ref if part.number == 0 else None
     reply = telegram.ReplyParameters(int(ref), allow_sending_without_reply=True) if ref else None
     return place(part.delivery.address) | {"reply_parameters": reply}
@@ -220,9 +223,10 @@ def _media(part: Part, file: OutgoingFile) -> Media:
     return media_of(file, data)
 
 
-# The state of a running turn in the chat: typing, and a text that grows.
+# The display of a running turn in the chat: typing, and a draft of the answer.
 
-#: A group allows twenty messages and edits per minute, a direct chat one per second.
+#: Minimum seconds between changes of a draft in a group. A group allows twenty messages and edits per minute, a direct
+#: chat one per second.
 _GROUP_PAUSE: Final = 3.0
 _REMEMBERED: Final = 1_000
 
@@ -232,8 +236,8 @@ class Drafts:
         self._client = client
         self._clock = clock
         self._native = True
-        #: By group: the time (monotonic seconds) at which its draft last changed, the newest last. Losing an entry
-        #: costs one edit too many.
+        #: By chat: the time (monotonic seconds) of the last change of a draft, the newest last. A lost entry causes only
+        #: one additional edit.
         self._changed: dict[str, float] = {}
 
     async def typing(self, address: Address) -> None:
@@ -246,9 +250,10 @@ class Drafts:
             raise send_error(error) from error
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
-        """Show a draft. In a direct chat it is a draft that disappears by itself, so the result is None; showing it
-        again under its key changes it. Elsewhere it is a message, at first with a placeholder text; if the process
-        crashes before its id is stored, the message stays in the chat. Raises `SendError`."""
+        """Show a draft. In a direct chat, Telegram's own drafts are used if there are no buttons: such a draft
+        disappears by itself, the next call with the same `key` changes it, and the result is None. Elsewhere the draft
+        is a message with a placeholder text, and the result is its id. If the process crashes before the id is stored,
+        the message stays in the chat. Raises `SendError`."""
         shown = _beginning(text)
         if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
             return None
@@ -261,8 +266,8 @@ class Drafts:
         return str(sent)
 
     async def change(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
-        """Change a draft. In groups a change that comes too early is left out: the next one, or the answer, contains
-        it. Raises `SendError`."""
+        """Change a draft. In a group a change is skipped if the last one was less than `_GROUP_PAUSE` ago; the next
+        change or the answer contains its text. Raises `SendError`."""
         if not _is_private(address) and not self._may_change(address):
             return
         self._note(address)
@@ -302,7 +307,8 @@ class Drafts:
             )
         except CallFailed as error:
             if error.refused or error.rejects_token:
-                # An unknown method gives "not found", like a wrong token, which the poll loop notices.
+                # Telegram answers "not found" for an unknown method and for a wrong token; the poll loop notices a wrong
+                # token.
                 self._native = not error.rejects_token
                 return False
             raise send_error(error) from error
@@ -320,12 +326,12 @@ class Drafts:
 
 
 def _is_private(address: Address) -> bool:
-    """Return whether it is a direct chat. Groups and channels have negative ids."""
+    """Return whether the address is a direct chat. Groups and channels have negative ids."""
     return not address.channel.startswith("-")
 
 
 def _beginning(text: str) -> Formatted:
-    """Return the beginning of a text that may be longer than one message."""
+    """Return the first part of a text, which fits into one message; a placeholder for a blank text."""
     return formatted(next(iter(parts(text)), "")) if text.strip() else Formatted(PLACEHOLDER)
 
 

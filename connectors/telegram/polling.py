@@ -1,7 +1,7 @@
 """The poll loop: every update is committed by the inbox, in order, before it is confirmed to Telegram.
 
-Telegram deletes an update when a later one is requested (`offset`). So the offset is the last committed update plus
-one, and unconfirmed updates arrive again after a crash, with the same id.
+Telegram deletes the updates before the requested one (`offset`). The offset is therefore the last committed update plus
+one, and unconfirmed updates arrive again after a crash, with the same ids.
 """
 
 from __future__ import annotations
@@ -34,17 +34,16 @@ _BATCH: Final = 100
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
-#: The pause in seconds between two polls that return immediately and without updates, and the number of times that it
-#: doubles.
+#: The maximum pause in seconds between polls that return at once without new updates, and how often the pause doubles.
 _LONGEST_IDLE: Final = 5.0
 _DOUBLINGS: Final = 4
-#: Single polls fail now and then; this many in a row are an outage.
+#: Single polls fail now and then; this number of failures in a row is an outage.
 _FAILURES_IN_A_ROW: Final = 3
 
 
 class Polling:
     def __init__(self, *, name: str, client: Client, incoming: Incoming, inbox: Inbox, clock: Clock) -> None:
-        """`name` is the name of the bot in the configuration."""
+        """`name`: the name of the bot in the configuration."""
         self._name = name
         self._client = client
         self._incoming = incoming
@@ -53,12 +52,12 @@ class Polling:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Poll until cancelled. `up` is called when updates arrive again. Raises `TokenRefused`, and
-        `ConnectionError` when Telegram is unreachable or gives the updates to another client.
+        """Poll until cancelled. `up` is called at the first successful poll after failures. Raises `TokenRefused`, and
+        `ConnectionError` if Telegram is unreachable or gives the updates to another client.
 
-        The first request names no offset. Telegram knows which updates were confirmed, and the inbox which it already
-        has. After a week without updates the ids start at a random number, so the old number could confirm unread
-        updates.
+        The first request has no offset: Telegram knows which updates were confirmed, and the inbox ignores those that
+        it already has. A stored offset could confirm unread updates, because after a week without updates Telegram
+        starts the ids at a random number.
         """
         try:
             await self._poll(up)
@@ -82,8 +81,8 @@ class Polling:
                 failures = 0
                 up()
             before, offset = offset, await self._take(updates, offset)
-            # Without the pause, a server that holds no request open, or repeats the same updates, would be polled in
-            # a tight loop.
+            # Without the pause, a server that answers at once without updates, or repeats the same updates, would be
+            # polled in a tight loop.
             at_once = self._clock.monotonic() - asked_at < _SHORTEST_PAUSE
             idle = idle + 1 if offset == before and at_once else 0
             if idle:
@@ -134,7 +133,7 @@ class Polling:
         log.info("telegram_webhook_removed", bot=self._name)
 
     async def _take(self, updates: Sequence[Mapping[str, Any]], offset: int | None) -> int | None:
-        """Pass on a batch, and return the next offset."""
+        """Pass a batch of updates to the inbox, and return the next offset."""
         passed: FeedPosition | None = None
         for raw in updates:
             number = answers.value(raw, "update_id", kind=int)
@@ -152,7 +151,8 @@ class Polling:
         return offset
 
     def _read(self, raw: Mapping[str, Any]) -> Event | None:
-        """Read an update. One that differs from the documentation must not block all later ones."""
+        """Return the event for an update. Return None for an update that cannot be read, because it must not block all
+        later updates."""
         try:
             return self._incoming.read(telegram.Update.de_json(dict(raw), self._client.bot))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -192,7 +192,8 @@ class Polling:
                 await self._inbox.passed(PLATFORM, self._name, event)
 
     async def _answer(self, click: Click, clicked: Clicked) -> None:
-        """Answer a click. Telegram shows a clock on the button until then; by now the answer may be too late."""
+        """Answer a click, and remove the buttons if the click is done. Telegram shows a clock on the button until the
+        answer; failures are ignored, because the answer may be too late."""
         with suppress(CallFailed):
             await self._client.call(
                 "answerCallbackQuery",

@@ -28,7 +28,8 @@ def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # 
     """Rename the old keys of the file, in place.
 
     Comments, order and values stay. The old file is kept beside the new one as FILE.bak. Settings that were changed in
-    the dashboard are migrated with the database at the next start. Old environment variables are only listed: rename them yourself.
+    the dashboard are migrated with the database at the next start. Old environment variables are only listed: rename them
+    yourself.
     """
     file = config or DEFAULT_FILE
     target = file.resolve()

@@ -87,7 +87,8 @@ _COLUMNS = ("name", "created", "messages", "size", "note")
 def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Replace the data with a backup. The current database is moved to the folder `aside`, not deleted.
 
-    FILE is a backup, its name in the data folder, or a database in the folder `aside`. Without FILE, the backups are listed.
+    FILE is a backup, its name in the data folder, or a database in the folder `aside`. Without FILE, the backups are
+    listed.
     """
     settings = load(config, data, os.environ)
     database = database_of(settings)

@@ -122,7 +122,8 @@ def delete(*, project: str, as_json: bool, config: Path | None, data: Path | Non
 @json_option
 @place_options
 def undo(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Undo the newest change of a project: a change, a note, its deletion or its creation. A second undo repeats the change."""
+    """Undo the newest change of a project: a change, a note, its deletion or its creation. A second undo repeats
+    the change."""
     answer = connect(config, data).post("api", "projects", project, "undo")
     if as_json:
         print_json(answer)

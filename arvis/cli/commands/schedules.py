@@ -247,7 +247,8 @@ def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | No
 @json_option
 @place_options
 def undo(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Undo the newest change of a schedule: a change, its deletion or its creation. A second undo repeats the change."""
+    """Undo the newest change of a schedule: a change, its deletion or its creation. A second undo repeats
+    the change."""
     api = connect(config, data)
     answer = api.post("api", "schedules", _id(api, schedule), "undo")
     if as_json:

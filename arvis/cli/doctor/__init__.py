@@ -1,5 +1,5 @@
-"""The checks of `arvis doctor`, group by group. A cause is checked before its consequences, so that the first line
-that fails is the one to fix. A new check is a function in the file of its group; a new group is an entry of this list."""
+"""The checks of `arvis doctor`, group by group. A cause is checked before its consequences, so the first failed check
+should be fixed first. To add a check, write a function in the file of its group; to add a group, extend `GROUPS`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def examine(
     now: int,
     only: str | None = None,
 ) -> list[Finding]:
-    """Every check, or those of the group `only`. A configuration that cannot be loaded leaves nothing to look at."""
+    """Return the findings of all checks, or of the group `only`. If the configuration cannot be loaded, this is the only
+    finding, because no other check is possible."""
     try:
         settings, environ, unset = _load(config, data, environ)
     except ConfigError as error:
@@ -58,8 +59,8 @@ def examine(
 def _load(
     config: Path | None, data: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config, Mapping[str, str], tuple[str, ...]]:
-    """Return the configuration, its environment, and the variables that it needs but that are not set here. These get
-    a placeholder, so that all other checks can run: the daemon may have been started with them."""
+    """Return the configuration, its environment, and the variables that it needs and that are not set. These variables
+    get a placeholder, so that all other checks can run: they may be set in the daemon's environment."""
     try:
         return load(config, data, environ), environ, ()
     except ConfigError as error:

@@ -1,4 +1,5 @@
-"""The models: there is an account, its server can be reached, and its last calls went well. No call is made here."""
+"""Checks of the accounts for models: one exists, its server can be reached, and its last calls succeeded. The checks
+make no model calls."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.providers import anthropic_messages, google, ollama
 from arvis.providers.openai import VENDORS
 
-#: Seconds in which a server must take a connection.
+#: Seconds in which a server must accept a connection.
 _TIMEOUT = 2.5
 
 _MOST_FAIL = 0.5
@@ -36,8 +37,8 @@ _DEMO = f"{DEMO.provider}/{DEMO.model} ({DEMO.name})"
 
 
 def check_accounts(scene: Scene) -> Verdict:
-    """A running daemon reports the accounts of its configuration; accounts that were created later are in the
-    database."""
+    """Report which models answer. The accounts of the daemon's configuration are read from its log, other accounts from
+    the database."""
     said = scene.daemon.start.models if scene.daemon is not None and scene.daemon.start is not None else None
     stored = tuple(f"{one.provider}/{one.model} ({one.name})" for one in _stored(scene))
     models = tuple(f"{account.provider}/{account.model} ({account.name})" for account in scene.config.accounts)
@@ -56,7 +57,8 @@ def check_accounts(scene: Scene) -> Verdict:
 
 
 def check_stored_accounts(scene: Scene) -> Verdict | None:
-    """Those that were entered in the product, and would be left out or never answer."""
+    """Report accounts in the database that are not used, because the configuration has an account with the same name
+    or the provider is not installed."""
     stored = [] if scene.records is None else [one for one in scene.records.accounts if _is_active(one)]
     if not stored:
         return None
@@ -74,7 +76,7 @@ def check_stored_accounts(scene: Scene) -> Verdict | None:
 
 
 def check_stored_secrets(scene: Scene) -> Verdict | None:
-    """Everything that is sealed in the database opens with the key that is here."""
+    """Check that the encryption key of this installation decrypts all secrets in the database."""
     given = scene.config.encryption_key
     if scene.records is None or (given is not None and given.get_secret_value() == PLACEHOLDER):
         return None
@@ -110,14 +112,14 @@ def _is_active(stored: StoredAccount) -> bool:
 
 
 def _stored(scene: Scene) -> list[StoredAccount]:
-    """Return the stored accounts besides those of the configuration."""
+    """Return the active accounts in the database whose names the configuration does not use."""
     configured = {account.name for account in scene.config.accounts}
     found = [] if scene.records is None else scene.records.accounts
     return [one for one in found if _is_active(one) and one.name not in configured]
 
 
 def _accounts(scene: Scene) -> list[Account]:
-    """Return all accounts in use. Stored ones are without keys, because no check needs them."""
+    """Return all accounts in use. Those from the database are returned without keys, which no check needs."""
     stored = (Account(one.name, one.provider, one.model, base_url=one.base_url) for one in _stored(scene))
     return [*scene.config.accounts, *stored]
 
@@ -129,7 +131,8 @@ class _Server(NamedTuple):
 
 
 def check_servers(scene: Scene) -> Verdict | None:
-    """Open a connection and check the certificate for https. No model call is made, so nothing is charged."""
+    """Check that each server accepts a connection and, for https, has a valid certificate. No model call is made, so
+    nothing is charged."""
     accounts = _accounts(scene)
     servers = {account.name: server for account in accounts if (server := _server_of(account))}
     if not servers:
@@ -176,7 +179,7 @@ def check_account_tools(scene: Scene) -> Verdict | None:
 
 
 def _server_of(account: Account) -> _Server | None:
-    """Return the server of its calls; None for accounts without a server."""
+    """Return the server of an account; None for an account without a server."""
     url = account.base_url or _ADDRESSES.get(account.provider)
     if url is None:
         return None
@@ -186,8 +189,8 @@ def _server_of(account: Account) -> _Server | None:
 
 
 def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
-    """Return the unreachable servers with the reasons. A name that does not resolve blocks only its thread, which
-    ends with this process."""
+    """Return the unreachable servers with the reasons. Each server has a thread, because the look-up of a name may
+    block; a blocked thread ends with this process."""
     found = dict.fromkeys(servers, f"no answer within {_TIMEOUT:g} s")
 
     def look(server: _Server) -> None:
@@ -202,7 +205,7 @@ def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
 
 
 def _refusal(server: _Server) -> str:
-    """Why a server takes no connection; "" when it does."""
+    """Return the reason why a server accepts no connection; an empty text if it accepts it."""
     try:
         with socket.create_connection((server.host, server.port), timeout=_TIMEOUT) as connection:
             if server.tls:

@@ -1,4 +1,4 @@
-"""The bots of chat platforms: they can be made, their platforms find their setup right, and the daemon keeps them up."""
+"""Checks of the bots on chat platforms: they can be created, their setup on the platform is correct, and they run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _MEND = "Fix it on the platform or in the bot's settings, then run `arvis bots t
 
 
 def check_stored_bots(scene: Scene) -> Verdict | None:
-    """Those that were entered in the product, and would be left out."""
+    """Report bots in the database that are not used, because the configuration has a bot with the same name or the
+    connector is not installed."""
     stored = () if scene.records is None else scene.records.bots
     if not stored:
         return None
@@ -82,7 +83,7 @@ async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpe
 
 
 def _specs(scene: Scene) -> list[BotSpec]:
-    """Those that are to run; what other checks speak of is left out."""
+    """Return the bots that the daemon would run, without those that other checks report."""
     known = {point.name for point in entry_points(group="arvis.connectors")}
     configured = [configured_spec(entry) for entry in scene.config.bots]
     taken = {spec.key for spec in configured}
@@ -92,7 +93,8 @@ def _specs(scene: Scene) -> list[BotSpec]:
 
 
 def _opened(scene: Scene, stored: Sequence[StoredBot]) -> list[BotSpec]:
-    """Return the stored bots. Bots whose secrets cannot be decrypted are left out; the check of secrets reports them."""
+    """Return the bots of the database with their secrets. Bots whose secrets cannot be decrypted are left out, because
+    `check_stored_secrets` reports them."""
     given = scene.config.encryption_key
     text = None if given is None else given.get_secret_value()
     if not stored or text == PLACEHOLDER:

@@ -1,4 +1,4 @@
-"""The configuration has loaded; these are things that a person may not have meant."""
+"""Checks of a configuration that can be loaded: settings that its author probably did not intend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def check_configuration(scene: Scene) -> Verdict:
 
 
 def check_variables(scene: Scene) -> Verdict | None:
-    """If a daemon runs, its own environment counts, not that of this command."""
+    """Report variables that are not set here. If a daemon runs, this is only a warning, because its own environment has
+    them."""
     if not scene.unset:
         return ok("Every variable that the configuration refers to is set")
     names = ", ".join(scene.unset)
@@ -38,7 +39,7 @@ def check_variables(scene: Scene) -> Verdict | None:
 
 
 def check_stored_settings(scene: Scene) -> Verdict | None:
-    """Values of the dashboard override the file."""
+    """Report the settings of the dashboard, which override the configuration file."""
     stored = scene.stored
     if stored is None or not (stored.usable or stored.problems):
         return None
@@ -52,7 +53,7 @@ def check_stored_settings(scene: Scene) -> Verdict | None:
 
 
 def check_providers(scene: Scene) -> Verdict:
-    """The code of each account's vendor is there and can be imported."""
+    """Check that the code for the vendor of each account is installed and can be imported."""
     installed = _installed("arvis.providers")
     for account in scene.config.accounts:
         why = _gap(account.provider, installed)
@@ -62,7 +63,8 @@ def check_providers(scene: Scene) -> Verdict:
 
 
 def check_platforms(scene: Scene) -> Verdict:
-    """A bot that was configured must have its code; one that only a variable asks for is left out."""
+    """Check that the connector of each bot is installed and can be imported. For a bot that only an environment variable
+    defines, its absence is a warning, because the daemon then starts without this bot."""
     installed = _installed("arvis.connectors")
     for entry in scene.config.bots:
         why = _gap(entry.platform, installed)
@@ -89,7 +91,7 @@ def _installed(group: str) -> Mapping[str, EntryPoint]:
 
 
 def _gap(name: str, installed: Mapping[str, EntryPoint]) -> str:
-    """Why a part cannot be used; "" if it can."""
+    """Return the reason why a part cannot be used; an empty text if it can."""
     if name not in installed:
         return f"The package for {name} is not installed."
     try:

@@ -1,4 +1,4 @@
-"""Checks of the daemon: one runs, answers, and has its port."""
+"""Checks of the daemon and its port: a daemon runs and answers, or its port is free."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_version(scene: Scene) -> Verdict | None:
 
 
 def check_starts(scene: Scene) -> Verdict | None:
-    """A service that starts it again and again hides that it dies."""
+    """Report repeated crashes, because a service manager that restarts the daemon hides them."""
     if not scene.lives:
         return None
     living = scene.daemon.start if scene.daemon is not None else None
@@ -65,7 +65,7 @@ def check_starts(scene: Scene) -> Verdict | None:
 
 
 def _since(scene: Scene) -> str:
-    """Return how long it has been running, if it reports that."""
+    """Return the running time of the daemon in words; an empty text if the daemon does not report it."""
     if scene.daemon is None or "process_start_time_seconds" not in scene.daemon.figures:
         return ""
     seconds = max(0, round(scene.now / 1000 - scene.daemon.figures["process_start_time_seconds"]))
@@ -85,13 +85,14 @@ DAEMON = Group(
 )
 
 
-# The port: free or ours, and reachable by the names that people use.
+# The port: free or used by the daemon, and reachable by the names that people use.
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, never bound
 
 
 def check_port(scene: Scene) -> Verdict | None:
-    """Without a daemon: whether one could listen. It is tried for a moment, without listening."""
+    """If no daemon runs, check that a daemon could listen at the address. The check binds the address for a moment and
+    does not listen."""
     web = scene.config.web
     if scene.daemon is not None or "web" not in scene.config.roles:
         return None
@@ -108,7 +109,8 @@ def check_port(scene: Scene) -> Verdict | None:
 
 
 def check_names(scene: Scene) -> Verdict | None:
-    """A browser's request names the host it wants, and only known ones are answered."""
+    """Check that host names are configured if other machines can connect, because the daemon refuses requests for
+    unknown host names."""
     web = scene.config.web
     if web.host.strip("[]") in _EVERYWHERE and not web.allowed_hosts and web.public_url is None:
         why = f"`web.host` is {web.host}, but no host name is configured under which other machines reach this one."
@@ -123,7 +125,7 @@ def check_names(scene: Scene) -> Verdict | None:
 
 
 def _refusal(web: Web) -> str:
-    """Why the system does not give us the address; "" when it does."""
+    """Return the reason why the address cannot be bound; an empty text if it can."""
     try:
         found = socket.getaddrinfo(web.host.strip("[]"), web.port, type=socket.SOCK_STREAM)
         family, kind, protocol, _, address = found[0]

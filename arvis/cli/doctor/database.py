@@ -1,4 +1,4 @@
-"""Checks of the database: it opens and is sound, its backups are recent, and its queue moves."""
+"""Checks of the database: it opens and is not damaged, its backups are recent, and its jobs run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from arvis.store.integrity.check import Damaged, LogCut, Sound
 
 _MEGABYTE = 1_000_000
 
-#: The log is cut back to 64 MB when no reader is active; twice that means that a reader never ends.
+#: SQLite shortens the log to 64 MB if no reader is active; a log of twice this size means that a reader does not end.
 _LARGE_LOG = 128 * _MEGABYTE
 
-#: The oldest server version that still gets fixes.
+#: The oldest version of PostgreSQL that still gets fixes.
 _OLDEST_SERVER = 140000
 _VERSION_STEP = 10000
 
@@ -47,7 +47,8 @@ def check_database(scene: Scene) -> Verdict:
 
 
 def check_files(scene: Scene) -> Verdict | None:
-    """The fix describes what the running daemon would do: it never serves a damaged database."""
+    """Report damage in the files. Each fix says what the daemon does at its next start, because it never serves a
+    damaged database."""
     if not isinstance(scene.database, DatabaseState) or scene.database.server is not None:
         return None
     match scene.database.files:
@@ -108,7 +109,7 @@ def check_log(scene: Scene) -> Verdict | None:
 
 
 def check_server(scene: Scene) -> Verdict | None:
-    """A PostgreSQL server that keeps what it has committed."""
+    """Check that a PostgreSQL server keeps committed data after a power failure, and that it is not too old."""
     if not isinstance(scene.database, DatabaseState) or scene.database.server is None:
         return None
     server = scene.database.server
@@ -144,10 +145,10 @@ DATABASE = Group(
 
 # Backups.
 
-#: A backup that is late by half its time has been left out.
+#: The newest backup is too old after this multiple of the time between two backups.
 _LATE = 1.5
 
-#: Seconds for which a backup is read here.
+#: Maximum seconds for which a backup is read.
 _READING = 1.0
 
 _HOUR_MS = 3_600_000
@@ -171,7 +172,8 @@ def check_age(scene: Scene) -> Verdict | None:
 
 
 def check_content(scene: Scene) -> Verdict | None:
-    """The newest is what would be restored. Its bytes are compared with its manifest, as far as a second reaches."""
+    """Compare the newest backup with its manifest, because a restore would use this backup. The comparison stops after
+    `_READING` seconds."""
     newest = _newest(scene)
     if newest is None:
         return None
@@ -235,7 +237,7 @@ def check_waiting(scene: Scene) -> Verdict | None:
 
 
 def check_leases(scene: Scene) -> Verdict | None:
-    """A worker that died loses its lease, and a living daemon takes the job back."""
+    """Report running jobs whose lease has expired: a running daemon would have run them again."""
     if scene.records is None:
         return None
     running, expired = scene.records.running_jobs, scene.records.expired_leases

@@ -1,4 +1,4 @@
-"""Checks and their findings. A check reads the scene and changes nothing; its finding has a reason and a fix."""
+"""Checks and their findings. A check reads the `Scene` and changes nothing; its finding has a reason and a fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from arvis.domain.errors import ArvisError
 
 
 class Status(StrEnum):
-    """Only `fail` makes the command fail: something does not work, or can lose what was promised."""
+    """The status of a finding. `fail`: something does not work, or accepted data can be lost; only this status makes
+    the command fail."""
 
     OK = "ok"
     WARN = "warn"
@@ -30,8 +31,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`id` is stable, for programs. `look` returns None if there is nothing to check: the feature is not in use, or
-    an earlier check has reported why it cannot be checked."""
+    """A check. `id` never changes, because programs use it. `look` returns None if there is nothing to check: the
+    feature is not in use, or an earlier check reports why it cannot be checked."""
 
     id: str
     look: Callable[[Scene], Verdict | None]

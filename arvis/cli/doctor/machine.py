@@ -20,13 +20,13 @@ from arvis.store.health import SQLITE_THREADS, SQLITE_VERSION, sqlite_lacks
 
 _OLDEST_PYTHON = (3, 11, 0)
 
-#: The schema needs STRICT tables.
+#: The first version of SQLite with STRICT tables, which the schema needs.
 _OLDEST_SQLITE = (3, 37, 0)
 
-#: Packages that are optional.
+#: Parts of SQLite that this version of Arvis does not need.
 _LATER = {"FTS5"}
 
-#: A few files for each chat that is open, some more for the model's connections.
+#: A lower limit of open files is reported: the daemon needs some for each open chat and for connections to vendors.
 _FEW_FILES = 1024
 _MANY_OPEN = 0.8
 
@@ -81,7 +81,7 @@ def check_time_zones(_: Scene) -> Verdict:
 
 
 def check_clock(scene: Scene) -> Verdict | None:
-    """Retries, waits and leases depend on the clock: if it went back, they wait for that much longer."""
+    """Report a clock that is behind the newest row: retries, waits and leases are then late by the difference."""
     if scene.records is None:
         return None
     behind = scene.records.newest_at - scene.now
@@ -97,7 +97,7 @@ def check_clock(scene: Scene) -> Verdict | None:
 
 
 def check_open_files(scene: Scene) -> Verdict:
-    """Check the limit of the running daemon, else the limit that a start from here would get."""
+    """Check the limit of open files of the running daemon, or the limit of this process if no daemon runs."""
     figures = scene.daemon.figures if scene.daemon is not None else {}
     most = figures.get("process_max_fds", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     is_open = figures.get("process_open_fds", 0)
@@ -129,7 +129,7 @@ def check_memory(scene: Scene) -> Verdict | None:
 
 
 def _available(meminfo: Path) -> int | None:
-    """Bytes that programs may still take; None where Linux does not say."""
+    """Return the bytes of memory that programs can still use; None if Linux does not report them."""
     for line in _text(meminfo).splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -137,7 +137,8 @@ def _available(meminfo: Path) -> int | None:
 
 
 def _left_in_group(group: Path) -> int | None:
-    """Bytes up to the container's limit; what is only a copy of files counts as free. None where there is no limit."""
+    """Return the bytes of memory up to the container's limit; None if there is no limit. Memory with copies of files
+    counts as free."""
     most, used = _text(group / "memory.max").strip(), _text(group / "memory.current").strip()
     if not most.isdecimal() or not used.isdecimal():
         return None
@@ -146,7 +147,7 @@ def _left_in_group(group: Path) -> int | None:
 
 
 def _text(file: Path) -> str:
-    """Return the text of the file; "" on systems without it."""
+    """Return the text of a file; an empty text if it does not exist or cannot be read."""
     try:
         return file.read_text(encoding="ascii", errors="replace") if os.access(file, os.R_OK) else ""
     except OSError:
@@ -167,12 +168,12 @@ MACHINE = Group(
 )
 
 
-# The data folder: it exists, belongs to us, and is on a reliable disk with room.
+# The data folder: it exists, this user can use it, and its disk is reliable and has space.
 
 _SHOWN = 5
 _LARGE_LOGS = 1000 * _MEGABYTE
 
-#: SQLite's log is shared memory: over a network it is not shared, and the database breaks.
+#: Network file systems. SQLite's log needs shared memory, which they do not have, so the database would be damaged.
 _NETWORK = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2",
     "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs", "virtiofs",
@@ -211,7 +212,8 @@ def check_lock(scene: Scene) -> Verdict | None:
 
 
 def check_owners(scene: Scene) -> Verdict | None:
-    """A command that once ran as another user, mostly root, leaves files that the daemon cannot write."""
+    """Report files of another user: a command that ran as another user, usually root, created files that the daemon
+    cannot write."""
     if not _readable(scene.folder):
         return None
     owner = scene.folder.stat().st_uid
@@ -276,7 +278,8 @@ def check_logs(scene: Scene) -> Verdict | None:
 
 
 def check_aside(scene: Scene) -> Verdict | None:
-    """Databases that a restore or a damage has put out of use: nothing removes them but a person who has looked."""
+    """Report databases that a restore or a repair replaced. Arvis does not delete them, because a person must first
+    check that they contain no data that is needed."""
     aside = scene.folder / "aside"
     names = sorted(file.name for file in aside.iterdir()) if _readable(aside) else []
     if not names:
@@ -295,19 +298,19 @@ class _Mount(NamedTuple):
 
 
 def _mount_of(folder: Path, mounts: Path) -> _Mount | None:
-    """The file system that a folder lies on, as Linux lists them; None where it does not."""
+    """Return the file system of a folder from Linux's list of mounts; None if there is no such list."""
     folder = folder.resolve()
     if not os.access(mounts, os.R_OK):
         return None
     lines = [line.split(" ") for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines()]
-    # Linux writes a blank as \040; what was mounted last lies on top.
+    # Linux writes a blank as \040. Of several mounts at one point, the last one hides the others.
     listed = [_Mount(Path(parts[1].replace("\\040", " ")), parts[2]) for parts in lines]
     over = [mount for mount in listed if folder.is_relative_to(mount.point)]
     return max(reversed(over), key=lambda mount: len(mount.point.parts), default=None)
 
 
 def _there(folder: Path) -> Path:
-    """The folder, or the one above that exists already."""
+    """Return the folder, or the nearest folder above it that exists."""
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
@@ -320,7 +323,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _size(file: Path) -> int:
-    """In bytes; what is not there, or gone meanwhile, has none."""
+    """Return the size of a file in bytes; 0 if the file does not exist."""
     try:
         return file.stat().st_size
     except OSError:

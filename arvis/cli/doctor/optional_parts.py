@@ -17,12 +17,12 @@ from arvis.tools.code import CODE_EXECUTION
 #: Tools that run programs.
 _PROGRAMS = frozenset({"run_shell", CODE_EXECUTION})
 
-#: Tools of agents of graph `code`, in addition to those of packages.
+#: Tools of agents with the graph `code` that no package provides.
 _BUILT_IN = frozenset({CODE_EXECUTION})
 
 
 def check_tool_names(scene: Scene) -> Verdict | None:
-    """Only the agents of the configuration: those of the database are looked at when they work."""
+    """Report unknown tools of the agents in the configuration. Agents in the database are not checked here."""
     named = {tool: agent.slug for agent in scene.config.agents for tool in agent.tools}
     if not named:
         return None
@@ -39,7 +39,7 @@ def check_tool_names(scene: Scene) -> Verdict | None:
 
 
 def check_plugin_names(scene: Scene) -> Verdict | None:
-    """The same for plugins: without one that is misspelt an agent works all the same."""
+    """Report unknown plugins of the agents in the configuration, because an agent runs without an unknown plugin."""
     named = {plugin: agent.slug for agent in scene.config.agents for plugin in agent.plugins}
     if not named:
         return None
@@ -54,7 +54,7 @@ def check_plugin_names(scene: Scene) -> Verdict | None:
 
 
 def check_tool_policy(scene: Scene) -> Verdict | None:
-    """A rule whose name is misspelt rules nothing."""
+    """Report rules in `approvals.policy` with an unknown name, because they have no effect."""
     rules = scene.config.approvals.policy
     if not rules:
         return None
@@ -95,7 +95,7 @@ TOOLS = Group(
 
 # Speech. Engines are neither loaded nor called.
 
-#: Of an engine that runs here: its module, what installs it, and a program that it cannot do without.
+#: By engine that runs on this machine: its module, the command that installs it, and a program that it needs.
 _LOCAL = {
     "openai-whisper": ("whisper", "make voice", "ffmpeg"),
     "faster-whisper": ("faster_whisper", "pip install 'arvis[voice-fast]'", None),

@@ -1,7 +1,7 @@
-"""The input of the checks, gathered once: each external source is queried one time, for any number of checks.
+"""The input of the checks. It is gathered once, so that each external source is queried only once for all checks.
 
-The daemon is asked, because the environment of this command may differ from the daemon's. Its earlier starts are read
-from the end of the newest logs.
+The daemon itself is queried, because the environment of this command may differ from the daemon's. Its earlier starts
+are read from the end of the newest logs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arvis.store.health import DatabaseState, Records, inspect
 
 # The starts and stops in the daemon's own log. Lines that cannot be parsed are skipped.
 
-#: Files, and bytes of each.
+#: Maximum log files that are read, and maximum bytes at the end of each.
 _FILES = 2
 _TAIL = 4_000_000
 
@@ -33,8 +33,8 @@ _MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A daemon that became ready at `at` (ms) with these roles. `models` are its accounts; `ended` is true if it was
-    stopped, false if it disappeared."""
+    """A start of the daemon, which became ready at `at` (ms). `models`: the accounts of its configuration. `ended`: the
+    daemon was stopped; False if it still runs or crashed."""
 
     boot_id: str
     at: int
@@ -44,7 +44,7 @@ class Start:
 
 
 def starts(logs: Path) -> list[Start]:
-    """Those that the log remembers, oldest first."""
+    """Return the starts in the newest log files, oldest first."""
     found: list[Start] = []
     for event in _events(logs):
         match event:
@@ -65,7 +65,7 @@ def starts(logs: Path) -> list[Start]:
 def _events(logs: Path) -> Iterator[Any]:
     for file in sorted(logs.glob("arvis-????-??-??.log"))[-_FILES:]:
         for line in _tail(file).splitlines():
-            # Most lines are of no use here, and JSON is slow.
+            # Only lines that contain these words are parsed, because parsing JSON is slow.
             if b'"ready"' in line or b'"stopping"' in line:
                 yield _read(line)
 
@@ -76,7 +76,7 @@ def _tail(file: Path) -> bytes:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
             return log.read(_TAIL)
     except OSError:
-        # A file that is gone in the meantime or is not readable is skipped.
+        # A file that was removed meanwhile or is not readable is skipped.
         return b""
 
 
@@ -89,7 +89,7 @@ def _read(line: bytes) -> Any:
 
 # The running daemon's own reports: version, readiness, metrics.
 
-#: Seconds that one answer may take.
+#: Maximum seconds for one answer.
 _TIMEOUT = 3.0
 
 _WAIT = "If the daemon has just started, wait a moment. Otherwise read its log and restart it."
@@ -102,9 +102,9 @@ _NOT_KNOWN = 401
 
 @dataclass(frozen=True, slots=True)
 class DaemonView:
-    """A daemon that holds the data folder. `url` is None if it does not run the role `web`; `trouble` is the reason
-    why it could not be asked. `down` names the parts that are not ready, `figures` are the metrics of its process,
-    `start` is the entry of this start in its log."""
+    """The state of the daemon that uses the data folder. `url`: None if it does not run the role `web`. `start`: its
+    start, as its log records it. `down`: the parts that are not ready. `figures`: the metrics of its process.
+    `trouble`: the reason why it could not be queried."""
 
     pid: int
     url: str | None
@@ -116,9 +116,9 @@ class DaemonView:
 
 
 def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
-    """One look at the daemon; what cannot be learned is left out."""
+    """Query the daemon, and return its state. Values that the daemon does not report keep their defaults."""
     start = next((life for life in lives if life.boot_id == holder.boot_id), None)
-    # It may have been started with other roles than the configuration names.
+    # The daemon may have been started with other roles than those in the configuration.
     roles = config.roles if start is None else start.roles
     if "web" not in roles and not address_file(config.data_dir).exists():
         return DaemonView(holder.pid, None, start)
@@ -132,7 +132,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
             case _:
                 raise _stranger(url)
     except DaemonUnreachable as error:
-        # That it runs is known: the usual advice, to start it, would mislead.
+        # The daemon runs, so the usual advice to start it would be wrong.
         trouble = DaemonUnreachable(error.what, why=error.why, fix=_WAIT)
         return DaemonView(holder.pid, url, start, trouble=trouble)
     except ConfigError as error:
@@ -140,7 +140,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
 
 
 def _down(url: str) -> tuple[str, ...]:
-    """Return the reasons why it is not ready, as text."""
+    """Return the parts of the daemon that are not ready, in words."""
     match request(url, "GET", "/ready", timeout=_TIMEOUT).data:
         case {"ready": bool(ready), "roles": dict(roles), **parts}:
             down = [f"the role {name}" for name, up in roles.items() if not up]
@@ -158,7 +158,7 @@ def _figures(url: str, key_file: Path) -> Mapping[str, float]:
 
 
 def _plain_figures(text: str) -> Iterator[tuple[str, float]]:
-    """Those without labels, of Prometheus's text."""
+    """Yield the metrics without labels from a text in Prometheus's format."""
     for line in text.splitlines():
         name, _, value = line.partition(" ")
         if name.isidentifier() and not line.startswith("#"):
@@ -171,13 +171,14 @@ def _stranger(url: str) -> DaemonUnreachable:
 
 # The scene.
 
-#: The placeholder for the value of a variable that is not set here.
+#: The placeholder for the value of a variable that is not set in the environment of this command.
 PLACEHOLDER = "not-set-in-this-environment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """The machine. `encoding` is that of standard output, `proc` and `control_group` are where Linux shows itself."""
+    """The machine. `python`: the version of Python. `encoding`: that of standard output. `proc` and `control_group`: the
+    folders in which Linux describes processes and the container's limits."""
 
     python: tuple[int, int, int]
     encoding: str
@@ -187,10 +188,10 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """`unset` are variables that the configuration refers to and that are not set here. `holder` is the process that
-    holds the data folder, or the reason why that is unknown; `daemon` is None if none runs; `lives` are the earlier
-    starts in the log. `database` is None if there is none, or while a command works on it; `stored` are the values of
-    the dashboard if the rows can be read, and then `config` is the configuration that a start would use."""
+    """The input of the checks. `unset`: variables that the configuration refers to and that are not set here. `holder`:
+    the process that uses the data folder, or the reason why this is unknown. `lives`: the starts in the log. `daemon`:
+    None if no daemon runs. `database`: None if it does not exist, or while an Arvis command uses it. `stored`: the
+    settings of the dashboard, if the rows can be read; `config` then includes them."""
 
     config: Config
     unset: tuple[str, ...]
@@ -208,13 +209,14 @@ class Scene:
 
     @property
     def records(self) -> Records | None:
-        """The rows, where nothing is wrong with them."""
+        """Return the state of the database's rows; None if the rows were not read or could not be read."""
         rows = self.database.rows if isinstance(self.database, DatabaseState) else None
         return rows if isinstance(rows, Records) else None
 
 
 def gather(config: Config, *, unset: tuple[str, ...], system: System, now: int) -> Scene:
-    """A daemon that starts in the middle of a look without one may have changed what was seen: it is looked at again."""
+    """Return the input of the checks. If a daemon started meanwhile, gather the input again, because the daemon may have
+    changed what was read."""
     scene = _gather(config, unset, system, now)
     started = scene.holder is None and scene.database is not None and _holder(config.data_dir) is not None
     return _gather(config, unset, system, now) if started else scene
@@ -244,7 +246,8 @@ def _holder(folder: Path) -> Holder | ArvisError | None:
 
 
 def _database(config: Config, holder: Holder | ArvisError | None, now: int) -> DatabaseState | ArvisError | None:
-    """While a command works in the folder, the database is its own."""
+    """Return the state of the database. Return None if it does not exist, or if an Arvis command uses the data folder,
+    because the command may be replacing the database."""
     database = database_of(config)
     is_ours = database.url is None and isinstance(holder, Holder) and holder.boot_id is None
     if is_ours or (database.url is None and not _holds_something(database.file)):

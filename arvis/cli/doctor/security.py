@@ -1,4 +1,4 @@
-"""The rights of other users of this machine and network. `arvis doctor --security` shows only this group."""
+"""Checks of the rights of other users of this machine and network. `arvis doctor --security` runs only this group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def check_folder_mode(scene: Scene) -> Verdict | None:
 
 
 def check_file_modes(scene: Scene) -> Verdict | None:
-    """The files inside must be private, too: a folder is opened quickly. An open key in an open folder is a gift."""
+    """Check that the files in the data folder are private, because the folder itself can easily be opened for others.
+    If it is open already, this is a failure and not only a warning."""
     files = [file for file in _private_files(scene.folder) if file.is_file()]
     if not files:
         return None
@@ -92,7 +93,7 @@ def check_encryption(scene: Scene) -> Verdict:
 
 
 def check_user(scene: Scene) -> Verdict | None:
-    """A daemon that is root has the whole machine to lose."""
+    """Report a daemon that runs as root, because a defect in it would then concern the whole machine."""
     process = scene.system.proc / str(scene.daemon.pid) if scene.daemon is not None else None
     if process is None or not process.is_dir():
         return None
@@ -112,7 +113,8 @@ def _private_files(folder: Path) -> Iterator[Path]:
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    """Return the values that must not be in a file; the address of a database only if it has a password."""
+    """Yield the values that must not be in the configuration file. The address of a database is one of them only if it
+    contains a password."""
     for secret in config.secrets() - {PLACEHOLDER}:
         if secret != config.postgres_url or urlsplit(secret).password:
             yield secret

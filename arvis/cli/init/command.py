@@ -49,7 +49,8 @@ def _asker(*, yes: bool) -> Ask:
 
 
 def _ask(question: str, default: str, read: Callable[[str], T]) -> T:
-    """On standard error, so that standard output is for the result. Click asks again after a bad answer."""
+    """Ask a question on standard error, because standard output is for the result. Click repeats the question after an
+    invalid answer."""
     answer: T = click.prompt(question, default, value_proc=read, show_default=bool(default), err=True)
     return answer
 
@@ -59,7 +60,7 @@ def _take_default(question: str, default: str, read: Callable[[str], T]) -> T:  
 
 
 def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
-    """Return true if the file may be overwritten. Raises `ConfigError` if it exists and is kept."""
+    """Return whether the file may be replaced. Raises `ConfigError` if it exists and must be kept."""
     if force or not file.exists():
         return force
     if yes or not click.confirm(f"{file} already exists. Replace it?", default=False, err=True):
@@ -68,13 +69,13 @@ def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
 
 
 def _data_folder(file: Path, data: Path | None) -> Path:
-    """Return the data folder of a daemon with this file."""
+    """Return the data folder of a daemon that uses this configuration file."""
     given = data or os.environ.get("ARVIS_DATA_DIR")
     return Path(given) if given else file.absolute().parent / "data"
 
 
 def _next_steps(config: Path | None, variable: str | None) -> list[str]:
-    """Commands, in their order."""
+    """Return the next commands for the person, in order."""
     missing = [variable] if variable is not None and not os.environ.get(variable) else []
     option = f" --config {shlex.quote(str(config))}" if config is not None else ""
     return [*(f"export {name}=YOUR-KEY" for name in missing), f"arvis run{option}", f"arvis doctor{option}"]
@@ -99,10 +100,10 @@ def _report(file: Path, answers: Answers, steps: list[str], *, as_json: bool) ->
 
 
 def _say_nothing(_: str) -> None:
-    """Without questions there is nothing to explain."""
+    """Print nothing, because without questions there is nothing to explain."""
 
 
-# The file: short, commented, readable by its owner only, and never written in part.
+# The configuration file: short, with comments, readable only by its owner, and never written in part.
 
 #: The column of comments.
 _COLUMN = 32
@@ -121,13 +122,13 @@ _ACCOUNTS = """\
 
 
 def text_of(answers: Answers, data_dir: Path | None) -> str:
-    """The whole file. `data_dir` None: beside the file."""
+    """Return the content of the file. `data_dir`: the data folder; None: the folder `data` beside the file."""
     return "\n".join(_lines(answers, data_dir))
 
 
 def put_in_place(file: Path, text: str, *, variable: str | None, replace: bool) -> None:
-    """Write the file, whole or not at all, once our own loader has taken it. `variable` need not be set yet. Raises
-    `ConfigError` when it cannot be written, or is there already and must not be replaced."""
+    """Check that `load` accepts the text, then write the whole file at once. `variable`: the variable of the key, which
+    need not be set yet. Raises `ConfigError` if the file cannot be written, or exists and must not be replaced."""
     target = file.resolve()
     fresh = target.with_name(f".{target.name}.new")
     try:
@@ -208,10 +209,10 @@ def _line(text: str, comment: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote any text so that YAML reads it back unchanged: JSON's strings are valid YAML."""
+    """Return any text in quotes, so that YAML reads it unchanged: strings in JSON are valid YAML."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _slug(name: str) -> str:
-    """The agent's name as addresses use it."""
+    """Return a slug made from the agent's name."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-") or "helper"

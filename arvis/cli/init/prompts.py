@@ -1,6 +1,6 @@
-"""The questions of `arvis init`, only those that a newcomer needs. Every question has a default, so that pressing
-Enter each time gives a working configuration. It never asks for the key of an account, only for the variable that
-holds it."""
+"""The questions of `arvis init`: only those that a newcomer needs. Every question has a default, so that pressing
+Enter each time gives a working configuration. No question asks for the key of an account, only for the environment
+variable that contains the key."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from arvis.config.accounts import DEFAULT_MODELS, accounts_from_environment
 from arvis.domain.runs import Account
 from arvis.process.data_folder import address_file
 
-# Good defaults for the questions: the machine, its user, its ports.
+# Defaults for the questions, from the machine, its user and its ports.
 
 _PORT = 5070
 _TRIES = 50
 _HOST = "127.0.0.1"
 
-#: Seconds that a model server may take to name its models, and bytes of its list.
+#: Maximum seconds for the answer of a server with the list of its models, and maximum bytes of the list.
 _TIMEOUT = 2.0
 _LIST = 1_000_000
 _LONGEST_NAME = 100
@@ -40,7 +40,8 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`data` is the data folder that the configuration will name: a daemon that runs there already has its port."""
+    """The machine and the environment. `data`: the data folder of the new configuration. A daemon that already uses it
+    may keep its port."""
 
     environ: Mapping[str, str]
     data: Path
@@ -57,7 +58,7 @@ class Surroundings:
 
     @property
     def time_zone(self) -> str:
-        """The machine's, by the name that the system keeps it under."""
+        """Return the name of the machine's time zone, from `TZ` or `local_time`; UTC if it is unknown."""
         named = self.environ.get("TZ", "").lstrip(":")
         if named and not named.startswith("/"):
             return named
@@ -65,11 +66,12 @@ class Surroundings:
         return zone.removeprefix("posix/").removeprefix("Etc/") if folder and zone else "UTC"
 
     def free_port(self) -> int:
-        """Return the usual port, or the next free one above it; 0 lets the system choose."""
+        """Return the first free port from `_PORT` on; 0 (the system chooses) if none of `_TRIES` ports is free."""
         return next((port for port in range(_PORT, _PORT + _TRIES) if self.is_free(port)), 0)
 
     def is_free(self, port: int) -> bool:
-        """Return true if a daemon could listen there. The port is bound for a moment, without listening."""
+        """Return whether a daemon could listen at the port. The check binds the port for a moment and does not
+        listen."""
         if port == 0 or port == self._own_port():
             return True
         with socket.socket() as tried:
@@ -85,7 +87,7 @@ class Surroundings:
         return urlsplit(address).port if address else None
 
     def first_model(self, url: str, key: str | None) -> str | None:
-        """The first model that a server names; None when it names none."""
+        """Return the first model in a server's list; None if the server returns no list."""
         parts = urlsplit(url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT)
@@ -122,16 +124,17 @@ _NO_KEY = "none"
 
 
 class Ask(Protocol):
-    """Asks a question; Enter accepts `default`. `read` converts the answer, or raises `click.BadParameter`, and then
-    the question is repeated."""
+    """A function that asks a question; Enter accepts `default`. `read` converts the answer. If `read` raises
+    `click.BadParameter`, the question is repeated."""
 
     def __call__(self, question: str, default: str, read: Callable[[str], T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A provider that the wizard supports. `variable` usually holds its key; without one no key is needed, or with
-    `own_login` none is asked for. The wizard asks for an address if `url` is given, or if `url_variable` holds one."""
+    """A provider that the questions offer. `variable`: the usual environment variable of its key; None if a key is not
+    always needed. `own_login`: the provider has its own login, so no key is asked for. The address of the server is
+    asked for if `url` (its default) is given or the environment variable `url_variable` is set."""
 
     provider: str
     words: str
@@ -160,7 +163,8 @@ _OFFERS = (
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """`variable` is the name of the environment variable that holds the key; None where none is needed."""
+    """The account in the new configuration. `variable`: the environment variable of its key; None if no key is
+    needed."""
 
     provider: str
     model: str
@@ -170,7 +174,8 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """`account` is None when the environment makes the accounts, or else the demo answers."""
+    """The answers to all questions. `account`: None if the configuration names no account, so that accounts come from
+    the environment, or the demo model answers."""
 
     account: NewAccount | None
     agent_name: str
@@ -181,7 +186,7 @@ class Answers:
 
 
 def ask_everything(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> Answers:
-    """`say` shows what a person should know before a question."""
+    """Ask all questions and return the answers. `say` prints explanations before a question."""
     return Answers(
         account=_account(ask, around, say),
         agent_name=ask("The name of your agent", "Helper", _line),
@@ -212,7 +217,8 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
 
 
 def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
-    """The providers that this installation really has; and what the environment holds, if that is more than one."""
+    """Return the offers whose provider is installed. If the environment defines several accounts, these are offered
+    first, as one choice."""
     installed = {point.name for point in entry_points(group="arvis.providers")}
     offers = {offer.provider: offer for offer in _OFFERS if offer.provider in installed}
     if len(found) > 1:
@@ -222,8 +228,8 @@ def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
 
 
 def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
-    """Return the provider for which the environment has a key or an address, else the demo, which works without
-    either."""
+    """Return the default choice: the accounts of the environment, or a provider for which the environment has a key or
+    an address, or the demo, which needs neither."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
     # An address alone creates an account of `openai`, regardless of the server that listens there.
@@ -232,7 +238,7 @@ def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
 
 
 def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str]) -> str | None:
-    """The key's variable; None for a server that wants no key."""
+    """Ask for the environment variable of the key, and return it; None if no key is needed."""
     if offer.own_login:
         return None
     if offer.variable is None or url is not None:
@@ -247,7 +253,8 @@ def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str
 
 
 def _model_of(offer: Offer, url: str | None, variable: str | None, around: Surroundings) -> str:
-    """The provider's usual one, or the first that the server itself names."""
+    """Return the default model: the first model in the list of the server, if an address was given, or the usual model
+    of the provider."""
     if url is None:
         return DEFAULT_MODELS[offer.provider]
     return around.first_model(url, around.environ.get(variable or "")) or DEFAULT_MODELS.get(offer.provider, "default")
@@ -263,7 +270,7 @@ def _choice(text: str, known: Sequence[str]) -> str:
 
 
 def _name(text: str) -> str:
-    """A key that was pasted here must neither be kept nor shown again."""
+    """Return the name of a variable. The error does not quote the text, because it may be a key that was pasted."""
     if not _VARIABLE.fullmatch(text.strip()):
         raise click.BadParameter("give the variable's name, such as OPENAI_API_KEY, never the key itself")
     return text.strip()

@@ -1,1 +1,1 @@
-"""The graph of an agent turn: prompt, model call, tools, reply."""
+"""Graph `agent`: prompt, model call, tool calls, reply."""

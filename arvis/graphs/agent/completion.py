@@ -1,8 +1,7 @@
-"""The end of an agent's work (behaviour.md 2.2, 2.3): the status in its last reply decides whether the work ends,
-continues, or waits for a person.
+"""The end of an agent's work: the status in a reply decides whether the work ends, continues, or waits for a person.
 
-In a chat a reply without a status is the end. An agent that works alone (`explicit`) writes a status wrapper, and is
-reminded of it once; text that people have seen is never requested again.
+In a chat a reply without a status ends the work. An agent that works alone (`explicit`) must write a status wrapper. If
+it does not, it is reminded once, unless people have seen its reply.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from arvis.tasks.task import is_run
 
 EXPLICIT = "explicit"
 CHECK_NEW_MESSAGES = "check_new_messages"
-#: Time (ms) that a blocked agent waits for a person.
+#: The time that a blocked agent waits for a person's answer (ms).
 PATIENCE_MS = 86_400_000
 
-#: Replaces the text of a reply without text.
+#: The text in the next prompt for a reply without text.
 _NOTHING = "[no text]"
 
 #: Instructions about the end of work, for an agent that works alone.
@@ -47,8 +46,8 @@ AGENT_CONTINUE.]"""
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Of one reply. `explicit`: its place asks for a wrapper; `loops` is how many cycles the whole work may take; `read` are
-    the ids of the messages that its prompt held; `files` leave with the answer."""
+    """The decision after one reply. `explicit`: the reply must have a status wrapper. `loops`: the maximum of cycles of
+    the whole work. `read`: ids of the messages that the prompt of this reply contained."""
 
     context: NodeContext
     explicit: bool
@@ -62,7 +61,7 @@ class Completion:
     def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
         reply = read(result.content)
         outcome = self._with_kept(outcome_of(reply, WorkStatus.OPEN if self.explicit else WorkStatus.DONE))
-        # Tags are applied at the end of the turn; a reply without tags is not stored twice.
+        # The whole reply is stored only if it has tags, because they are applied at the end of the turn.
         whole = result.content if reply.proposals else ""
         match outcome.status:
             case WorkStatus.CONTINUE:
@@ -77,7 +76,8 @@ class Completion:
                 return self._end(result, outcome, files)
 
     def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
-        """Use the reply before the reminder as the answer if the wrapper arrives without text, or not at all."""
+        """Return the outcome with the text of the reply before the reminder, if the reply after the reminder has no
+        text or no wrapper."""
         kept = self.state.reply_before_reminder
         alone = not outcome.visible or (outcome.status is WorkStatus.OPEN and not is_silent(outcome.visible))
         return replace(outcome, visible=kept) if kept and alone else outcome
@@ -88,7 +88,7 @@ class Completion:
 
     @property
     def _cycle(self) -> int:
-        """The number of the one that this reply ends."""
+        """The number of the cycle that this reply ends."""
         return self.state.cycle
 
     def _go_on(self, result: RunResult, outcome: WorkOutcome, whole: str) -> Decision:
@@ -100,8 +100,8 @@ class Completion:
         return self._call_again(said, _GO_ON, whole, more)
 
     def _listen(self, outcome: WorkOutcome, whole: str) -> Decision:
-        """Wait for the person, in a chat, when the agent is blocked. This counts as a cycle, so that no turn lasts
-        forever."""
+        """Let a blocked agent wait for the person. The wait counts as a cycle, so that the number of waits is
+        limited."""
         added = self.state.rounds.add_text(outcome.visible, "", whole)
         more = changes(AgentState, read=self.read, cycle=self._cycle + 1)
         return Goto(CHECK_NEW_MESSAGES, outcome.visible, **added, **more, **_noted(outcome))
@@ -122,21 +122,21 @@ class Completion:
         return End(value, **changes(AgentState, read=self.read), **with_files(self.context.state, files), **noted)
 
     def _show(self, text: str) -> None:
-        """Send the progress to people, each text once."""
+        """Send the text to people as progress, once even after a crash."""
         if text and not is_run(self.context.execution):
             self.context.record(messages.post_progress, self.context.execution, text, self.context.now())
             self.context.commit_first()
 
 
 async def listen(context: NodeContext) -> Decision:
-    """Wait for an answer of the person, up to `PATIENCE_MS`; the next prompt holds it after the agent's text."""
+    """Wait for the person's answer, up to `PATIENCE_MS`. The next prompt contains the answer after the agent's text."""
     state = AgentState.from_json(context.state)
     if context.answer is None:
         return Pause(WaitKind.USER, str(context.value), until=context.now() + PATIENCE_MS)
     if context.answer.expired:
         return End(_given_up(state), **changes(AgentState, status_note="Nobody answered."))
     given = context.answer.value or {}
-    # A message is read as such, with the others that came.
+    # An answer that is a chat message gets into the prompt as a message of the turn.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
     # An answer of another person does not carry the rights of the person who asked.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
@@ -144,7 +144,8 @@ async def listen(context: NodeContext) -> Decision:
 
 
 def _given_up(state: AgentState) -> dict[str, Any]:
-    """Return the result of work whose question got no answer: the question was shown, so no text is added."""
+    """Return the result of a blocked agent that got no answer. The result has no text, because people have already seen
+    the question."""
     outcome = {**(state.outcome.to_json() if state.outcome is not None else {}), "visible": ""}
     return RunResult("<AGENT_DONE></AGENT_DONE>", "", "", "").to_json() | {"outcome": outcome}
 

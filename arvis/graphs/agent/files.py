@@ -1,8 +1,7 @@
 """The node `read_files`: it fetches and stores the files of a turn's messages, and extracts their text or speech.
 
-Files are fetched only after their message was accepted, and so only for people who may ask. The result of a file is
-stored immediately, and belongs to the message even if the turn fails: after a crash only the missing files are read
-again.
+Files are fetched after the message was accepted, so only for people who may use the agent. The result of each file is
+stored with the message at once, so a retry reads only the remaining files.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from arvis.services.allowances import Allowed, UsedUp
 from arvis.tasks.state import BY_DAEMON, WorkState
 from arvis.tools.workspace import write_bytes
 
-#: Attempts for a file that could not be fetched, and seconds for each.
+#: The maximum of attempts to fetch or read a file, and the seconds for each fetch.
 TRIES = 3
 _PATIENCE = 120.0
 
 
 class FilesAwaited(Unavailable):
-    """A file did not come, or an engine did not answer: the turn is tried again a little later."""
+    """A file could not be fetched, or the speech engine did not answer: the queue retries the turn."""
 
     code = "files"
 
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """The limits and services of files: `fetch` asks the connector of an address for a file by its source, with a
-    maximum of bytes, and raises `FetchError`; `sessions` is the folder in which every conversation has its own."""
+    """The limits and services for files. `fetch`: asks the connector of an address for a file by its source, with a
+    maximum of bytes; raises `FetchError`. `sessions`: the folder that contains a folder for each conversation."""
 
     fetch: Callable[[Address, str, int], Awaitable[bytes]]
     media: MediaReader
@@ -71,7 +70,8 @@ class FileNode:
         self._rules = rules
 
     async def read_files(self, context: NodeContext) -> Decision:
-        """A message that is nothing but files, of which none can be read, is answered here."""
+        """Read the files of the turn's messages. If the messages have no text and none of their files can be read, end
+        the turn with the reasons."""
         turn = await self._store.read(load_asked, context.execution)
         messages = [await self._read_all(context, message) for message in turn.current]
         context.commit_first()
@@ -94,7 +94,7 @@ class FileNode:
         return replace(message, attachments=tuple(files))
 
     async def _fetched(self, context: NodeContext, place: _Place, file: Attachment) -> Attachment:
-        """With its bytes in the store, or with the reason why not."""
+        """Return the file after its bytes were stored, or with the reason why they were not."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 data = await self._rules.fetch(place.message.address, file.source, self._rules.most_bytes)
@@ -152,8 +152,7 @@ def is_waiting(file: Attachment) -> bool:
 
 
 def is_unread(file: Attachment) -> bool:
-    """Return True if the bytes are stored and their text was not extracted yet; a voice message is known as such
-    before."""
+    """Return True if the bytes are stored but were not read yet. (Of unread files, only a voice message has a kind.)"""
     if file.state is not FileState.STORED or file.content or file.problem:
         return False
     return file.kind in {None, FileKind.VOICE}
@@ -175,7 +174,8 @@ def _is_lost(message: StoredMessage) -> bool:
 
 
 async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
-    """Raises `FilesAwaited` until it was tried often enough. The tries are effects of the visit, which outlive it."""
+    """Raise `FilesAwaited`, so that the queue retries the turn; return after `TRIES` attempts. The attempts are counted
+    as effects of the visit, which a retry finds again."""
     for number in range(1, TRIES):
         name = f"{place.name}: try {number}"
         if context.known(name) is None:
@@ -201,7 +201,7 @@ def _put(tx: Transaction, place: _Place, file: Attachment) -> None:
 
 
 def _settle(tx: Transaction, place: _Place, file: Attachment, now: int) -> None:
-    """Add the transcript of a voice message to the message, as if it had been written."""
+    """Store the result of a file. The transcript of a voice message becomes a part of the message's text."""
     message, known = tx.messages.get(place.message.id), tx.files.of_message(place.message.id)
     if message is None or known[place.ordinal].content:
         return  # another worker was faster

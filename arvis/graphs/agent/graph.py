@@ -1,9 +1,10 @@
-"""Graph `agent`: examine the input, read its files, prepare the prompt, call the model, make the tool calls, until
-the work is done (seed 000).
+"""Graph `agent`: check the input, read its files, then prepare the prompt, call the model and make its tool calls until
+the work is done.
 
-The tool loop is the graph, so a crash after the fourth call of a tool repeats none of the first four. The prompt is
-built again before every call, from rows that do not change while the turn holds its lane. A conversation that has
-outgrown its prompt is compacted within the turn, so that no message leaves the prompt without a summary.
+The nodes themselves form the loop of tool calls, so a crash after the fourth call repeats none of the four. The prompt
+is built again before every model call, from rows that do not change while the turn runs in its lane. If the
+conversation does not fit into the prompt, it is compacted within the turn, so that no message leaves the prompt without
+a summary.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ from arvis.tasks.task import is_run
 
 #: The node after a compaction within the turn.
 PREPARE = "prepare"
-#: More messages than this in a prompt start a compaction (behaviour §7).
+#: A turn whose history has more messages than this compacts the conversation first.
 MOST_MESSAGES = 80
-#: Of a turn, besides its cycles: reading, compactions, what came meanwhile.
+#: The maximum of steps of a turn outside its cycles: reading files, compactions, messages that join the turn.
 MOST_STEPS = 500
 #: The time in the prompt is renewed after this (ms), for example after a wait for a person's answer.
 _SAME_TIME_MS = 1_800_000
@@ -67,8 +68,8 @@ _SAME_TIME_MS = 1_800_000
 
 @dataclass(frozen=True, slots=True)
 class AgentParts:
-    """The parts of the graph. `compactor` leads back to `PREPARE`; `skills` returns the present skills; a reply has
-    at most `reply_bytes`, and work that continues itself takes at most `loops` cycles."""
+    """The services and limits that the graph uses. `compactor`: its nodes continue at `PREPARE`. `skills`: returns the
+    present skills. `reply_bytes`: the maximum size of a reply. `loops`: the maximum of cycles in a turn."""
 
     store: Store
     caller: ModelCaller
@@ -84,8 +85,9 @@ class AgentParts:
 
 
 def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
-    """Return the graph that works on a turn or a run. `manner` offers the tools and reads the calls (None: the
-    vendors' own protocol). The result is a `RunResult` as JSON with a `WorkOutcome` beside it, under `outcome`."""
+    """Return the graph for turns and runs. `manner`: the protocol that offers the tools and reads the calls; None: the
+    vendors' own. The result of an execution is a `RunResult` as JSON, with a `WorkOutcome` under the additional key
+    `outcome`."""
     manner = manner or ToolCalling(registry=parts.tools.registry)
     nodes = _Nodes(parts, manner)
     return Graph(
@@ -172,7 +174,7 @@ class _Nodes:
         state, call = AgentState.from_json(context.state), PreparedCall.from_json(context.value)
         if call is None:
             return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
-        # No tools are offered when the rounds are used up, or when the model repeats the same calls.
+        # The model may call no tools if the rounds are used up, or if it repeated the same calls.
         most_rounds = (state.run.rounds if state.run is not None else None) or self._tools.rounds
         tools_off = state.looping or state.rounds.tool_rounds >= most_rounds
         request = await self._request(context, state, call, off=tools_off)
@@ -206,9 +208,9 @@ class _Nodes:
         *,
         asked_for_tools: bool,
     ) -> Decision:
-        """Decide what follows a reply without calls: the end of the turn, one more cycle, or a question."""
+        """Decide after a reply without calls: end the turn, begin another cycle, or ask the person."""
         if not result.content.strip():
-            # The model called tools when it had to answer, or the tools did the work.
+            # Either the model called tools although it had to answer, or the tools did the work and no text is needed.
             notice = notices.no_answer(call.agent.name) if asked_for_tools else notices.COMPLETED
             result = replace(result, content=notice)
         files = await self._spoken.of(context, result.content) if call.voice else ()
@@ -220,7 +222,7 @@ class _Nodes:
     ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
         used = await self._used(context, state.rounds.with_messages(arrived), group=turn.group)
-        # Beside those of every agent: how replies end, how tools are called, and the run's instructions.
+        # Added to the rules of every agent: how replies end, how tools are called, and the instructions of the run.
         rules = (
             RULES if turn.agent.completion == EXPLICIT else "",
             await self._manner.rules(turn.agent.tools),
@@ -263,7 +265,7 @@ class _Nodes:
         )
 
     async def _used(self, context: NodeContext, rounds: Rounds, *, group: bool) -> list[Round]:
-        """Return the finished rounds, whole."""
+        """Return the finished rounds with their full outputs."""
         if not rounds.count:
             return []
         as_written = partial(written, group=group)
@@ -298,7 +300,7 @@ def _prepared(
     *,
     messages: Sequence[StoredMessage],
 ) -> PreparedCall:
-    """Return the call. `messages` are all that the turn answers, also those behind a round."""
+    """Return the call. `messages`: all messages that the turn answers, also those that follow a round in the prompt."""
     run, calibration = state.run, limits.calibration
     pictures = list(run.pictures) if run is not None else pictures_of(messages)
     return PreparedCall(
@@ -321,31 +323,33 @@ def _prepared(
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
-    """The state with which a turn's execution begins: ids and the place, nothing that could grow stale."""
+    """Return the first state of a turn's execution. It holds only ids and the place, which cannot become outdated."""
     return {"agent": agent_id, "address": address.to_json(), "conversation": conversation_id}
 
 
 def prompt_time(state: AgentState, now: int) -> int:
-    """Return the time in the prompt (ms). It stays the same for 30 minutes of a turn, because vendors cache only prompts with
-    the same beginning."""
+    """Return the time for the prompt (ms). A turn shows the same time for 30 minutes, because vendors cache only
+    prompts that begin with the same text."""
     known = state.prompt_time
     return known if known is not None and 0 <= now - known < _SAME_TIME_MS else now
 
 
 def is_turn(execution: Execution) -> bool:
-    """Return whether people wait for the result of this execution: children and runs answer no message of a chat."""
+    """Return True if the execution is a turn, so that people wait for its result. Child executions, runs and
+    compactions answer no message of a chat."""
     in_conversation = bool(WorkState.from_json(execution.state).conversation)
     return in_conversation and execution.graph != COMPACTION and not is_run(execution)
 
 
 def outgrown(turn: TurnContext, prompt: Prompt) -> bool:
-    """Return whether the prompt has no room for messages that no summary replaces, or holds more than `MOST_MESSAGES`."""
+    """Return True if messages without a summary did not fit into the prompt, or if the history has more than
+    `MOST_MESSAGES` messages."""
     return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
 
 
 def may_compact(execution: Execution) -> bool:
-    """Return whether the conversation may be compacted within this turn: at first, and again while it helps, because facts,
-    skills and outputs of tools may have taken the room. The history of a run is never compacted."""
+    """Return True if this turn may compact the conversation: the first time, and again if the last compaction succeeded
+    and replaced messages. A run never compacts, because its history is not the conversation."""
     state = WorkState.from_json(execution.state)
     if state.run is not None:
         return False
@@ -354,8 +358,8 @@ def may_compact(execution: Execution) -> bool:
 
 
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:
-    """A tool that was used in this turn stays named although it is gone: vendors refuse a call of what they do not
-    know."""
+    """Return the tools with a placeholder for each tool of these turns that no longer exists. Vendors reject a request
+    that contains calls of unknown tools."""
     used = {call.name for turn in turns for call in turn.calls} - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)

@@ -1,7 +1,8 @@
-"""The input check before a model call: it cleans the text and flags oddities (behaviour 2.4).
+"""The input check, with which every turn begins (node `check_input`): it cleans the text and flags suspicious messages.
 
-Pure functions. A flag never blocks a message; it is stored in the timeline and may taint the turn. All take time in
-proportion to the length of the text.
+A flag never blocks a message: a message that looks like an attempt to command the model is answered as usual, but the
+actions in the reply need an approval. The findings are stored with the step and shown in the timeline. The time of each
+check is proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -28,41 +29,37 @@ from arvis.ports.store import Store, Transaction
 from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkStatus
 from arvis.tasks.task import history_of, is_run
 
-# The node `check_input`, with which every turn begins (behaviour 2.4). It flags and never blocks: a message that looks
-# like an attempt to command the model is answered as usual, but the actions in the reply wait for a person. The
-# findings are part of the step, and so of the timeline.
-
-
-#: Characters of a message that reach a model.
+#: The maximum of characters of a message in a prompt.
 LONGEST = 100_000
 
-#: Messages closer together than this (ms) are too fast; this many within the span (ms) are a burst.
+#: A message less than `_CLOSEST` ms after the one before is too fast; `_BURST` earlier messages within `_BURST_SPAN` ms
+#: are a burst.
 _CLOSEST = 400
 _BURST = 12
 _BURST_SPAN = 10_000
 
 # -- sanitising ----------------------------------------------------------------------------------------------------------
 
-#: Scripts whose letters are joined and parted by the two joiners: Arabic and its kin, those of India, and their
-#: neighbours.
+#: Letters of scripts in which the zero-width joiner and non-joiner change the shape of a word: Arabic and related
+#: scripts, those of India, and their neighbours.
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
-#: Symbols that a zero-width joiner combines into one picture, with the signs that change their looks.
+#: Symbols that a zero-width joiner combines into one picture, and the signs that change the style of a symbol.
 _PICTURES = "\u2190-\u2bff\u3030\u303d\ufe0f\U0001f000-\U0001faff"
-#: Flags of regions are spelt in invisible characters; elsewhere such characters only hide text from people.
+#: The flag of a region, which is spelt in invisible characters. Elsewhere such characters only hide text from people.
 _REGION_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f"
-#: Control characters, characters without width, and those that turn the direction of writing.
+#: Control characters, characters without width, and characters that change the direction of writing.
 _UNSEEN = (
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
     f"|(?<![{_JOINED}])\u200c"
     f"|(?<![{_JOINED}])\u200d(?!(?<=[{_PICTURES}]\u200d)[{_PICTURES}])"
 )
 _REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
-#: Line and paragraph separators and the narrow space replace a gap between words. Spaces and tabs stay, because they
-#: may be indentation.
+#: Characters that become a space: line and paragraph separators, the narrow space, and the carriage return. Tabs stay,
+#: because they may be indentation.
 _GAPS = re.compile("[\u2028\u2029\u202f\r]")
-#: Empty lines in front of the text; the blanks of its first line stay.
+#: The empty lines in front of a text, without the blanks of its first line.
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
-#: A text without these needs no cleaning: most messages, and a prompt has a hundred of them.
+#: A text without these needs no cleaning. The test saves time, because a prompt may contain a hundred messages.
 _DOUBTFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]|\n[ \t]*\n[ \t]*\n"
 )
@@ -71,15 +68,15 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
-    """`truncated`: there was more than `LONGEST` characters."""
+    """The cleaned text of a message. `truncated`: the text was cut to `LONGEST` characters."""
 
     text: str
     truncated: bool
 
 
 def sanitise(text: str) -> Sanitised:
-    """Return the text without invisible characters, and with at most one empty line in a row. Spaces and indentation
-    stay, as does all text between code fences, and joiners where a script or a picture needs them."""
+    """Return the text without invisible characters and with at most one empty line in a row. Spaces, code between
+    fences, and joiners that a script or a picture needs stay unchanged."""
     if len(text) <= LONGEST and not _DOUBTFUL.search(text):
         return Sanitised(_trimmed(text), truncated=False)
     lines: list[str] = []
@@ -95,7 +92,8 @@ def sanitise(text: str) -> Sanitised:
 
 
 def _trimmed(text: str) -> str:
-    """The blanks of the first line are indentation where others follow."""
+    """Return the text without empty lines and blanks around it. If it has several lines, the blanks of its first line
+    stay, because they may be indentation."""
     trimmed = _EMPTY_LINES.sub("", text).rstrip()
     return trimmed if "\n" in trimmed else trimmed.strip()
 
@@ -105,8 +103,8 @@ def _clean(line: str) -> str:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the code fence that is open after this line; "" for none. A closing fence is at least as long and alone
-    in its line."""
+    """Return the code fence that is open after this line, or "". A closing fence is at least as long as the opening one
+    and alone in its line."""
     found = _FENCE.match(line)
     if found is None:
         return fence
@@ -121,7 +119,8 @@ def _fence_after(line: str, fence: str) -> str:
 _WHICH = r"(?:(?:all|any|of|the|my|your|these|those)\s{1,8})"
 _EARLIER = "(?:previous|prior|earlier|above)"
 _ORDERS = "(?:instruction|prompt|rule|direction)"
-#: By code. All repetition is bounded, so that no text makes a pattern slow.
+#: The patterns of attempts to command the model, by code. All repetition is bounded, so that no text makes a pattern
+#: slow.
 _INJECTIONS = {
     code: re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     for code, pattern in {
@@ -135,7 +134,8 @@ _INJECTIONS = {
     }.items()
 }
 
-#: Limits: characters of a text that may be all capitals; words, and the share of one repeated word.
+#: Limits of spam: a text of at most `_SHORT` characters may be all capitals; in a text of at least `_FEW_WORDS` words,
+#: one word may make up at most the share `_MOSTLY`.
 _SHORT = 20
 _FEW_WORDS = 8
 _MOSTLY = 0.7
@@ -143,12 +143,12 @@ _REPEATED = re.compile(r"(\S)\1{15}")
 
 
 def injection(text: str) -> tuple[str, ...]:
-    """Codes of what looks like an attempt to command the model."""
+    """Return the codes of the patterns in `_INJECTIONS` that the text matches."""
     return tuple(code for code, pattern in _INJECTIONS.items() if pattern.search(text))
 
 
 def spam(text: str) -> str | None:
-    """Why a text looks like none that expects an answer."""
+    """Return the code of the reason why a text looks like spam, or None."""
     words = text.split()
     if not words:
         return "empty"
@@ -162,7 +162,8 @@ def spam(text: str) -> str | None:
 
 
 def _in_capitals(text: str) -> bool:
-    """Scripts without capitals do not count as written in them."""
+    """Return True if all letters are capitals. A text without a letter from A to Z never counts, because its script may
+    have no capitals."""
     return bool(re.search("[A-Z]", text)) and all(each.isupper() for each in text if each.isalpha())
 
 
@@ -171,7 +172,8 @@ def _most_common(words: Sequence[str]) -> int:
 
 
 def rate(times_ms: Sequence[int], now: int) -> str | None:
-    """Why a message comes too soon after the earlier ones of its conversation, whose times are given."""
+    """Return the code of the reason why a message comes too soon, or None. `times_ms`: the times of the person's
+    earlier messages in the conversation."""
     ages = [now - at for at in times_ms if at <= now]
     if sum(age < _BURST_SPAN for age in ages) >= _BURST:
         return "burst"
@@ -183,8 +185,8 @@ def rate(times_ms: Sequence[int], now: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """The findings for the timeline. Tokens of the history before and after it was shortened; `compaction`: a summary
-    is due."""
+    """The findings for the timeline. `tokens_before` and `tokens_after`: the tokens of the conversation with the
+    message. `compaction`: the conversation is due for compaction."""
 
     sanitised: bool
     truncated: bool
@@ -197,11 +199,11 @@ class Diagnostics:
 
     @property
     def suspicious(self) -> bool:
-        """The turn is tainted by it."""
+        """Return True if the message taints the turn."""
         return bool(self.injections)
 
     def to_json(self) -> dict[str, Any]:
-        """By the names of behaviour 2.4; what was not found is left out of the reasons."""
+        """Return the findings by their names in the timeline. A reason is left out if nothing was found."""
         return {
             "sanitized": self.sanitised,
             "truncated": self.truncated,
@@ -226,10 +228,10 @@ def examine(
     tokens_after: int = 0,
     compaction: bool = False,
 ) -> Diagnostics:
-    """Look at a message as it came. `times_ms` are those of the earlier messages of its conversation: none for what other
-    agents and schedules say, which is exempt."""
+    """Check the original text of a message. `times_ms`: the times of the person's earlier messages in the conversation;
+    empty for tasks of agents and schedules, whose pace is not checked."""
     clean = sanitise(text)
-    found = {*injection(text), *injection(clean.text)}  # words that unseen characters tear apart are read, too
+    found = {*injection(text), *injection(clean.text)}  # cleaning joins words that invisible characters split
     return Diagnostics(
         sanitised=clean.text != text,
         truncated=clean.truncated,
@@ -242,16 +244,16 @@ def examine(
     )
 
 
-#: The first node of a turn whose messages have files.
+#: The name of the node that `check_input` visits first if a message has files to fetch or to read.
 READ_FILES = "read_files"
-#: The number of a person's newest messages that are checked for a burst.
+#: The maximum of newest messages of a person whose times are read.
 _RECENT = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The rows that a turn's messages are judged by: the times (ms) of this person's earlier messages, the newest
-    first, and the length of the conversation."""
+    """The rows for the input check. `times`: the times (ms) of this person's newest messages in the conversation,
+    newest first. `size`: the size of the conversation."""
 
     turn: TurnContext
     times: list[int]
@@ -288,9 +290,9 @@ class InputNode:
             context.carry_over(replace(turn, taint=turn.taint | flagged))
             return Next(None, **changes(AgentState, input=remarkable, taint=flagged))
         if unsettled(messages):
-            return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
+            return Goto(READ_FILES)  # which returns here, so that the text of a voice message is examined too
         if state.task:
-            times = []  # the pace of messages says nothing about the tasks of other agents
+            times = []  # the pace of messages is not checked for tasks of other agents
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)
         found = {message.id: _examined(message, times, size, due=due) for message in messages}
         taint = {*state.taint}
@@ -312,8 +314,8 @@ class InputNode:
 
 
 def _suspicious_in_run(execution: Execution, messages: Sequence[StoredMessage]) -> dict[str, Any]:
-    """Examine the input of a run, its prompt and the messages of people in its history; return the suspicious ones by
-    id. Times are not checked."""
+    """Examine the prompt of a run and the messages of people in its history. Return the findings of suspicious
+    messages, by message id. Times are not checked."""
     size = Size(0, 0)
     given: list[StoredMessage | PastMessage] = [
         *messages,

@@ -1,7 +1,6 @@
 """Plugins of an agent in its turns, and the texts that they add to the messages of a conversation.
 
-The nodes of graph `agent` call each place in one line. Of an agent without plugins nothing is read, asked or made: its
-prompts are what they are without this module."""
+For an agent without plugins, this module reads and changes nothing."""
 
 from __future__ import annotations
 
@@ -34,14 +33,14 @@ from arvis.tasks.state import BY_DAEMON, AgentState, RunTask, WorkOutcome, WorkS
 from arvis.tasks.task import is_run
 from arvis.tools.workspace import outgoing_file
 
-# -- additions leave the history by age (behaviour 5.4) ----------------------------------------------------------------
+# -- additions expire in the history -----------------------------------------------------------------------------------
 #
-# Each addition (the time, the files of a workspace) states if the model sees it now and how long the history keeps it.
-# The displayed copy and the stored copy are made separately; the stored one has, for each part, the number of messages
-# for which it stays.
+# Each part of an addition (such as the time, or the files of a workspace) states if the turn shows it to the model and
+# for how many messages the history keeps it. So a message has two copies: the displayed one of its own turn, and the
+# stored one for later turns.
 
 
-#: For how many messages a part stays, its own included; None: for good.
+#: For each part of a message, the number of messages for which it stays, including its own message; None: permanently.
 Policy = tuple[int | None, ...]
 
 _NEWLINE = "\n"
@@ -49,7 +48,8 @@ _NEWLINE = "\n"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A message as the history keeps it. `policy` is parallel to `content`; None: nothing was ever added to it."""
+    """The stored copy of a message: its parts, and in `policy` the lifetime of each part. `policy` None: nothing was
+    ever added to the message."""
 
     content: tuple[str, ...]
     policy: Policy | None = None
@@ -60,7 +60,7 @@ class Kept:
 
     @property
     def added(self) -> str:
-        """Return the text after the original of one part."""
+        """Return the added text: all parts after the first one, which is the original."""
         return "".join(self.content[1:])
 
     def to_json(self) -> dict[str, Any]:
@@ -73,13 +73,13 @@ class Kept:
 
 
 def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tuple[str, ...]:
-    """Return the copy that the model sees in the turn itself."""
+    """Return the copy of a message that the model gets in the turn that answers the message."""
     return (*original, *(part for part, _ in _parts(additions, shown=True)))
 
 
 def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
-    """Return the copy that the history keeps. The original stays permanently, a heading as long as the longest of its
-    items."""
+    """Return the copy of a message for later turns. The original stays permanently; a heading stays as long as the item
+    under it that stays longest."""
     if not additions:
         return Kept(tuple(original))
     added = list(_parts(additions, shown=False))
@@ -88,8 +88,8 @@ def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> K
 
 
 def clean(messages: Sequence[Kept]) -> list[Kept]:
-    """The messages (the oldest first) without the parts whose time is over, and without those of which nothing is left.
-    Age counts messages that have a policy, from the newest, which is 0."""
+    """Return the messages, oldest first, without expired parts and without messages that have no part left. The age of
+    a message is the number of newer messages that have a policy."""
     cleaned: list[Kept] = []
     age = 0
     for message in reversed(messages):
@@ -104,7 +104,7 @@ def clean(messages: Sequence[Kept]) -> list[Kept]:
 
 
 def _parts(additions: Sequence[Addition], *, shown: bool) -> Iterator[tuple[str, int | None]]:
-    """Yield headings and items with a newline after each, and how long they stay."""
+    """Yield each heading and each part of an item, with its lifetime. A newline follows every item."""
     for addition in additions:
         chosen = [item for item in addition.items if (item.shown if shown else item.kept)]
         if chosen:
@@ -123,19 +123,18 @@ def _younger(content: Sequence[str], policy: Policy, age: int) -> Kept:
     return Kept(tuple(part for part, _ in left), tuple(lasts for _, lasts in left))
 
 
-# Additions of plugins to the messages of a conversation: stored beside them, repeated in later prompts, and dropped
-# by age (behaviour.md 5.4, docs/adr/0026). Scripts, and the plan of the rows to keep. Only the additions are stored:
-# the text of people is in the messages alone. A stored copy begins with an empty text in the place of the message's
-# own.
+# Additions are stored beside the messages (docs/adr/0026). A stored copy holds only the additions: its first part is
+# empty, because the message row holds the text of the person.
 
 
-#: A prompt holds no more messages than this.
+#: The maximum of stored additions that are read for a prompt.
 MOST_ROWS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """To one message. `shown` is for the turn that answers it, `kept` for those behind it."""
+    """The additions to one message. `shown`: the text for the turn that answers the message. `kept`: the copy for later
+    turns. `outside`: the text is untrusted."""
 
     shown: str
     kept: Kept
@@ -156,7 +155,8 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """The additions to messages by id, and the rows to write and to drop."""
+    """The additions for a prompt after expiry. `texts`: by the id of the message. `put`, `drop`: the rows to write and
+    to delete. `outside`: some of the texts are untrusted."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     outside: bool = False
@@ -165,15 +165,16 @@ class Cleaned:
 
 
 def load_added(tx: Transaction, conversation_id: str) -> dict[str, Added]:
-    """By the ids of the messages."""
+    """Return the stored additions of a conversation, by the id of the message."""
     return {message: Added.from_json(data) for message, data in tx.plugin_additions.of(conversation_id, MOST_ROWS)}
 
 
 def cleaned(
     known: Mapping[str, Added], new: Mapping[str, Added], current: Collection[str], past: Collection[str]
 ) -> Cleaned:
-    """Of a turn: `new` are those of its own messages that had none, `current` all of these, `past` the messages before it.
-    What belongs to neither is not in any prompt again."""
+    """Expire the additions of a conversation for the prompt of a turn. `known`: the stored additions. `new`: the
+    additions to messages of the turn that had none. `current`: ids of the turn's messages. `past`: ids of the messages
+    before the turn. Additions to other messages are dropped, because no later prompt contains these messages."""
     found = {message: known.get(message) or new[message] for message in sorted({*known, *new}) if message in current}
     found |= {message: added for message, added in known.items() if message in past}
     order = sorted(found)
@@ -200,8 +201,8 @@ _Asked = TypeVar("_Asked", bound=Asked)
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """The parts of a prompt that plugins add. `promise` names the attributes that the reply must have (plain JSON;
-    None: none)."""
+    """The parts of a prompt that plugins add. `promise`: the plugins that read the reply, and the attributes that the
+    reply must have (as JSON); None: the agent has no plugins."""
 
     extras: Extras = NO_EXTRAS
     promise: Mapping[str, Any] | None = None
@@ -212,14 +213,15 @@ NOTHING = Brought()
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """One plugin's part."""
+    """The blocks and attributes of one plugin."""
 
     blocks: tuple[PluginBlock, ...]
     attributes: tuple[AttributeSpec, ...]
 
 
 class Extending:
-    """`sessions` is the folder in which every conversation has its own, `zone` the daemon's."""
+    """The interface of a turn to the agent's plugins. `sessions`: the folder that contains a folder for each
+    conversation. `zone`: the time zone of the daemon."""
 
     def __init__(self, *, store: Store, plugins: Plugins, sessions: Path, zone: str) -> None:
         self._store = store
@@ -228,7 +230,7 @@ class Extending:
         self._zone = zone
 
     async def equip(self, turn: _Asked, task: RunTask | None) -> _Asked:
-        """Return the turn with the tools of the agent's plugins, as far as the task of a run allows them."""
+        """Return the turn with the tools of the agent's plugins, in a run only with those that its task allows."""
         if not turn.agent.plugins:
             return turn
         brought = [name for plugin in await self._plugins.find(turn.agent.plugins) for name in await plugin.tools()]
@@ -237,8 +239,9 @@ class Extending:
         return replace(turn, agent=replace(turn.agent, tools=tuple(dict.fromkeys((*turn.agent.tools, *more)))))
 
     async def open(self, context: NodeContext, turn: TurnContext) -> TurnContext | End:
-        """Before a prompt is built: return the turn with its tools. A message that is a command of a plugin is done:
-        the turn ends with the plugin's answer, or the agent gets the text that the command produces."""
+        """Return the turn with the tools of the plugins, before its prompt is built. If the message is a command of a
+        plugin, carry it out: the turn ends with the plugin's answer (`End`), or the message gets the text that the
+        command returns."""
         if not turn.agent.plugins:
             return turn
         turn = await self.equip(turn, WorkState.from_json(context.state).run)
@@ -263,7 +266,7 @@ class Extending:
                 return replace(turn, current=[replace(message, content=said)], taint=turn.taint | {Label.TOOLS})
 
     async def bring(self, context: NodeContext, turn: TurnContext) -> Brought:
-        """To the prompt that is made now."""
+        """Return the additions of the plugins to the prompt."""
         if not turn.agent.plugins:
             return NOTHING
         plugins = await self._plugins.find(turn.agent.plugins)
@@ -284,8 +287,8 @@ class Extending:
     async def read_reply(
         self, context: NodeContext, promise: Mapping[str, Any] | None, content: str
     ) -> tuple[OutgoingFile, ...]:
-        """Let the plugins read the last reply of a turn, and return their files. Missing or wrong attributes are
-        noted in the timeline."""
+        """Let the plugins read the last reply of a turn, and return the files that they send with it. Problems, such as
+        missing attributes, are noted in the timeline. `promise` is that of `Brought`."""
         if promise is None:
             return ()
         asked, reply = await self._store.read(load_asked, context.execution), read(content)
@@ -309,7 +312,8 @@ class Extending:
     async def _added(
         self, context: NodeContext, turn: TurnContext, plugins: Sequence[Guarded], asked: PluginTurn
     ) -> tuple[Mapping[str, str], bool]:
-        """Return the additions to the messages of the prompt. The input of a run is no message of the conversation."""
+        """Return the additions to the messages of the prompt, by message id, and if some of them are untrusted. A run
+        has none, because its input is no message of the conversation."""
         if is_run(context.execution):
             return {}, False
         known = await self._store.read(load_added, turn.conversation.id)
@@ -326,7 +330,7 @@ class Extending:
         return left.texts, left.outside
 
     async def _plugin_of(self, agent: Agent, command: str) -> Guarded | None:
-        """The first that has it."""
+        """Return the agent's first plugin with this command, or None."""
         for plugin in await self._plugins.find(agent.plugins):
             if any(each.name == command for each in await plugin.commands()):
                 return plugin
@@ -380,7 +384,7 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
 
 
 def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
-    """Return True for a single message without files, before the first round."""
+    """Return True for a single message without files, before the first round of a person's turn."""
     alone = len(turn.current) == 1 and not turn.current[0].attachments
     state = AgentState.from_json(context.state)
     return alone and not state.rounds.count and state.run is None and not state.task
@@ -390,7 +394,7 @@ def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
 
 
 def _working(tx: Transaction, agent_id: str, now: int) -> list[str]:
-    """The other agents, a line each."""
+    """Return a line for each other agent that works now."""
     return active_agents_block(activities(tx, now), agent_id).splitlines()[1:]
 
 
@@ -400,7 +404,8 @@ def _replace_text(tx: Transaction, message_id: str, text: str) -> None:
 
 
 def _note(tx: Transaction, execution: Execution, problems: Sequence[str], failures: Sequence[str], now: int) -> None:
-    """Note files that could not be sent, because the agent announced them."""
+    """Note the problems of a reply in the timeline. A file that could not be sent is also an incident, because the
+    agent may have announced it."""
     asked = [message.id for message in tx.messages.of_turn(execution.id)]
     for problem in (*problems, *failures):
         tx.timeline.note(asked, "reply_problem", {"problem": problem}, now)

@@ -1,7 +1,7 @@
-"""The prompt of a turn, composed of all present rows, and the model call that is made of it.
+"""The prompt of a turn, built from the present rows, and the model call that is prepared from it.
 
-The prompt is built before every call and never stored: a queued message sees the reply before it, and a retry sees the
-present memory (docs/adr/0001)."""
+The prompt is built when the call is made, never when the message is queued. So it contains the reply to the message
+before, and after a retry the facts of that moment (docs/adr/0001)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from arvis.skills import Skill, choose
 
 # -- the prepared call -------------------------------------------------------------------------------------------------
 #
-# Handed from `prepare` to `call_model` as plain JSON: a visit after a crash makes the same call again.
+# `prepare` passes the call to `call_model` as plain JSON, so a visit after a crash makes the same call again.
 
 
 @dataclass(frozen=True, slots=True)
 class CallingAgent:
-    """The agent as the prompt was made for it."""
+    """The properties that the agent had when the prompt was built."""
 
     name: str
     #: True if its replies must end with a status.
@@ -58,7 +58,8 @@ class CallingAgent:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """One composed prompt and its limits; the rounds are read again when the call is made. Field names are stored keys."""
+    """A composed prompt and its limits, without the rounds, which are read when the call is made. The field names are
+    stored keys."""
 
     agent: CallingAgent
     #: The part of the system prompt that stays the same, the part that changes, and the line with the time.
@@ -71,22 +72,22 @@ class PreparedCall:
     newest: str | None
     #: True if several people write in the conversation.
     group: bool
-    #: Tokens: of the reply, of all rounds, and of one output of a tool.
+    #: The maximum of tokens of the reply, of the rounds without the words of people, and of the rounds with them.
     reply: int
     room: int
     most: int
     #: The token calibration of the model (`Calibration` as JSON).
     counts: Mapping[str, Any] | None
     spender: Mapping[str, Any]
-    #: Plugins that read the reply, and the attributes that it must have.
+    #: The plugins that read the reply, and the attributes that the reply must have.
     plugins: Mapping[str, Any] | None = None
     pictures: Sequence[Sequence[str]] = ()
-    #: True if a spoken message is answered: the reply is spoken, too.
+    #: True if the turn answers a voice message, so that the reply is spoken too.
     voice: bool = False
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self | None:
-        """Return it; None for a prompt that an earlier version of Arvis composed in another form."""
+        """Return the stored call, or None if an earlier version of Arvis stored it in another form."""
         if "most" not in kept:
             return None
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
@@ -107,7 +108,7 @@ class PreparedCall:
 
 _Message = TypeVar("_Message", PastMessage, StoredMessage)
 
-#: The number of earlier messages that count for the choice of skills.
+#: The number of the person's earlier messages that the choice of skills considers.
 _EARLIER = 2
 #: Ends a message that is longer than its limit in the prompt.
 _CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
@@ -115,8 +116,9 @@ _CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """The parts of a prompt that the turn supplies: the present skills, the offered tools, and the rounds with their
-    outputs. `rules` join those of every agent. `shrunk`: a model refused the prompt as too long. `now` in ms."""
+    """The parts of a prompt that are not in the `TurnContext`: the present skills, the offered tools, and the rounds
+    with their outputs. `rules`: added to the rules of every agent. `shrunk`: a model refused a prompt as too long.
+    `now` in ms."""
 
     skills: Collection[Skill]
     tools: Sequence[ToolSpec]
@@ -129,21 +131,21 @@ class PromptInputs:
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The token budget of a call, and the calibration of the model that would be called first."""
+    """The token budget of a call, and the calibration of the model that is called first."""
 
     budget: Budget
     calibration: Calibration | None
 
 
 class PromptBuilder:
-    """`zone` is the daemon's."""
+    """The builder of prompts. `zone`: the time zone of the daemon, for agents without one."""
 
     def __init__(self, *, runner: Runner, zone: str) -> None:
         self._runner = runner
         self._zone = zone
 
     def limits(self, turn: TurnContext) -> CallLimits:
-        """Take over the stored cooldowns and calibrations, and return the limits of a call by this agent."""
+        """Return the limits of a call by this agent. Give the stored cooldowns and calibrations to the runner first."""
         agent = turn.agent
         self._runner.learn(turn.rests, turn.calibrations)
         first = self._runner.profile(agent.model, agent.fallbacks)
@@ -184,8 +186,8 @@ class PromptBuilder:
 
 
 def _others(turn: TurnContext) -> list[Agent]:
-    """Return the agents that can get a task: those that this person may use through any agent, and for all people
-    those with no more powers than this one and without an `allow_users` list."""
+    """Return the agents that can get a task from this agent: those that the person may use through any agent, and those
+    without an `allow_users` list that have no more tools than this agent."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
     return [
@@ -196,12 +198,12 @@ def _others(turn: TurnContext) -> list[Agent]:
 
 
 def written(message: StoredMessage, *, group: bool) -> str:
-    """A message that came while the turn ran, as the model reads it."""
+    """Return the text for the prompt of a message that came while the turn ran."""
     return line_of(_clean(message), group=group).text
 
 
 def _clean(message: _Message) -> _Message:
-    """Return the message without invisible characters (behaviour 2.4); the stored message stays unchanged."""
+    """Return the message without invisible characters; the stored message stays unchanged."""
     if message.role is not Role.USER:
         return message
     clean = sanitise(message.content)

@@ -1,8 +1,9 @@
-"""Messages that arrive while the agent works for the same person (`on_new_message`): each waits for its turn
-(`queue`), is added to the next model call (`steer`), or restarts the turn (`restart`).
+"""Messages of a person that arrive while the agent works for this person. The agent's setting `on_new_message` decides:
+the message waits for its own turn (`queue`), is added to the next model call (`steer`), or restarts the turn
+(`restart`).
 
-Such a message joins the turn in a commit of its own, before a model call holds it; after a crash in between it is
-answered once.
+A message joins the turn in a separate commit before a model call contains it, so even after a crash it is answered
+once.
 """
 
 from __future__ import annotations
@@ -22,28 +23,30 @@ from arvis.tasks.task import is_run
 
 QUEUE, STEER, RESTART = "queue", "steer", "restart"
 
-#: The graphs whose model calls hold messages that join a turn.
+#: The graphs that add messages to a running turn.
 HEARING = frozenset({"agent", "code"})
-#: The limits of waiting messages that one turn answers.
+#: The maximum of messages that one turn answers, and of their tokens.
 FOLD_MESSAGES = 10
 FOLD_TOKENS = 8_000
 
 
 def way_of(agent: Agent) -> str:
-    """Return the agent's setting; by default an agent that works alone steers, and others queue."""
+    """Return the agent's setting `on_new_message`. The default is `steer` for an agent that works alone, else
+    `queue`."""
     return agent.on_new_message or (STEER if agent.completion == EXPLICIT else QUEUE)
 
 
 async def join_newer_messages(store: Store, context: NodeContext, agent: Agent) -> Decision | None:
-    """Before a call: let the messages that wait behind this turn join it, where the agent steers or restarts; None when there
-    are none."""
+    """Let the messages that wait behind this turn join it before the next model call. Return the decision to continue
+    with them, or None if no message waits or the agent's setting is `queue`."""
     if way_of(agent) == QUEUE or not _state(context).rounds.count or not _is_asked_by_a_person(context):
         return None
     return await _joined(store, context, restarts=way_of(agent) == RESTART)
 
 
 async def restart(store: Store, context: NodeContext, way: str) -> Decision | None:
-    """Before the end: drop the answer and begin the turn again with newer messages, where the agent does so."""
+    """Let newer messages join the turn before it ends. Return the decision to drop the answer and begin the turn again,
+    or None if no message waits or `way` is not `restart`."""
     if way != RESTART or not _is_asked_by_a_person(context):
         return None
     return await _joined(store, context, restarts=True)
@@ -54,7 +57,7 @@ def _state(context: NodeContext) -> AgentState:
 
 
 def _is_asked_by_a_person(context: NodeContext) -> bool:
-    """Return False for a task of another agent: it is no conversation, although it is done in a person's name."""
+    """Return True for a turn that answers messages of a person. Runs, and tasks of other agents, answer none."""
     return not is_run(context.execution) and not _state(context).task
 
 
@@ -67,7 +70,7 @@ async def _joined(store: Store, context: NodeContext, *, restarts: bool) -> Deci
 
 
 def _restarted(state: AgentState) -> dict[str, Any]:
-    """Return the changes of a restart: no result of the work so far counts."""
+    """Return the changes of the state that discard the work so far."""
     dropped: dict[str, Any] = {"files": []} if state.files else {}
     fresh = changes(AgentState, first_messages=None, looping=False, reminded=False, reply_before_reminder="")
     return {**state.rounds.restart(), **fresh, **dropped}
@@ -82,7 +85,8 @@ def arrived_during_turn(state: AgentState, current: Sequence[StoredMessage]) -> 
 
 
 def head_of_turn(state: AgentState, current: Sequence[StoredMessage], arrived: Sequence[str]) -> list[StoredMessage]:
-    """Return the messages at the head of the prompt; the others follow a round. After a restart all are at the head."""
+    """Return the messages before the first round in the prompt; the others follow a round. At the start and after a
+    restart, these are all messages."""
     if state.first_messages is None:
         return list(current)
     behind = state.rounds.messages.union(arrived)
@@ -90,7 +94,7 @@ def head_of_turn(state: AgentState, current: Sequence[StoredMessage], arrived: S
 
 
 def note_messages(state: AgentState, head: Sequence[StoredMessage], arrived: Sequence[str]) -> dict[str, Any]:
-    """Return the changes that note which messages the next prompt holds."""
+    """Return the changes of the state that note the position of each message in the next prompt."""
     first = state.first_messages is None
     noted = changes(AgentState, first_messages=[message.id for message in head]) if first else {}
     return {**noted, **(state.rounds.add_messages(arrived) if arrived else {})}
@@ -100,19 +104,22 @@ def note_messages(state: AgentState, head: Sequence[StoredMessage], arrived: Seq
 
 
 def join_waiting_messages(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join a turn that begins. Once it has begun, its prompt may be made already."""
+    """Let waiting messages of the same person join a turn that has no steps yet. After its first step, the prompt may
+    already be built."""
     turn = tx.executions.get(job.execution_id or "")
     if turn is not None and job.kind is JobKind.MESSAGE and not turn.steps:
         _fold(tx, job, turn.id, now)
 
 
 def is_suspect(job: Job) -> bool:
-    """Return True if this job may be what ends the process: no other messages then join its turn."""
+    """Return True if this job may be the cause of the crashes during its attempts. No other messages then join its
+    turn."""
     return job.crashes >= SUSPECT_CRASHES
 
 
 def _fold(tx: Transaction, job: Job, execution_id: str, now: int) -> None:
-    """The turns of those that join never began."""
+    """Let the waiting messages behind this job join the execution. Their own executions have not begun and are
+    discarded."""
     if is_suspect(job):
         return
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
@@ -122,7 +129,7 @@ def _fold(tx: Transaction, job: Job, execution_id: str, now: int) -> None:
 
 
 def _said_last(tx: Transaction, execution_id: str) -> int:
-    """Return the position of the turn's last progress message; 0 without one."""
+    """Return the position of the turn's last progress message, or 0."""
     return max((each.position for each in tx.messages.progress(execution_id)), default=0)
 
 

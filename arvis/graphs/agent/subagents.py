@@ -1,8 +1,8 @@
-"""Agents as tools of another agent: a tool whose call is a child execution (seed 002, subagents).
+"""Subagents: agents as tools of another agent. A call of such a tool is a child execution.
 
-The task of the run names them, so that a sleeping run continues with those that it began with. The result of a child
-is stored like the output of any tool; a child that fails is a call that failed. The log of the workflow run gets a
-line for every call.
+The task in the state lists the subagents, so a paused execution continues with the same ones. The result of a child is
+stored like the output of any tool; if the child fails, the call has failed. The log of the workflow run gets a line for
+the start and for the end of every call.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from arvis.tasks.state import AgentState, TaskSpec, WorkOutcome, WorkState, Work
 from arvis.tasks.task import GRAPH, child_state
 from arvis.tools.registry import Offer
 
-#: Key of a workflow's run: its log may hold calls that are still open.
+#: Key in the state of a workflow run that has subagents, so its log may contain calls without an end.
 DELEGATES = "delegates"
 #: Placeholder of the task in a subagent's prompt.
 TASK = "{{PREVIOUS_OUTPUT}}"
-#: Deeper calls are refused, in every workflow.
+#: The maximum depth of nested calls of subagents; deeper calls are refused.
 DEEPEST = 16
-#: Characters of the task in a subagent's prompt.
+#: The maximum of characters that all copies of the task take in a subagent's prompt.
 _LONGEST_WORDS = 524_288
-#: Characters of an input and of an output in a line of the log.
+#: The maximum of characters of a message in a line of the log.
 _NOTED = 2_000
 
 _PARAMETERS = {
@@ -52,9 +52,9 @@ _PARAMETERS = {
 
 @dataclass(frozen=True, slots=True)
 class Subagent:
-    """One subagent. `tool` is its name for the model, `label` its name for people; `node` and `parent` are ids in the
-    workflow. `prompt` holds `TASK` where the task goes, else the task follows it. `agent` is an id; `errand` are
-    further fields of its `TaskSpec`, with subagents of its own."""
+    """A subagent. `tool`: its name for the model. `label`: its name for people. `node`, `parent`: ids of its node and
+    of the caller's node in the workflow. `agent`: the id of the agent. `prompt`: its prompt; the task replaces `TASK`
+    in it, or follows it. `errand`: further fields of its `TaskSpec`, such as its own subagents."""
 
     tool: str
     description: str
@@ -70,14 +70,16 @@ class Subagent:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def words(self, task: str) -> str:
-        """Return its prompt. A long task is inserted only as often as there is room."""
+        """Return the prompt with the task. If `TASK` occurs several times, a long task is inserted only as often as
+        `_LONGEST_WORDS` allows."""
         if TASK in self.prompt:
             return self.prompt.replace(TASK, task, max(_LONGEST_WORDS // max(len(task), 1), 1))
         return "\n\n".join(filter(None, [self.prompt.strip(), task]))
 
 
 class SubagentTool:
-    """`Tool`: its name and parameters. The node calls it, not the tool registry."""
+    """The `Tool` that offers a subagent to the model. It is never called: the node starts the child execution
+    (`begin`)."""
 
     risk = Risk.READ
     repeatable = True
@@ -107,13 +109,13 @@ def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
 
 
 def joined(offer: Offer, state: Mapping[str, Any]) -> Offer:
-    """With the subagents of this execution; they go first where another tool has the same name."""
+    """Return the offer with the subagents of this execution. A subagent replaces another tool of the same name."""
     more: dict[str, Tool] = {each.tool: SubagentTool(subagent=each) for each in subagents_of(state)}
     return Offer({**offer.tools, **more}) if more else offer
 
 
 def free(tool: Tool, permit: Permit) -> Permit:
-    """Allow calls of subagents without an approval: their own actions are judged when they make them."""
+    """Return the permit of a tool. Calls of subagents need no approval, because each action of a subagent is judged."""
     return Permit.ALWAYS if isinstance(tool, SubagentTool) else permit
 
 
@@ -130,7 +132,7 @@ def keep_output(context: NodeContext, state: AgentState, calls: Sequence[ToolCal
     if context.known(name) is not None:
         return
     output = _output_of(call, context.answer)
-    # In the commit of the log line: tools of the same round must not make the output durable before.
+    # The output and its line of the log are stored in the same commit, so `take` and not `once`.
     context.take(name, output.to_json())
     context.commit_first()
     kind = LogType.SUBAGENT_ERROR if output.failed else LogType.SUBAGENT_END
@@ -138,7 +140,8 @@ def keep_output(context: NodeContext, state: AgentState, calls: Sequence[ToolCal
 
 
 def begin(context: NodeContext, planned: Sequence[Planned], number: int, more: Mapping[str, Any]) -> Call | None:
-    """Call the next subagent of round `number`, with `more` changes of the state; None: all have ended."""
+    """Return the decision to call the next subagent of round `number`, or None if all have ended. `more`: further
+    changes of the caller's state."""
     for index, each in enumerate(planned):
         if isinstance(each.tool, SubagentTool) and context.known(effect_name(index, each.call)) is None:
             event = _event(context, each.tool.subagent, f"{context.execution.id}-{number}-{index + 1}")
@@ -150,7 +153,7 @@ def begin(context: NodeContext, planned: Sequence[Planned], number: int, more: M
 
 
 def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planned]:
-    """Refuse the calls that would be nested too deeply."""
+    """Return the calls; calls of subagents are refused if they would be nested deeper than `DEEPEST`."""
     if _within(state).get("depth", 0) < DEEPEST:
         return list(planned)
     return [
@@ -162,7 +165,7 @@ def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planne
 
 
 async def collect(context: NodeContext, store: Store) -> tuple[Taint, dict[str, Any]]:
-    """Return the taint of the children, and the change of the state that adds their files."""
+    """Return the taint of the child executions, and the change of the state that adds their files."""
     if not subagents_of(context.state):
         return frozenset(), {}
     return await store.read(_collect, context.execution)
@@ -191,7 +194,8 @@ def _output_of(call: ToolCall, answer: Answer) -> ToolOutput:
 
 
 def words_of(outcome: WorkOutcome) -> str:
-    """Return the text of an agent's outcome for its caller; for a blocked agent its requirements (behaviour.md 2.7)."""
+    """Return the text of an agent's outcome for its caller. For a blocked agent it is the reason and the
+    requirements."""
     if outcome.status is WorkStatus.BLOCKED:
         return f"[BLOCKED] {outcome.reason} | Requirements: {outcome.requirements or 'none'}"
     return outcome.visible or outcome.summary
@@ -206,7 +210,7 @@ def _within(state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _event(context: NodeContext, subagent: Subagent, call_id: str) -> dict[str, Any]:
-    """All but its type and message (seed 002)."""
+    """Return the fields of a log line about a call, without its type and message."""
     within = _within(context.state)
     return {
         "parentNodeId": subagent.parent,
@@ -234,8 +238,7 @@ def _log(tx: Transaction, run_id: str, lines: Sequence[tuple[str, str, str]], no
 
 
 def close_calls(tx: Transaction, run_id: str, why: str, now: int) -> int:
-    """End the open calls in a run's log when the run failed, was cancelled, or ended without them. Return their
-    number."""
+    """Add an error line for each call without an end to the log of an ended run. Return the number of these lines."""
     open_: dict[str, Mapping[str, Any]] = {}
     number = 0
     while entries := tx.workflow_runs.entries(run_id, number, 500):

@@ -1,7 +1,7 @@
-"""The tool calls of one reply: which may run, which need an approval, and their outputs for the model.
+"""The tool calls of one reply: the decision about each call, the calls themselves, and their outputs for the model.
 
-A finished call is never made again, even after a crash (its result is an effect of the execution); an interrupted one
-that must not be repeated becomes a question of the engine."""
+A finished call is never made again, even after a crash, because its result is an effect of the execution. If a call was
+interrupted and must not be repeated, the engine asks a person."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from arvis.tools.registry import Offer
 
 # -- destinations ------------------------------------------------------------------------------------------------------
 #
-# In a tainted turn, a page can instruct the model to put information into an address. So a call needs an approval when
-# it names a host that is neither in the asker's own text nor in the configuration.
+# In a tainted turn, a page may have instructed the model to send information in an address. So a call needs an approval
+# if it names a host that is neither in the asker's own text nor in the configuration.
 
 
-#: Labels of a message whose text is not its sender's.
+#: Labels of a message whose text is not, or not only, its sender's own.
 _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
-#: Parsers of addresses disagree about these characters; an address with one of them has no trusted host.
+#: Programs read these characters in addresses differently, so an address with one of them has no trusted host.
 _DOUBTFUL = re.compile(r"[\\@\x00-\x20\x7f]")
 
 
@@ -43,7 +43,8 @@ def words_of(messages: Sequence[StoredMessage]) -> str:
 
 
 def unnamed(arguments: Mapping[str, Any], words: str, known: Collection[str]) -> bool:
-    """Return whether the arguments hold an address whose host neither the asker nor the configuration named."""
+    """Return True if the arguments contain an address whose host is neither in `words`, the asker's own text, nor in
+    `known`, the hosts of the configuration."""
     return any(host is None or not (host in known or _stands_in(host, words)) for host in _hosts(arguments))
 
 
@@ -54,7 +55,7 @@ def _said(message: StoredMessage) -> str:
 
 
 def _hosts(value: Any) -> Iterator[str | None]:
-    """Yield the host of each address; None for one that cannot be read for certain."""
+    """Yield the host of each address in a value, or None for an address whose host is not certain."""
     if isinstance(value, str):
         for found in _ADDRESS.findall(value):
             yield _host(found)
@@ -77,26 +78,27 @@ def _host(address: str) -> str | None:
 
 
 def _stands_in(host: str, words: str) -> bool:
-    """Return whether the host is named there by itself, not as a part of a longer name."""
+    """Return True if the text contains the host, not only as a part of a longer name."""
     return re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)", words, re.IGNORECASE) is not None
 
 
 log = structlog.get_logger(__name__)
 
-#: The same call so often in one turn is a loop (reliability.md H26): it is not made again, and the turn comes to its end.
+#: If a turn contains the same call this many times, the last of them is refused, and the next model call may use no
+#: tools, so that the turn ends.
 SAME_CALLS = 3
 
 #: The maximum of calls in one reply.
 MOST_CALLS = 16
 
-#: Characters of one call's output for the model; longer outputs are cut in the middle.
+#: The maximum of characters of an output for the model; the middle of a longer output is cut out.
 LONGEST_OUTPUT = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call and the decision about it: `tool` is None when the call ends with `refusal`. `note` is put in front of
-    its output."""
+    """A call and the decision about it. `tool`: None if the call is refused; `refusal` is then its output. `note`:
+    added in front of its output."""
 
     call: ToolCall
     tool: Tool | None = None
@@ -119,7 +121,8 @@ class Planned:
 def plan(
     calls: Sequence[ToolCall], before: Sequence[ToolCall], offer: Offer, permit: Callable[[Tool], Permit]
 ) -> list[Planned]:
-    """Decide about each call of a reply; `before` are the calls that the turn has made."""
+    """Decide about each call of a reply. `before`: the earlier calls of the turn. `permit`: returns the policy's permit
+    for a tool."""
     made = [call.what for call in before]
     planned = []
     for index, call in enumerate(calls):
@@ -136,7 +139,7 @@ def plan(
 
 
 def loops(calls: Sequence[ToolCall], before: Sequence[ToolCall]) -> bool:
-    """Return True if one of these calls repeats earlier ones too often."""
+    """Return True if the turn contains one of these calls at least `SAME_CALLS` times."""
     made = [call.what for call in [*before, *calls]]
     return any(made.count(call.what) >= SAME_CALLS for call in calls)
 
@@ -167,8 +170,8 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
 
 
 def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
-    """Require an approval also for calls that the tool refuses on tainted text alone, and for calls that would send
-    data to a `strange` place."""
+    """Return the calls; in a tainted turn more of them require an approval: those for which the tool itself demands it
+    (`Wary`), and those for which `strange` returns True, because they name an unknown host."""
     if not taint:
         return list(planned)
     return [
@@ -182,12 +185,12 @@ def _is_wary(planned: Planned) -> bool:
 
 
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-    """Why the arguments cannot be used."""
+    """Return the reason why the tool cannot use these arguments, or None."""
     try:
         tool.check(arguments)
     except ToolError as wrong:
         return wrong.what
-    except Exception as defect:  # as in `CallRunner`: a tool may be anybody's code (ADR 0016)
+    except Exception as defect:  # a tool may be foreign code: its defect ends the call, not the turn (ADR 0016)
         log.exception("tool_failed", tool=tool.spec.name)
         return f"Error: the tool failed ({type(defect).__name__})."
     return None
@@ -218,8 +221,8 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
 
 
 class CallRunner:
-    """Makes the calls of one reply for `caller`, in the visit of `context`, which remembers each. One may take `timeout`
-    seconds; `seal` keeps secrets."""
+    """Makes the calls of one reply for `caller`. Each call is an effect of the visit of `context`. `timeout`: the
+    maximum of seconds for a call. `seal`: encrypts the outputs of sensitive tools."""
 
     def __init__(self, *, context: NodeContext, caller: Caller, seal: Callable[[str], str], timeout: float) -> None:
         self._context = context
@@ -230,9 +233,9 @@ class CallRunner:
         self.took: dict[int, int] = {}
 
     async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
-        """Make the permitted calls and return the outputs for the model, in the order of the calls. Calls that must
-        not be repeated run first and one by one, the others at the same time. A stored result counts even if its tool
-        no longer exists."""
+        """Make the permitted calls and return the outputs for the model, in the order of the calls. Calls that must not
+        be repeated run first, one after the other; the others run at the same time. A stored result is used even if its
+        tool no longer exists."""
         outputs: dict[int, ToolOutput] = {}
         others: list[int] = []
         for index, each in enumerate(planned):
@@ -277,8 +280,8 @@ class CallRunner:
         except TimeoutError:
             return _failed(planned, f"the tool gave no answer within {self._timeout:.0f} seconds.")
         except ArvisError:
-            raise  # of the store, or of the queue: not the tool's fault, and nothing that a model should hear
-        except Exception as defect:  # a tool may be anybody's code: its defect ends the call, not the turn (ADR 0016)
+            raise  # an error of the store or the queue, not of the tool, so the model gets no text about it
+        except Exception as defect:  # a tool may be foreign code: its defect ends the call, not the turn (ADR 0016)
             log.exception("tool_failed", tool=tool.spec.name)
             return _failed(planned, f"the tool failed ({type(defect).__name__}).")
         text = planned.note + (told(content) or "(no output)")
@@ -292,12 +295,12 @@ def _failed(planned: Planned, why: str) -> ToolOutput:
 
 
 def told(text: str) -> str:
-    """Return the text in a form that the store can hold, cut to the model's limit."""
+    """Return the text without characters that the store cannot hold, cut to `LONGEST_OUTPUT`."""
     return cut(storable(text), LONGEST_OUTPUT)
 
 
 def cut(text: str, longest: int) -> str:
-    """Head and tail stay; `longest` in characters."""
+    """Return the text, or its beginning and its end if it has more than `longest` characters."""
     if len(text) <= longest:
         return text
     half = longest // 2

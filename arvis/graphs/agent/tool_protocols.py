@@ -14,17 +14,18 @@ from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, enve
 from arvis.tools.code.packages import ANY
 from arvis.tools.registry import Offer, Registry
 
-# The protocol of graph `code`: a reply contains a script, and the agent's tools are functions of that script (seed
-# 003). For the other nodes a script is one call of the tool `code_execution`: the policy judges it, a person sees it,
-# and it is stored as an effect and never made twice. An agent has that tool like any other, by its name: rights are
-# counted by names. Models get its description as text and need no tool interface.
+# In the protocol of graph `code`, a reply contains a script, and the agent's other tools are functions of this script.
+# For the other nodes a script is one call of the tool `code_execution`: it is subject to the policy and to approvals,
+# and its result is an effect. An agent must have the tool `code_execution` by name, like any other tool. The model gets
+# its description as text, so models without a tool interface can use it.
 
 
 _RULES = """\
 You can run Python scripts. To run one, reply with one such block and the line after it:
 {example}
 Omit the first element if you need no packages. The script runs in a sandbox without network, for at most {seconds:.0f} \
-seconds, in your own folder. Files in it are kept for later scripts; variables are not. You get back only the printed output: print everything that you \
+seconds, in your own folder. Files in it are kept for later scripts; variables are not. You get back only the \
+printed output: print everything that you \
 need. A person may have to approve the script first. A reply without such a block is your answer.
 {packages}"""
 
@@ -45,8 +46,8 @@ _NO_MORE = "[The limit of scripts is reached. Answer with the results that you h
 
 
 class CodeTools:
-    """`ToolProtocol` of scripts. `permit` is the policy: a script may call those of the agent's other tools that need
-    no approval and whose outputs are no secrets."""
+    """The `ToolProtocol` of graph `code`. A script may call the agent's other tools if they need no approval and are
+    not sensitive. `permit`: the policy."""
 
     graph = "code"
 
@@ -79,8 +80,8 @@ class CodeTools:
         return replace(result, content=code.said, calls=(ToolCall(_id_of(result), CODE_EXECUTION, arguments),))
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        """Return the rounds as text, in the form of the model's replies: it was offered no tools, and its prompt
-        holds none. `off`: no more scripts run in this turn."""
+        """Return the rounds with each call and output as text, because the model was offered no tools. `off`: no more
+        scripts run in this turn."""
         told = [_in_words(turn) for turn in turns]
         if off and told:
             told[-1] = replace(told[-1], content=f"{told[-1].content}\n{_NO_MORE}")
@@ -103,7 +104,8 @@ class CodeTools:
 
 
 def _id_of(result: RunResult) -> str:
-    """Return an id of the call. Two replies of a turn with the same text differ in the messages before them."""
+    """Return an id for the call in this reply. The token counts are part of it, because they distinguish two replies
+    with the same text."""
     told = f"{result.input_tokens} {result.output_tokens} {result.content}"
     return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
@@ -123,9 +125,11 @@ def _asked(call: ToolCall, said: str) -> str:
 
 
 class ToolProtocol(Protocol):
+    """The way in which a model is offered tools and calls them."""
+
     @property
     def graph(self) -> str:
-        """The name of the graph that works so."""
+        """The name of the graph with this protocol."""
         ...
 
     async def offer(self, names: Sequence[str]) -> Offer:
@@ -133,7 +137,7 @@ class ToolProtocol(Protocol):
         ...
 
     async def specs(self, names: Sequence[str]) -> tuple[ToolSpec, ...]:
-        """Return the tools as the model gets them."""
+        """Return the tool specifications for the request to the vendor."""
         ...
 
     async def rules(self, names: Sequence[str]) -> str:
@@ -141,16 +145,16 @@ class ToolProtocol(Protocol):
         ...
 
     def read(self, result: RunResult) -> RunResult:
-        """A reply, with the calls that it asks for."""
+        """Return the reply with the calls that it contains, in `calls`."""
         ...
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        """Rounds as the model reads them again; `off`: no more calls are made."""
+        """Return the rounds in the form for the next prompt. `off`: no more calls are made in this turn."""
         ...
 
 
 class ToolCalling:
-    """`Manner` of graph `agent`: tools are called the way the vendors have it."""
+    """The `ToolProtocol` of graph `agent`: the vendors' own interface for tools."""
 
     graph = "agent"
 
@@ -170,5 +174,5 @@ class ToolCalling:
         return result
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        del off  # vendors are told by the request itself
+        del off  # the field `tools_off` of the request says it
         return tuple(turns)

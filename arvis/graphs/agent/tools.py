@@ -1,5 +1,5 @@
-"""The node `use_tools` of graph `agent`: it judges the calls of the last reply, asks people where the policy requires
-it, and makes them."""
+"""The node `use_tools` of graph `agent`: it judges the tool calls of the last reply, asks for the approvals that the
+policy requires, and makes the calls."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from arvis.tasks.rounds import effect_name
 from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, with_files
 from arvis.tools.registry import Registry
 
-#: The answers to an approval; edits and feedback carry more (interfaces.md §4).
+#: Decisions about a call. A person may also answer with edited arguments (`edit`).
 APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 
 TOO_LONG = "A person must approve this call, and these arguments are too long to read. Make them shorter."
 
 
-#: Characters of arguments and of an output in the timeline.
+#: The maximum of characters of the arguments, and of the output, in the timeline.
 _NOTED = 2_000
 
 
@@ -46,10 +46,11 @@ def _no_rule(_: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolRules:
-    """The rules of tools. `sessions` is the folder in which every conversation has its own; `timezone` is the
-    daemon's; a turn has `rounds` rounds, a call takes at most `seconds`; an approval waits `approval_ms` and then
-    counts as `on_expiry`; `secrets` seals the outputs of sensitive tools. `ruled`: the configuration has a rule for
-    the tool; `known_hosts` are the hosts that it names."""
+    """The rules for tools. `permit`: returns the policy's permit for a tool. `sessions`: the folder that contains a
+    folder for each conversation. `secrets`: seals the outputs of sensitive tools. `timezone`: that of the daemon.
+    `rounds`: the maximum of rounds with calls in a cycle. `seconds`: the maximum for a call. `approval_ms`: the time
+    for an approval, which then counts as `on_expiry`. `ruled`: returns True if the configuration has a rule for the
+    tool. `known_hosts`: the hosts that the configuration names."""
 
     registry: Registry
     permit: Callable[[Tool], Permit]
@@ -72,7 +73,8 @@ class ToolNode:
         self._extending = extending
 
     async def use_tools(self, context: NodeContext) -> Decision:
-        """Make the calls of the last round. Calls that need an approval are first shown to a person, one after the other."""
+        """Make the calls of the last round. First ask a person about each call that needs an approval, one after the
+        other."""
         state = AgentState.from_json(context.state)
         turn = await self._extending.equip(await self._store.read(load_asked, context.execution), state.run)
         calls = state.rounds.last.tool_calls()
@@ -110,7 +112,7 @@ class ToolNode:
         *,
         looping: bool,
     ) -> dict[str, Any]:
-        """Return the changes of a round whose calls were made."""
+        """Return the changes of the state after the calls of a round."""
         refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
         read, files_of_children = await subagents.collect(context, self._store)
         files = [file for output in outputs for file in output.files]
@@ -145,8 +147,8 @@ class ToolNode:
         return [each.refused("This agent is paused: its tools cannot be used.") for each in planned]
 
     def _strange(self, turn: Asked) -> Callable[[Planned], bool]:
-        """Return a test for calls that read or send outside and name a host that neither the asker nor the
-        configuration named. Tools with a rule in the configuration pass."""
+        """Return a test that is True for a call that reads or sends data and names a host that neither the asker nor
+        the configuration named. It is False for tools with a rule in the configuration."""
         words = words_of(turn.current)
 
         def judge(planned: Planned) -> bool:
@@ -158,15 +160,15 @@ class ToolNode:
         return judge
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
-        """Return the decisions of people so far, by the index of the call. An answer counts for the call that was asked about,
-        and only while that call is still the same."""
+        """Return the decisions of people so far, by the index of the call. The answer is added if the call that the
+        question was about is unchanged."""
         verdicts, asking = dict(state.verdicts), state.asking
         if answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts
         given = verdict_of(answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
         verdicts[str(asking["call"])] = given
         if given["decision"] == FEEDBACK:
-            # Feedback is about the whole reply: its other calls need no answer any more.
+            # Feedback is about the whole reply, so it also answers for the other calls that need an approval.
             waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
             verdicts = {**dict.fromkeys(waiting, given), **verdicts}
         return verdicts
@@ -195,7 +197,7 @@ class ToolNode:
 
 
 def _last_words(planned: Sequence[Planned], outputs: Sequence[ToolOutput]) -> str | None:
-    """Return the output of a tool whose success ends the turn; None without one."""
+    """Return the outputs of the successful tools that end the turn, or None if no such tool was called."""
     said = [
         output.content
         for each, output in zip(planned, outputs, strict=True)
@@ -214,13 +216,13 @@ def _ended(text: str) -> dict[str, Any]:
 
 
 def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
-    """Return the calls that need an approval and have none; a call that was made needs none."""
+    """Return the indexes of the calls that still need an approval and were not made yet."""
     waiting = [index for index, each in enumerate(planned) if each.permit is Permit.ASK]
     return [index for index in waiting if not _on_record(context, index, planned)]
 
 
 def _labels(calls: Sequence[ToolCall]) -> Taint:
-    """Return the taint of these calls' outputs, also where a tool no longer exists."""
+    """Return the taint of the outputs of these calls, by the names of their tools."""
     return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
 
 
@@ -254,7 +256,7 @@ def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
 def _timeline(
     planned: Sequence[Planned], outputs: Sequence[ToolOutput], took: Mapping[int, int], verdicts: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return a line of the timeline for each call; `decision` is that of a person, if one was asked."""
+    """Return a line of the timeline for each call. `decision`: that of a person; None if no person was asked."""
     return [
         {
             "tool": each.name,
@@ -269,7 +271,7 @@ def _timeline(
 
 
 def _note_tools(tx: Transaction, execution_id: str, lines: Sequence[Mapping[str, Any]], now: int) -> None:
-    """A line in the timeline for each call."""
+    """Write a line for each call to the timeline, and to the log of the workflow run if there is one."""
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
     for each in lines:
         tx.timeline.note(asked, "tool", each, now)

@@ -1,1 +1,1 @@
-"""The graph that summarises a conversation that has grown too long."""
+"""The graph that replaces the oldest messages of a long conversation by a summary."""

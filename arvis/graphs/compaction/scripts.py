@@ -1,4 +1,4 @@
-"""The rows of compaction: the selection of messages for a summary, and the script that replaces them by it."""
+"""The rows of compaction: the selection of messages for a summary, and the script that replaces them by the summary."""
 
 from __future__ import annotations
 
@@ -29,19 +29,17 @@ from arvis.prompt import Budget
 from arvis.tasks.access import spender_of
 from arvis.tasks.state import WorkState
 
-# The value that the nodes of a compaction hand on: plain JSON, a part of the position, so that a crash loses no
-# finished call.
-
-
 # -- selection ---------------------------------------------------------------------------------------------------------
 #
-# Arithmetic over rows. A cut inside a turn would separate a question from its answer.
+# Whole turns are selected: a cut inside a turn would separate a question from its answer.
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`round` counts from 1. `ids` are the messages of this round; `tight`: a model refused as many as seemed to
-    fit; `again`: they had changed once; `tried` is the summary that was to be written in the last round."""
+    """The value that one node of a compaction passes to the next. It is stored with the position in the graph, so that
+    a crash loses no finished model call. `round` counts from 1. `ids`: the messages of this round. `tight`: a model
+    refused a call as too long, so calls get half of the messages. `again`: the messages of this round have changed
+    once. `tried`: the id of the summary that the last round tried to store."""
 
     round: int = 1
     ids: tuple[str, ...] = ()
@@ -62,15 +60,16 @@ class Plan:
         return Plan(round=self.round + 1, tight=self.tight)
 
     def look_again(self) -> Plan:
-        """The messages have changed since they were chosen: the same round once more."""
+        """Return the plan to repeat this round, because its messages have changed since they were chosen."""
         return Plan(round=self.round, tight=self.tight, again=True)
 
     def with_half(self) -> Plan:
-        """A model refused the call as too long."""
+        """Return the plan to repeat this round with half of the messages, because a model refused the call as too
+        long."""
         return Plan(round=self.round, tight=True, again=self.again)
 
     def written(self, compaction_id: str) -> Plan:
-        """This summary is about to be written."""
+        """Return the plan after an attempt to store the summary with this id."""
         return Plan(round=self.round, tight=self.tight, again=self.again, tried=compaction_id)
 
     def chosen(self, ids: Sequence[str]) -> Plan:
@@ -80,26 +79,28 @@ class Plan:
         return asdict(self)
 
 
-#: The number of newest messages that stay unchanged (behaviour 1.5), if they take no more than this part of a prompt.
+#: The newest turns, of about 10 messages together, get no summary if they have at most a quarter of a prompt's tokens.
 KEPT_MESSAGES = 10
 KEPT_SHARE = 4
 
-#: Messages below this part of a prompt get no summary, unless a prompt has no room for them.
+#: Messages with less than an eighth of a prompt's tokens are not worth a summary, unless the conversation is due or a
+#: prompt has no space for them.
 LEAST_SHARE = 8
 
-#: More messages than this make a conversation due for compaction (behaviour §7), and so do too many tokens.
+#: A conversation with more messages than this is due for compaction.
 DUE_MESSAGES = 80
 
 
 def compaction_due(size: Size, ceiling: int) -> bool:
-    """Return True if a conversation of this size must be compacted. `ceiling` is the maximum of tokens in a prompt of
-    the agent: the smaller of the model's window and `context_tokens`."""
+    """Return True if a conversation of this size must be compacted. `ceiling`: the maximum of tokens in a prompt of the
+    agent, which is the smaller of the model's window and `context_tokens`."""
     return size.messages > DUE_MESSAGES or size.tokens > Budget(ceiling).threshold
 
 
 def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
-    """Return True if the next prompt may have no room for all messages: those of this turn and before it take most of
-    the tokens that the other layers leave. `layers` are the tokens of the last prompt, `reply` those of its reply."""
+    """Return True if the next prompt may have no space for all messages, because those up to this turn use most of the
+    tokens that the other layers leave. `layers`: the tokens of each layer of the last prompt. `reply`: the tokens of
+    the reply to it."""
     budget = Budget(ceiling)
     messages = layers.get("history", 0) + layers.get("current", 0)
     room = budget.usable - (sum(layers.values()) - messages)
@@ -109,9 +110,10 @@ def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
 def first_kept(
     newest: Sequence[PastMessage], tokens_of: Callable[[PastMessage], int], most: int, room: int | None = None
 ) -> int:
-    """Return the first turn that stays. `newest` are the last messages in order, at least the last turn; of the turns
-    before it as many stay as make `KEPT_MESSAGES` together, within `most` tokens. No message stays without a place in
-    `room` (tokens; None: there is enough)."""
+    """Return the number of the first turn that stays out of the summary. The last turn stays, and earlier turns stay
+    until they have `KEPT_MESSAGES` messages together; all of them have at most `most` tokens, except a longer last
+    turn. `room`: a limit in tokens that applies even to the last turn (None: no limit). `newest`: the last messages, in
+    order, with at least the whole last turn."""
     kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0
     for turn, group in groupby(reversed(newest), key=_turn_of):
@@ -128,8 +130,8 @@ def first_kept(
 def oldest_turns(
     messages: Sequence[PastMessage], before: int, room: int, tokens_of: Callable[[PastMessage], int]
 ) -> list[PastMessage]:
-    """Return the first turns of these messages, in order, before the first kept turn, with at most `room` tokens
-    together in a call; a single turn above it is returned alone."""
+    """Return the messages of the first turns, in order, with together at most `room` tokens. The first turn is returned
+    even if it is longer. Turn `before` and later turns are never returned."""
     chosen: list[PastMessage] = []
     for turn, group in groupby(messages, key=_turn_of):
         said = list(group)
@@ -147,19 +149,20 @@ def _turn_of(message: PastMessage) -> int:
 #: The name of the graph.
 COMPACTION = "compaction"
 
-#: Rows that are looked at: the newest, to find what stays, and the oldest, to find what one call may sum up.
+#: The maximum of rows that are read: the newest, of which some stay, and the oldest, of which one call summarises some.
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 
-#: Turns (each two messages) that pass before the next try: after a failure, after a check without work, and after a
-#: restore.
+#: The number of turns that pass before the next compaction: after a failure, after a check that found no messages to
+#: summarise, and after a summary was restored.
 REST_TURNS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The messages in the prompts of a conversation: their size, the `newest` and the `oldest` ones, and the
-    summaries in front of them. `rests`: it is not compacted now; `written`: the last try of this execution succeeded."""
+    """The messages of a conversation that are in no summary: their `size`, the `newest` and the `oldest`, and the
+    summaries in front of them. `rests`: compaction is postponed. `written`: the last attempt of this execution stored
+    its summary."""
 
     agent: Agent
     conversation: Conversation
@@ -176,7 +179,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A summary that is about to take the place of these messages, and the facts that were found in them."""
+    """A summary that will replace these messages, and the facts that a model found in them."""
 
     id: str
     messages: Sequence[PastMessage]
@@ -187,7 +190,8 @@ class Draft:
 
 
 def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried: str | None = None) -> Backlog | None:
-    """None when the agent or the conversation is gone."""
+    """Read the rows for a compaction. Return None if the agent or the conversation no longer exists. `tried`: the id of
+    the summary that the last round tried to store."""
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     conversation = tx.conversations.get(WorkState.from_json(execution.state).conversation)
     if agent is None or conversation is None:
@@ -208,14 +212,15 @@ def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried:
 
 
 def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compaction]) -> Taint:
-    """Return the taint of a summary of these messages; for each person the text of the others is text of other
-    people."""
+    """Return the taint of a summary of these messages and summaries. If several people wrote the messages, the taint
+    includes `people`, because each reader gets text of others."""
     taint = frozenset[Label]().union(*(each.taint for each in messages), *(each.taint for each in summaries))
     return taint | {Label.PEOPLE} if len(_people(messages)) > 1 else taint
 
 
 def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) -> None:
-    """The summary, the facts and a line in the timeline; nothing at all when the messages are not what they were."""
+    """Replace the messages by the summary, and store the facts and a line in the timeline. Change nothing if the
+    messages are no longer the same."""
     conversation_id, messages = WorkState.from_json(execution.state).conversation, draft.messages
     conversation = tx.conversations.get(conversation_id)
     if conversation is None:
@@ -245,7 +250,8 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
 
 
 def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation) -> Taint:
-    """Return the taint for the readers: the author alone in a direct conversation, all members elsewhere."""
+    """Return the taint of the summary for its readers: only the author in a direct conversation, all members
+    elsewhere."""
     people = _people(draft.messages)
     if conversation.direct and len(people) <= 1:
         return draft.taint
@@ -255,10 +261,10 @@ def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation
 
 def _remember(tx: Transaction, draft: Draft, conversation: Conversation, execution: Execution, now: int) -> None:
     people = _people(draft.messages)
-    # A preference from a room with several people belongs to the room.
+    # If several people wrote the messages, a preference is stored for the conversation, not for a person.
     person = people.pop() if len(people) == 1 else None
     for found, text in draft.facts:
-        # Only a person in a turn can make a rule, never a model that reads old ones.
+        # Only a person's turn may store a fact that never fades, not a model that reads old messages.
         category = Category.IMPORTANT_EVENT if found is Category.STICKY else found
         scope = scope_for(category, conversation.address, person, direct=conversation.direct)
         fact = NewFact(
@@ -270,13 +276,14 @@ def _remember(tx: Transaction, draft: Draft, conversation: Conversation, executi
             author_id=person,
             execution_id=execution.id,
         )
-        remember(tx, fact, by_id=ARVIS, now=now)  # what cannot be kept is in the summary
+        remember(tx, fact, by_id=ARVIS, now=now)  # a refused fact is still in the summary
 
 
 def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
-    """Note a failure: the messages stay, the next try waits some turns, and an owner gets an alert."""
+    """Note a failed compaction: postpone the next one by `REST_TURNS` turns, write to the timeline, alert an owner. The
+    messages stay."""
     tx.compactions.postpone(WorkState.from_json(execution.state).conversation, REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
@@ -285,21 +292,22 @@ def note_failure(
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:
-    """Handle the end of a job that was given up: as after any other failure, the next turns wait before a new try."""
+    """Handle a job that the queue no longer retries in the same way as a failed compaction."""
     newest = tx.messages.history(WorkState.from_json(execution.state).conversation, KEPT_MESSAGES)
     note_failure(tx, execution, newest, now, reason=reason, error=error)
 
 
 def leave_alone(tx: Transaction, conversation_id: str) -> None:
-    """Nothing to do, though there is much: a look after every turn would find the same."""
+    """Postpone planned compaction, because a large conversation had nothing to summarise: a check after every turn
+    would find the same."""
     tx.compactions.postpone(conversation_id, REST_TURNS, planned_only=True)
 
 
 def enqueue(
     tx: Transaction, conversation: Conversation, agent: Agent, now: int, *, begun_by: str | None = None
 ) -> bool:
-    """Queue the compaction of a conversation behind its waiting turns, at the cost of the person who asked last.
-    Return False when it is queued already, or pauses. Only for a conversation that is due (`compaction_due`)."""
+    """Queue the compaction of a conversation that is due (`compaction_due`), behind its waiting turns. The person who
+    asked last pays. Return False if the compaction is queued already or postponed."""
     if tx.compactions.is_postponed(conversation.id, planned=True):
         return False
     execution_id = tx.new_id()
@@ -332,8 +340,8 @@ def enqueue(
 
 
 def restore_messages(tx: Transaction, compaction_id: str, now: int) -> int:
-    """Return the messages of a summary to the prompts, and their number. Raises `NotFound` and `Conflict`. For some
-    turns they stay there unless a prompt has no room for them."""
+    """Put the messages of a summary back into the prompts and return their number. Planned compaction is postponed by
+    `REST_TURNS` turns. Raise `NotFound`, or `Conflict` if the messages are restored or deleted already."""
     compaction = tx.compactions.get(compaction_id)
     if compaction is None:
         raise NotFound(f"There is no summary {compaction_id}.", fix="List those of the conversation.")
@@ -359,7 +367,8 @@ def _last_asker(tx: Transaction, conversation_id: str) -> str | None:
 
 
 def _concerned(tx: Transaction, execution: Execution, messages: Sequence[PastMessage]) -> list[str]:
-    """The messages of the turn that waited for it, or else the last question of the range."""
+    """Return the ids of the messages whose timeline shows the compaction: those of the turn that waited for it, else
+    the last message of a person among the summarised ones."""
     waiting = [message.id for message in tx.messages.of_turn(execution.id)]
     asked = [message.id for message in messages if message.role is Role.USER]
     return waiting or asked[-1:]

@@ -1,1 +1,1 @@
-"""The graph of a conversation that agents hand over to one another."""
+"""The graph of a turn in which agents hand the conversation over to one another."""

@@ -1,7 +1,7 @@
-"""The rules of a handover (behaviour.md 5.7): the agents that may speak next, the limits, and the instructions.
+"""The rules of handovers: the agents that may speak next, the limits, and the instructions; pure functions.
 
-Arithmetic over values. Each message from agent to agent is a hop; a handover is allowed only while hops for the way
-back are left, so every waiting agent gets its answer, and every handover ends."""
+Each message from one agent to another is a hop. A handover is refused if too few hops would be left to answer all
+waiting agents, so every waiting agent gets its answer, and every turn ends (docs/adr/0027)."""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 
@@ -17,12 +17,12 @@ from arvis.domain.markup import escape
 from arvis.engine.state import stored
 from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState
 
-#: The maximum of agents that wait for an answer at the same time, and of hops in a turn (seed 003, with our limits).
+#: The maximum of agents that wait for an answer at the same time, and of hops in a turn.
 DEEPEST = 8
 MOST_HOPS = 20
-#: Refused handovers in a row; after these the agent's text is its answer.
+#: The maximum of refused handovers in a row; the text of the next refused one is the agent's answer.
 MOST_TOLD = 2
-#: Of what goes from agent to agent, in characters.
+#: The maximum of characters in a message from one agent to another.
 LONGEST_MESSAGE = 16_000
 #: The attributes of a reply that name the next speaker.
 DESTINATIONS = ("destinationAgent", "agentNameToWhichSendTheMessage")
@@ -32,9 +32,9 @@ SAID_NOTHING = "(It said nothing.)"
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """The progress of a turn: ids of the speaker and of the agents that wait for an answer, the last one is answered
-    first. `told` counts refusals in a row, `runs` the speakers' executions; `heard` is the message to the speaker, by
-    the agent `sender` (empty: not by an agent)."""
+    """The progress of a turn. `speaker`: the id of the agent that speaks. `stack`: the ids of the agents that wait for
+    an answer; the last one is answered first. `told`: refused handovers in a row. `runs`: finished executions of
+    speakers. `heard`: the message to the speaker. `sender`: the id of the agent that wrote this message, else empty."""
 
     speaker: str
     stack: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Talk:
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Talk:
-        """Return the stored state of the handover; before the first step the turn's own agent speaks."""
+        """Return the stored progress; before the first step the agent of the turn is the speaker."""
         kept = HandoverState.from_json(state)
         return kept.talk or cls(kept.agent)
 
@@ -60,14 +60,14 @@ class Talk:
 
 @dataclass(slots=True)
 class HandoverState(WorkState):
-    #: The speaker and the agents that wait; None before the first step.
+    #: The progress of the turn; None before the first step.
     talk: Talk | None = stored(None, read=Talk.from_json, write=Talk.to_json)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The result of the speaker's work. `destination` names the next agent (empty: the waiting agent, or the person);
-    without an `outcome` it failed: `error` is a sentence, `reason` a code."""
+    """The result of the speaker's work. `outcome` None: the work failed; `error` is a sentence, `reason` a code.
+    `destination`: the name of the next agent; empty: the answer is for the agent that waits, or for the person."""
 
     outcome: WorkOutcome | None
     error: str = ""
@@ -98,27 +98,29 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """The participants: all agents by id, the agent that was asked (`first`, an id), and the agents that the person
-    reaches."""
+    """The agents of a turn. `agents`: all agents, by id. `first`: the id of the agent of the turn. `reaches`: a test
+    for the agents that the person may use."""
 
     agents: Mapping[str, Agent]
     first: str
     reaches: Callable[[Agent], bool]
 
     def may_speak(self, agent: Agent) -> bool:
-        """Return True for the first agent, whose use was permitted at the begin of the turn, and for agents that the
-        person reaches."""
+        """Return True for the first agent, whose use was permitted when the turn began, and for active agents that the
+        person may use."""
         return agent.id == self.first or (agent.active and self.reaches(agent))
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
+    """The move to another agent, which gets the message. The speaker waits for its answer."""
+
     target: Agent
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The speaker continues, with the reason of a refusal."""
+    """The refusal of a handover to `name`. The speaker continues and gets the reason `why`."""
 
     name: str
     why: str
@@ -126,7 +128,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """`target`, who waited, gets the answer; behind it `stack` still waits."""
+    """The answer to the waiting agent `target`. The agents on `stack` still wait."""
 
     target: Agent
     stack: tuple[str, ...]
@@ -134,7 +136,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The person gets the answer."""
+    """The end of the turn: the person gets the answer."""
 
 
 Move = HandedOver | Told | Answered | Finished
@@ -154,7 +156,7 @@ def next_move(talk: Talk, said: Said, company: Company) -> Move:
 
 
 def answered(talk: Talk, company: Company) -> Answered | Finished:
-    """Return the answer to the waiting agent; waiting agents that may no longer speak are skipped."""
+    """Return the move after an answer: to the last waiting agent that may still speak, else to the person."""
     stack = talk.stack
     while stack:
         *rest, last = stack
@@ -165,7 +167,7 @@ def answered(talk: Talk, company: Company) -> Answered | Finished:
 
 
 def after(talk: Talk, move: Move, heard: str) -> Talk:
-    """Return the progress after a move; the next speaker gets the message `heard`."""
+    """Return the progress after a move. `heard`: the message to the next speaker."""
     fresh = replace(talk, runs=talk.runs + 1, heard=heard, sender=talk.speaker)
     match move:
         case HandedOver(target=target):
@@ -179,7 +181,8 @@ def after(talk: Talk, move: Move, heard: str) -> Talk:
 
 
 def find(name: str, speaker: Agent, agents: Collection[Agent]) -> Agent | None:
-    """By slug, else by name, upper or lower case; of several with one name the one that the speaker may hand over to."""
+    """Return the agent with this slug, else with this name; case is ignored. If several agents have the name, prefer an
+    agent to which the speaker may hand over. Return None if no agent matches."""
     wanted = name.casefold()
     by_slug = (agent for agent in agents if agent.slug.casefold() == wanted)
     by_name = sorted(
@@ -189,7 +192,7 @@ def find(name: str, speaker: Agent, agents: Collection[Agent]) -> Agent | None:
 
 
 def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company) -> str | None:
-    """Why the speaker may not hand over to it; the first rule that forbids."""
+    """Return the first reason why the speaker may not hand over to this agent, or None if it may."""
     if target is None:
         return "no agent has that name"
     if target.id == speaker.id:
@@ -208,25 +211,26 @@ def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company
 
 
 def offered(talk: Talk, speaker: Agent, company: Company) -> list[Agent]:
-    """To whom the speaker may hand over just now, by slug."""
+    """Return the agents to which the speaker may hand over now, ordered by slug."""
     others = [each for each in company.agents.values() if objection(each, speaker, talk, company) is None]
     return sorted(others, key=lambda agent: agent.slug)
 
 
 def _waits_next(target: Agent, talk: Talk) -> bool:
-    """Return True if the named agent is the one that waits for the speaker's answer."""
+    """Return True if this agent waits for the speaker's answer."""
     return bool(talk.stack) and talk.stack[-1] == target.id
 
 
 def _listed(speaker: Agent, target: Agent) -> bool:
-    """The white list holds slugs; of names there may be two."""
+    """Return True if the speaker's `helpers` list this agent. The list holds slugs, because names need not be
+    unique."""
     return target.slug.casefold() in {slug.casefold() for slug in speaker.helpers}
 
 
-# -- instructions: who writes to the agent, and where its reply goes ---------------------------------------------------
+# -- instructions and messages -----------------------------------------------------------------------------------------
 
 
-#: The maximum of agents that are offered, and of characters in each description.
+#: The maximum of agents in the instructions, and of characters in each description and in a name.
 _MOST_OFFERED = 20
 _DESCRIPTION = 100
 _LONGEST_NAME = 60
@@ -244,7 +248,7 @@ _TO_AGENT = "{how} goes to the agent {name}, which asked you; no person reads it
 
 
 def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
-    """Return the additional instructions; empty for an agent with no agent to ask and no agent that waits."""
+    """Return the instructions about handovers, or "" if the speaker may ask no agent and no agent waits for it."""
     if not offered:
         how = "A reply that names no other agent"
         return _TO_AGENT.format(how=how, name=plain(waiting.name)) if waiting is not None else ""
@@ -257,7 +261,7 @@ def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
 
 
 def message_from(agent: Agent | None, text: str) -> str:
-    """Return the message of one agent in the form for the other (vector D3)."""
+    """Return the message of an agent with a heading that names it, for the prompt of another agent."""
     return f"[Message from the agent {_name(agent)}]\n{cut(text) or SAID_NOTHING}"
 
 
@@ -266,14 +270,14 @@ def failure_of(agent: Agent | None) -> str:
 
 
 def refusal(name: str, why: str) -> str:
-    """Return the message to an agent whose handover was refused (vector D2)."""
+    """Return the message to an agent whose handover was refused."""
     return (
         f"[Not handed over to “{plain(name)}”: {why}. Your text was not sent. Name another agent, or answer yourself.]"
     )
 
 
 def moved(target: Agent) -> str:
-    """Shown to the person."""
+    """Return the progress message that shows a person the next speaker."""
     return f"→ {plain(target.name)}"
 
 
@@ -283,7 +287,8 @@ def cut(text: str) -> str:
 
 
 def plain(name: str) -> str:
-    """A name within a line of ours, which it can neither end nor look like."""
+    """Return a name for use inside a line in brackets. It contains no brackets and no line breaks, so that it cannot
+    imitate such a line."""
     return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]
 
 

@@ -1,1 +1,1 @@
-"""Graph `planning` (seed 001): plan, brief, act, check, report."""
+"""Graph `planning`: plan the work, brief an executor, let it act, check the result, report."""

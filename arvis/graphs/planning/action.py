@@ -1,5 +1,5 @@
-"""The nodes `action` and `skill_critic`: a child carries out the brief with tools, and a model judges the work by the
-evidence of the tools alone."""
+"""The nodes `action` and `skill_critic`: a child execution carries out the brief with tools, and a model judges the
+work by the outputs of the tools."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from arvis.graphs.planning.triage import read_object
 from arvis.ports.store import Store
 from arvis.tasks.state import TaskSpec, WorkOutcome, WorkStatus, child_end
 
-# -- the verdict and its consequences (behaviour.md 3) -----------------------------------------------------------------
+# -- the verdict and its consequences ----------------------------------------------------------------------------------
 
 
 LONGEST_FEEDBACK = 2_000
-#: In the place of a verdict that cannot be read.
+#: The feedback if the verdict cannot be read.
 UNREADABLE = "The check gave no readable verdict."
 _UNSAID = "The check found the work incomplete and did not say why."
 _NUMBER = re.compile(r"\s*(\d{1,3})\b")
@@ -51,8 +51,8 @@ _NUMBER = re.compile(r"\s*(\d{1,3})\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`project` is only true beside `technical`; `feedback` explains what is incomplete; `completed` are the numbers
-    of the finished steps."""
+    """The result of a check. `technical`: the brief is fulfilled. `project`: the goal is reached, only True if
+    `technical` is True. `feedback`: the missing parts. `completed`: the numbers of the finished steps of the plan."""
 
     technical: bool
     project: bool
@@ -65,7 +65,7 @@ class Verdict:
 
 
 def read_verdict(reply: str) -> Verdict:
-    """No reply, or one that is no JSON object, is a verdict of "not complete"."""
+    """Read the verdict of the critic. A reply without a JSON object counts as "not complete"."""
     found = read_object(reply)
     if found is None:
         return Verdict(technical=False, project=False, feedback=UNREADABLE)
@@ -82,7 +82,7 @@ def read_verdict(reply: str) -> Verdict:
 
 
 def said_before(feedback: str, earlier: Collection[str]) -> bool:
-    """Return True if the same feedback was given before, apart from case, blanks and punctuation."""
+    """Return True if an earlier check gave the same feedback; case, blanks and punctuation are ignored."""
     return plain(feedback) in {plain(each) for each in earlier}
 
 
@@ -91,7 +91,7 @@ def plain(text: str) -> str:
 
 
 def _numbers(given: Any) -> tuple[int, ...]:
-    """Steps as numbers, or as texts that begin with one."""
+    """Return the numbers of the steps in a list of numbers, or of texts that begin with a number."""
     if not isinstance(given, list):
         return ()
     found = [_NUMBER.match(str(each)) for each in given if not isinstance(each, bool)]
@@ -101,7 +101,7 @@ def _numbers(given: Any) -> tuple[int, ...]:
 # -- the node `skill_critic` -------------------------------------------------------------------------------------------
 
 
-#: Values of this node, on which the edge behind it goes.
+#: The values of this node; `after_critic` chooses the next node by them.
 COMPLETE, TECHNICAL, PROJECT, STOPPED = "complete", "technical", "project", "stopped"
 
 _TOKENS = 2_048
@@ -139,7 +139,8 @@ class CriticNode:
         return Next(PROJECT if verdict.technical else TECHNICAL, **more)
 
     def _stopped(self, state: PlanningState, verdict: Verdict, evidence: Evidence, now: int) -> str | None:
-        """Return why the work stops although it is incomplete; None: it continues with the feedback."""
+        """Return the reason to stop the incomplete work (a key of `REASONS`), or None if the work continues with the
+        feedback."""
         if said_before(verdict.feedback, state.feedbacks):
             return SAME_FEEDBACK
         if state.checks + 1 >= self._bounds.rounds:
@@ -147,7 +148,8 @@ class CriticNode:
         return TIME if self._bounds.over(state.began, now, evidence.waited_ms) else None
 
     def _known(self, state: PlanningState, evidence: Evidence) -> str:
-        """The messages of the graph, and the whole transcript of the action."""
+        """Return the information for the critic: the shared lane, the plan, the brief, the executor's transcript and
+        its final statement."""
         shared = state.shared
         said = "\n\n".join(each.text for each in state.lane_action or Lane() if each.role == ASSISTANT)
         return prompts.joined(
@@ -159,7 +161,7 @@ class CriticNode:
         )
 
 
-#: Values of this node, on which the edge behind it goes.
+#: The values of this node; `after_action` chooses the next node by them.
 ANSWERED, BLOCKED = "answered", "blocked"
 
 
@@ -192,7 +194,7 @@ class ActionNode:
         return call_agent(context, ACTION, task, more)
 
     def _read(self, context: NodeContext, answer: Answer, evidence: Evidence) -> Decision:
-        """Read the result of one run of the executor."""
+        """Read the result of the executor and decide: a new brief, another call of the executor, or the check."""
         state, end = PlanningState.from_json(context.state), child_end(answer)
         outcome = _short(end.outcome or WorkOutcome(WorkStatus.DONE, visible=f"The executor failed: {end.error}"))
         said = outcome.result or outcome.visible or outcome.reason or outcome.report
@@ -213,7 +215,7 @@ class ActionNode:
 
 
 def _task(state: PlanningState) -> str:
-    """The brief; without one, the goal and what it was made from."""
+    """Return the task of the executor: the brief, or without a brief the goal and the person's own words."""
     if state.brief_number:
         return prompts.section("Brief", state.brief)
     words = "" if state.request == state.goal else state.request
@@ -221,12 +223,12 @@ def _task(state: PlanningState) -> str:
 
 
 def _is_unfinished(outcome: WorkOutcome) -> bool:
-    """Return True if the work continues, or the reply had no text."""
+    """Return True if the executor wants to continue, or replied without a status and without text."""
     return outcome.status is WorkStatus.CONTINUE or (outcome.status is WorkStatus.OPEN and not outcome.visible)
 
 
 def _short(outcome: WorkOutcome) -> WorkOutcome:
-    """As much of it as the state may hold."""
+    """Return the outcome with each text clipped to `LONGEST_MESSAGE`, because every step writes the state."""
     return WorkOutcome(
         status=outcome.status,
         visible=clipped(outcome.visible, LONGEST_MESSAGE),

@@ -1,6 +1,6 @@
-"""The two documents of a plan: the PRD, which the planner keeps, and the brief, which moves one of its steps (behaviour.md 3).
+"""The two documents of planning: the plan (PRD), which the planner updates, and the brief for one step of the plan.
 
-Models write them between tags; nothing of them is ever shown in a chat.
+Models write them between tags. Chats never show them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arvis.domain.markup import escape
 FINAL_PRD = "FINAL_PRD"
 BRIEF = "TECHNICAL_EXECUTION_BRIEF"
 
-#: In characters.
+#: The maximum of characters in a plan, a brief, and the front matter of a plan.
 LONGEST_PRD = 24_000
 LONGEST_BRIEF = 8_000
 _LARGEST_FRONT = 4_000
@@ -35,7 +35,8 @@ _OWN_TAGS = re.compile(rf"<(?=/?(?:{FINAL_PRD}|{BRIEF}))", re.IGNORECASE)
 
 
 def _blocks_of(name: str) -> re.Pattern[str]:
-    """A block goes to its closing tag, or else to the next opening one or the end: a reply may have been cut off."""
+    """Return a pattern for the blocks between tags with this name. A block without a closing tag ends at the next
+    opening tag or at the end of the reply, because a reply may be cut off."""
     return re.compile(
         rf"<{name}\b[^<>]{{0,80}}>(?P<inner>.*?)(?:</{name}[ \t]*>|(?=<{name}\b)|(?:</?[A-Z_]*)?\Z)",
         re.IGNORECASE | re.DOTALL,
@@ -48,8 +49,8 @@ _STRAY = re.compile(rf"</?(?:{FINAL_PRD}|{BRIEF})\b[^<>]{{0,80}}>", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The reply of a planner: its PRD ("" without one), the reason why it cannot be used ("": it can), and the other
-    text, which is for people."""
+    """The parts of a planner's reply. `prd`: the plan, or "". `flaw`: the reason why the plan cannot be used; "": it
+    can be used. `chatter`: the other text, which is for people."""
 
     prd: str
     flaw: str
@@ -57,7 +58,8 @@ class Drafted:
 
 
 def read_draft(reply: str) -> Drafted:
-    """The last block that holds something wins. Without any block nothing is for people: it may be the PRD itself."""
+    """Read a planner's reply; its last block that is not empty is the plan. In a reply without such a block no text is
+    for people, because it may be a plan without tags."""
     blocks = [found["inner"].strip() for found in _PRDS.finditer(reply)]
     written = [_unwrapped(block) for block in blocks if block]
     if not written:
@@ -67,7 +69,7 @@ def read_draft(reply: str) -> Drafted:
 
 
 def flaw_of(prd: str) -> str:
-    """Return the missing part of the front matter; empty: it is complete."""
+    """Return a sentence about the first problem of the plan's front matter, or "" if the front matter is complete."""
     found = _FENCE.match(prd)
     if found is None:
         return "The PRD must begin with YAML front matter between two lines `---`."
@@ -89,7 +91,7 @@ def _tags(given: Any) -> list[str]:
 
 
 def read_brief(reply: str) -> str:
-    """The last block that holds something, else the text from its heading on; empty when there is neither."""
+    """Return the last brief in tags that is not empty, else the text from the heading of a brief on, else ""."""
     blocks = [_unwrapped(inner) for found in _BRIEFS.finditer(reply) if (inner := found["inner"].strip())]
     if blocks:
         return blocks[-1][:LONGEST_BRIEF]
@@ -103,13 +105,13 @@ def _unwrapped(text: str) -> str:
 
 
 def without_documents(text: str) -> str:
-    """For people: no document, not even one that was cut off."""
+    """Return the text for people: without plans and briefs, complete or cut off."""
     left = _STRAY.sub("", _BRIEFS.sub("", _PRDS.sub("", text)))
     return _EMPTY_BLOCK.sub("", left).strip()
 
 
 def harmless(text: str) -> str:
-    """Return untrusted text for a prompt: without action tags, and without the tags of documents."""
+    """Return untrusted text for a prompt: escaped, so that no action tag and no tag of a document in it works."""
     return _OWN_TAGS.sub("\uff1c", escape(text))
 
 
@@ -117,12 +119,12 @@ def harmless(text: str) -> str:
 
 
 def tick(prd: str, numbers: Collection[int]) -> str:
-    """With the boxes `- [ ] 1. …` of these numbers ticked."""
+    """Return the plan with the check boxes `- [ ] 1. …` of these numbers ticked."""
     return _STEP.sub(lambda found: _boxed(found) if int(found["number"]) in numbers else found[0], prd)
 
 
 def carry_ticks(old: str, new: str) -> str:
-    """Mark a finished step as done in the next plan, if its words are the same."""
+    """Return the new plan. A step that is ticked in the old plan is ticked if its text is the same."""
     done = {_plain(found["text"]) for found in _TICKED.finditer(old)}
     return _STEP.sub(lambda found: _boxed(found) if _plain(found["text"]) in done else found[0], new)
 

@@ -1,7 +1,7 @@
-"""Graph `planning` (seed 001): estimate the work, plan it, brief one step, do it, check it, and report to the person.
+"""Graph `planning`: estimate the work, plan it, brief one step, do it, check it, and report to the person.
 
-It begins like graph `agent`, and its children are runs of graph `agent`, which have the tools. It ends within its
-limits, whatever its models reply.
+The graph begins like graph `agent`. Work with tools is done by child executions of graph `agent`. The limits (`Bounds`)
+end the work whatever the models reply.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from arvis.graphs.planning.triage import Complexity, RetrievalNode
 from arvis.messaging.spoken_replies import SpokenReply
 
 GRAPH = "planning"
-#: More than any run makes within its bounds: five rounds of twenty actions, and tries of everything.
+#: More steps than the limits allow: five checks with twenty actions each, and repeated attempts of every node.
 _MOST_STEPS = 1_000
 
 
 def planning_graph(parts: AgentParts) -> Graph:
-    """The compactor of its parts leads back to `PLAN_RETRIEVAL`. Its result is a `RunResult` as JSON with a `WorkOutcome`
-    beside it, under `outcome`."""
+    """Return the graph. The compactor in `parts` must continue at `PLAN_RETRIEVAL`. The result of an execution is a
+    `RunResult` as JSON, with a `WorkOutcome` under the additional key `outcome`."""
     return Graph(
         name=GRAPH,
         start="check_input",
@@ -76,17 +76,17 @@ def _nodes(parts: AgentParts, bounds: Bounds) -> dict[str, Node]:
     }
 
 
-# -- the edges (seed 001, 1) -------------------------------------------------------------------------------------------
+# -- the edges ---------------------------------------------------------------------------------------------------------
 
 
 def after_retrieval(_state: Mapping[str, Any], complexity: Any) -> str:
-    """Low: nothing to do but to answer. Medium: no plan is needed. High, or unknown: plan."""
+    """Return the node after the estimate: the answer for "low", the executor for "medium", else the planner."""
     return {Complexity.LOW.value: OUTPUT, Complexity.MEDIUM.value: ACTION}.get(complexity, PLANNER)
 
 
 def after_action(_state: Mapping[str, Any], value: Any) -> str:
-    """Return the node after the executor: a new brief if it is blocked for a new reason; else the check, also if the
-    same reason blocks it again or no run is left."""
+    """Return the node after the executor: a new brief if the executor is blocked for a new reason, else the check. The
+    check also follows if the same reason blocks the executor again, or if its calls are used up."""
     return REASONING if value == action.BLOCKED else CRITIC
 
 

@@ -1,4 +1,5 @@
-"""One question to a model inside a planning run, without tools: a paid call like any other, remembered by its step."""
+"""Model calls of the planning nodes themselves, without tools. Each call is an effect: a repeated visit reuses its
+result."""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ from arvis.graphs.planning.state import PlanningState, clipped
 from arvis.llm import RunFailed
 from arvis.ports.store import Store
 
-#: The approximate minimum of characters in a token; text that follows a question is cut by it.
+#: The assumed number of characters in a token, by which the information of a question is cut.
 _CHARACTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One model call. `task` are the instructions; `known` is the information, as the model's own earlier text; `now`
-    is the final question. The goal comes first and is the only text of a person. The reply has at most `most` tokens."""
+    """The content of one model call. `task`: the instructions of the system prompt. `goal`: the first message. `known`:
+    the information, given as an earlier reply of the model. `now`: the final request. `most`: the maximum of tokens in
+    the reply."""
 
     task: str
     goal: str
@@ -45,11 +47,12 @@ class Adviser:
         return await self._store.read(load_turn_context, context.execution, context.now())
 
     async def room(self, context: NodeContext) -> int:
-        """Return the characters of information for a child: half of its prompt."""
+        """Return the number of characters of information for a child: half of its prompt."""
         return self._briefing.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:
-        """The reply; "" when the model gave none. Other failures go to the queue, which tries the node again later."""
+        """Return the model's reply, or "" if the model gave none. Other failures are raised; the queue then retries the
+        node."""
         room = self._briefing.limits(turn).budget.usable * _CHARACTERS - len(question.task) - len(question.goal)
         known = clipped(question.known, max(room, 1_000))
         turns = (Turn("user", question.goal), Turn("assistant", known)) if known else (Turn("user", question.goal),)
@@ -93,7 +96,7 @@ class Adviser:
         request: RunRequest,
         on_text: Callable[[int, str], None] = unheard,
     ) -> RunResult | None:
-        """None when the model gave no reply at all."""
+        """Call the agent's model. Return None if the vendor sent an empty reply."""
         agent = turn.agent
         call = partial(
             self._caller.call,
@@ -114,7 +117,7 @@ class Adviser:
 
 
 def alternating(*turns: Turn) -> tuple[Turn, ...]:
-    """Neighbours of one role are joined: providers want user and assistant in turn."""
+    """Join neighbouring turns of the same role, because vendors require that user and assistant alternate."""
     joined: list[Turn] = []
     for turn in turns:
         if joined and joined[-1].role == turn.role:

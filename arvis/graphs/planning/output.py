@@ -1,4 +1,5 @@
-"""The node `output`: the answer to the person, in the agent's own voice. No plan and no brief leaves by it."""
+"""The node `output`: a model call with the agent's own prompt writes the answer to the person. Plans and briefs are
+removed from it."""
 
 from __future__ import annotations
 
@@ -78,8 +79,7 @@ class OutputNode:
 
 
 def _notes(state: PlanningState, evidence: Evidence) -> str:
-    """Return the notes for the report; empty if no child worked. They have at most as many characters as the prompt
-    has tokens, which leaves most of it to the conversation."""
+    """Return the notes for the report, or "" if the complexity is low and no child worked."""
     if state.plan["complexity"] == Complexity.LOW and not evidence.works:
         return ""
     stopped, last = REASONS.get(state.stopped, ""), state.last or WorkOutcome(WorkStatus.DONE)
@@ -95,7 +95,7 @@ def _notes(state: PlanningState, evidence: Evidence) -> str:
 
 
 def _fallback(state: PlanningState) -> str:
-    """Return the text for a reply without text."""
+    """Return the text that replaces a reply without text."""
     stopped = REASONS.get(state.stopped, "")
     if stopped:
         return _NO_WORDS_STOPPED.format(stopped)
@@ -112,11 +112,11 @@ def _outcome(state: PlanningState, words: str) -> WorkOutcome:
     return WorkOutcome(WorkStatus.DONE, visible, result=last.result if last is not None else "")
 
 
-# -- words on their way ------------------------------------------------------------------------------------------------
+# -- streaming ---------------------------------------------------------------------------------------------------------
 
 
 class Guard:
-    """Passes a text on piece by piece, up to the begin of a plan or a brief."""
+    """A filter for streamed text: it forwards the text up to the beginning of a plan or a brief."""
 
     def __init__(self, show: Callable[[int, str], None]) -> None:
         self._show = show
@@ -125,7 +125,7 @@ class Guard:
         self._shut = False
 
     def add(self, offset: int, piece: str) -> None:
-        """Add a piece; characters that were shown are not checked again."""
+        """Forward the harmless part of the text that has arrived. Offset 0 starts a new text."""
         if offset == 0:
             self._rest, self._shown, self._shut = "", 0, False
         if self._shut:
@@ -140,7 +140,7 @@ class Guard:
 
 
 def _harmless_length(text: str) -> int:
-    """Return the length of the part that is certainly in front of any document."""
+    """Return the length of the text before the first tag of a document. An incomplete tag at the end also counts."""
     if found := _OPENING.search(text):
         return found.start()
     start = text.rfind("<")
@@ -149,7 +149,8 @@ def _harmless_length(text: str) -> int:
 
 
 def _showing(context: NodeContext, turn: TurnContext) -> Showing | None:
-    """Return the stream to the sender of the newest message; of a run, to the audience of its task."""
+    """Return the stream to the sender of the newest message, in a run to the audience of its task. Return None if
+    nobody gets a stream."""
     state = PlanningState.from_json(context.state)
     audience = state.run.audience if state.run is not None else turn.current[-1].id
     if audience is None:

@@ -1,4 +1,5 @@
-"""The nodes `planner` and `reasoning`: a child writes the PRD, and a brief moves exactly one check box of it."""
+"""The nodes `planner` and `reasoning`: a child execution writes the plan (PRD), and a model call writes the brief for
+one step of the plan."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from arvis.tasks.state import TaskSpec, child_end
 # -- the node `reasoning` ----------------------------------------------------------------------------------------------
 
 
-#: Tokens of a brief (seed 001).
+#: The maximum of tokens in the reply with a brief.
 _TOKENS = 4_096
 
 
@@ -91,7 +92,7 @@ class ReasoningNode:
         )
 
 
-#: A planner that fails as a whole twice is not called again.
+#: The planning ends after this many failed child executions of the planner (counted under the key `_FAILURES`).
 _FAILURES = "planner_failed"
 _MOST_FAILURES = 2
 _LONGEST_CHATTER = 1_000
@@ -134,13 +135,13 @@ class PlannerNode:
         return call_agent(context, PLANNER, task, changes(PlanningState, lane=shared, lane_planner=own))
 
     async def _skill(self, state: PlanningState) -> str:
-        """Return the chosen skill in the form for all nodes."""
+        """Return the text of the chosen skill, or "" if no skill was chosen or it no longer exists."""
         slug = state.plan["skill"]
         chosen = [skill for skill in await self._skills() if skill.slug == slug]
         return "\n\n".join(f"Skill {skill.name}\n\n{skill.body}" for skill in chosen)
 
     async def _read(self, context: NodeContext, answer: Answer) -> Decision:
-        """Read the child's plan; ask again if it cannot be used."""
+        """Read the plan in the child's reply. Ask again if the plan cannot be used."""
         state, end = PlanningState.from_json(context.state), child_end(answer)
         evidence = await evidence_of(self._store, context)
         if end.outcome is None:
@@ -159,7 +160,7 @@ class PlannerNode:
         for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
             text = clipped(words, _LONGEST_CHATTER)
             context.record(messages.post_progress, context.execution, text, context.now())
-            context.commit_first()  # people read it while the work goes on
+            context.commit_first()  # people read the text while the work continues
         return Next(
             None,
             **changes(
@@ -181,12 +182,13 @@ class PlannerNode:
 
 
 def _beside_calls(evidence: Evidence) -> list[str]:
-    """Return the text of the last planner beside its tool calls, without documents."""
+    """Return the texts that the last planner wrote beside its tool calls, without documents."""
     works = [work for work in evidence.works if work.part == PLANNER]
     entries = works[-1].entries if works else ()
     return [without_documents(entry) for entry in entries if isinstance(entry, str)]
 
 
 def _earlier(own: Lane, shared: Lane, goal: str) -> Lane:
-    """Return its own history without copies of shared context or of the goal, then the later messages of the others."""
+    """Return the messages of a node's own lane without repetitions, then the messages of the shared lane that have a
+    kind."""
     return own.without_echoes(goal).joined(each for each in shared.of_assistant() if each.kind)

@@ -1,4 +1,5 @@
-"""The state of a planning run: its lanes, its limits, the evidence of its tools, and the call of an agent for a part of it."""
+"""The state of a planning execution: its lanes, its limits, the evidence of its tools, and the call of an agent for a
+part of the work."""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 
@@ -24,9 +25,9 @@ from arvis.tasks.task import GRAPH, child_state
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
 #
-# The messages that all nodes share (`lane`) and those of single nodes (`lane_planner`, `lane_reasoning`, `lane_action`),
-# in the state of the execution (seed 001, 2–4). Their size is limited, because every step writes the state: the oldest
-# messages are dropped first, and messages of single kinds stay.
+# A lane is a list of messages in the state of the execution. All nodes share `lane`; `lane_planner`, `lane_reasoning`
+# and `lane_action` belong to one node each. Every step writes the state, so the size of a lane is limited: the oldest
+# messages are dropped first, and messages of the kinds in `_ONCE` are dropped last.
 
 
 ENVIRONMENT = "shared_context_environment"
@@ -35,13 +36,13 @@ SKILL = "shared_context_skill_environment"
 BRIEF = "technical_execution_brief"
 EVIDENCE = "action_evidence"
 FEEDBACK = "critic_feedback"
-#: The last output of a node that could not be used.
+#: The last output of the planner or of the reasoning node that could not be used.
 REFUSED = "refused_draft"
-#: Of these there is one message each.
+#: A lane holds at most one message of each of these kinds.
 _ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF, REFUSED})
 
 MOST_MESSAGES = 120
-#: Characters of one message, of a skill, and of a lane.
+#: The maximum of characters in a message, a skill, an unusable output, and a whole lane.
 LONGEST_MESSAGE = 4_000
 LONGEST_SKILL = 8_000
 LONGEST_REFUSED = 8_000
@@ -52,7 +53,7 @@ USER, ASSISTANT = Role.USER.value, Role.ASSISTANT.value
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`kind` is empty for plain text."""
+    """A message of a lane. `kind` is empty for plain text."""
 
     role: str
     text: str
@@ -71,8 +72,8 @@ class Lane:
         return iter(self.messages)
 
     def adding(self, text: str, kind: str = "", *, role: str = ASSISTANT) -> Lane:
-        """With one message more; of a kind that is there once, it takes the place of the older one. Empty text adds
-        nothing."""
+        """Return the lane with this message at its end. If `kind` is in `_ONCE`, the older message of this kind is
+        removed, even if `text` is empty. An empty `text` adds no message."""
         kept = tuple(each for each in self.messages if kind not in _ONCE or each.kind != kind)
         most = {SKILL: LONGEST_SKILL, REFUSED: LONGEST_REFUSED}.get(kind, LONGEST_MESSAGE)
         said = (Said(role, clipped(text.strip(), most), kind),) if text.strip() else ()
@@ -85,11 +86,11 @@ class Lane:
         return replace(self, messages=tuple(each for each in self.messages if each.role == ASSISTANT))
 
     def without_echoes(self, goal: str) -> Lane:
-        """Neither copies of shared context nor the goal once more."""
+        """Return the lane without copies of shared context and without messages that only repeat the goal."""
         return Lane(tuple(each for each in self.messages if not each.shared and each.text.strip() != goal.strip()))
 
     def joined(self, others: Iterable[Said]) -> Lane:
-        """With these behind it, each that is not there yet."""
+        """Return the lane followed by the other messages that it does not contain yet."""
         return Lane(tuple(dict.fromkeys((*self.messages, *others))))
 
     @classmethod
@@ -107,7 +108,7 @@ def seed(history: Sequence[PastMessage]) -> Lane:
 
 
 def _bounded(messages: tuple[Said, ...]) -> tuple[Said, ...]:
-    """Return the newest messages and those of single kinds, within the limits of a lane."""
+    """Return the messages of the kinds in `_ONCE` and the newest others, within the limits of a lane, in order."""
     room, places = LONGEST_LANE, MOST_MESSAGES
     kept: set[int] = set()
     order = sorted(range(len(messages)), key=lambda index: (messages[index].kind in _ONCE, index), reverse=True)
@@ -121,21 +122,21 @@ def _bounded(messages: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def clipped(text: str, most: int) -> str:
-    """Head and tail of a text that is too long."""
+    """Return the text, or only its beginning and its end if it has more than `most` characters."""
     if len(text) <= most:
         return text
     half = max(most // 2 - 20, 1)
     return f"{text[:half]}\n[… left out …]\n{text[-half:]}"
 
 
-# -- limits of one run (behaviour.md 3, "ours") ------------------------------------------------------------------------
+# -- limits of one planning execution ----------------------------------------------------------------------------------
 #
-# With the constants of the original it could run for hours.
+# With the larger limits of the original design, an execution could work for hours (docs/adr/0025).
 
 
 TIME, ROUNDS, SAME_FEEDBACK, TRIES, FAILED = "time", "rounds", "same_feedback", "tries", "failed"
 
-#: The reasons of a stop, for the report.
+#: The text for each reason of a stop, used in the report to the person.
 REASONS = {
     TIME: "the time for one run is used up",
     ROUNDS: "the work is still not complete after the last permitted check",
@@ -147,8 +148,9 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`retrievals`, `plans` and `briefs` are tries in a row, `actions` runs of the executor between two checks, `rounds`
-    checks in all. `minutes` of work in all; what people take to answer does not count."""
+    """The limits of a planning execution. `retrievals`, `plans` and `briefs`: attempts in a row at one output.
+    `actions`: calls of the executor between two checks. `rounds`: checks in all. `minutes`: time in all, without the
+    time in which people answer questions."""
 
     retrievals: int = 15
     plans: int = 15
@@ -158,29 +160,30 @@ class Bounds:
     minutes: int = 30
 
     def over(self, began: int | None, now: int, waited_ms: int) -> bool:
-        """Return whether the time of a run is used up; all times in ms."""
+        """Return True if the time is used up. All times are in ms; `began` None: the work begins now."""
         return now - (now if began is None else began) - waited_ms > self.minutes * 60_000
 
 
 # -- evidence ----------------------------------------------------------------------------------------------------------
 #
-# The outputs of tools, read from the effects of the run's children; claims of models do not count. Outputs of sensitive
-# tools stay sealed, because the evidence becomes part of the execution's state.
+# The evidence is read from the tool calls of the child executions. Outputs of sensitive tools stay sealed, because the
+# evidence becomes part of the execution's state.
 
 
-#: Key of a child's state: the node that called it, and the number of its brief.
+#: Key in the state of a child execution. Its value: the node that called the child, and the number of the brief.
 PART = "planning"
 
-#: Tool runs in the prompt of a planner, and of a brief; characters of each.
+#: The maximum of tool calls in the prompt of the planner (`KNOWN_RUNS`) and of the brief's author (`READINESS_RUNS`),
+#: and of characters of the arguments and of the output of each call.
 KNOWN_RUNS = 20
 READINESS_RUNS = 40
 SNIPPET = 220
-#: Characters in the critic's transcript: of one output, of all, and of text.
+#: The maximum of characters in the critic's transcript: of one text, argument list or output, and of the transcript.
 _ENTRY = 1_200
 LONGEST_TRANSCRIPT = 24_000
 
 _SEALED = "(not shown)"
-#: Tools that find out what there is, and those that hand out means to reach it, by their names.
+#: Matches the names of tools that check the surroundings or supply credentials.
 _READIES = re.compile(
     r"list|search|find|get|read|fetch|look|browse|discover|describe|status|http|cred|secret|variable|token|auth|vault|login",
     re.IGNORECASE,
@@ -189,7 +192,7 @@ _READIES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """`arguments` are JSON with sorted keys."""
+    """A tool call with its output. `arguments` are JSON with sorted keys, so that equal arguments are equal text."""
 
     tool: str
     arguments: str
@@ -204,7 +207,8 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one child: the node that called it (`part`), the number of the brief, and its entries in order."""
+    """The work of one child execution. `part`: the node that called it. `brief`: the number of its brief. `entries`:
+    its texts and tool calls, in order."""
 
     part: str
     brief: int
@@ -213,8 +217,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of all children, the oldest first. `waited_ms`: time of waits for people; `taint` and `files` are
-    those of the children."""
+    """The work of all child executions, oldest first, with their taint and files. `waited_ms`: the time that they
+    waited for answers of people."""
 
     works: tuple[Work, ...]
     taint: Taint
@@ -226,7 +230,8 @@ class Evidence:
         return [entry for work in self.works for entry in work.entries if isinstance(entry, ToolRun)]
 
     def transcript(self, brief: int) -> str:
-        """Return the work for this brief as numbered entries; only the newest where that is long."""
+        """Return the executor's work for this brief as numbered lines. If they exceed `LONGEST_TRANSCRIPT`, only the
+        newest ones remain."""
         entries = [
             entry for work in self.works if (work.part, work.brief) == ("action", brief) for entry in work.entries
         ]
@@ -278,7 +283,8 @@ def _told(entry: str | ToolRun) -> str:
 
 
 def known_runs(runs: Sequence[ToolRun]) -> str:
-    """The last distinct ones, by tool and arguments, as lines of a prompt; each with what it gave last."""
+    """Return the newest tool calls as lines of a prompt. Of calls with the same tool and arguments only the last is
+    listed."""
     newest: dict[tuple[str, str], ToolRun] = {}
     for run in reversed(runs):
         newest.setdefault((run.tool, run.arguments), run)
@@ -286,7 +292,7 @@ def known_runs(runs: Sequence[ToolRun]) -> str:
 
 
 def readiness(runs: Sequence[ToolRun]) -> str:
-    """Return the known state of the surroundings: the last runs of tools that check it or supply credentials."""
+    """Return the last calls of tools that check the surroundings or supply credentials, as lines of a prompt."""
     ready = [run for run in runs if _READIES.search(run.tool)]
     return harmless("\n".join(run.line for run in ready[-READINESS_RUNS:]))
 
@@ -297,35 +303,35 @@ ACTION, CRITIC, OUTPUT = "action", "skill_critic", "output"
 
 @dataclass(slots=True)
 class PlanningState(WorkState):
-    #: The judgement of `plan_retrieval` (`Retrieval` as JSON): goal, complexity, skill.
+    #: The result of `plan_retrieval` (`Retrieval` as JSON): goal, complexity, skill.
     plan: Mapping[str, Any] = stored({})
     #: The request in the person's own words.
     request: str = ""
     #: The plan in Markdown.
     prd: str = ""
     brief: str = ""
-    #: Number of briefs; 0: the executor works on the goal itself.
+    #: Number of briefs so far; 0: there is no brief, and the executor works on the goal itself.
     brief_number: int = 0
-    #: Messages that all nodes share, and those of single nodes; None: the lane has not begun.
+    #: The lane that all nodes share, and the lanes of single nodes; None: the lane has not begun.
     lane: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
     lane_planner: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
     lane_reasoning: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
     lane_action: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
-    #: When the run began (ms); None before its first decision.
+    #: Start of the work (ms); None before the first decision of `plan_retrieval`.
     began: int | None = None
-    #: Failures of each node in a row.
+    #: Number of consecutive failures, by the name of the node.
     tries: Mapping[str, int] = stored({})
-    #: Runs of the executor since the last check.
+    #: Number of calls of the executor since the last check.
     actions: int = 0
     #: Number of checks.
     checks: int = stored(0, key="rounds")
-    #: Feedback of the checks.
+    #: The feedback of each check that found the work incomplete, in order.
     feedbacks: Sequence[str] = ()
-    #: The reason with which the executor was blocked last.
+    #: The reason of the executor's last blocker, without case and punctuation; None: it was never blocked.
     blocker: str | None = None
-    #: Result of the executor's last run.
+    #: The result of the last call of the executor.
     last: WorkOutcome | None = stored(None, read=WorkOutcome.from_json, write=WorkOutcome.to_json)
-    #: Why the run was stopped before its end (a key of `REASONS`).
+    #: The reason why the work was stopped before it was complete (a key of `REASONS`); empty: it was not stopped.
     stopped: str = ""
 
     @property
@@ -338,11 +344,11 @@ class PlanningState(WorkState):
         return self.lane or Lane()
 
     def with_tries(self, node: str, number: int) -> dict[str, Any]:
-        """Return the change that notes the number of failures of a node."""
+        """Return the change of the state that sets the number of consecutive failures of a node."""
         return changes(PlanningState, tries={**self.tries, node: number})
 
     def with_taint(self, evidence: Evidence) -> dict[str, Any]:
-        """Return the change that adds the taint of the children."""
+        """Return the change of the state that adds the taint of the children."""
         return changes(PlanningState, taint=self.taint | evidence.taint)
 
 
@@ -351,7 +357,7 @@ async def evidence_of(store: Store, context: NodeContext) -> Evidence:
 
 
 def call_agent(context: NodeContext, part: str, task: TaskSpec, more: Mapping[str, Any]) -> Call:
-    """Call the agent for a part of the work, with `more` changes of the state. The child's text is not streamed, because it may
-    hold a plan or a brief."""
+    """Return the decision to call the agent for this part of the work. `more`: further changes of the caller's state.
+    The text of the called agent is not streamed, because it may contain a plan or a brief."""
     mark = {PART: {"part": part, "brief": PlanningState.from_json(context.state).brief_number}}
     return Call(GRAPH, child_state(context.state, task) | mark, **more)

@@ -1,4 +1,5 @@
-"""The node `plan_retrieval`: how much work a request is, and what everybody who works on it is to know."""
+"""The node `plan_retrieval`: it estimates the amount of work, chooses a skill, and collects the context that all nodes
+share."""
 
 from __future__ import annotations
 
@@ -33,17 +34,17 @@ from arvis.skills import Skill
 from arvis.skills.skill import usable
 from arvis.tasks.task import is_run
 
-# The judgement of `plan_retrieval` about a message: the intent, the amount of work, the skill (behaviour.md 3). Small
-# talk is recognised without a model. Nothing in here makes calls.
+# The estimate for a message: its intent, the amount of work, the skill. Small talk is recognised without a model.
 
 
-#: Threads of up to this many messages, and texts of up to this many characters, are judged without a model.
+#: Small talk is recognised without a model only in conversations of at most this many messages, and in texts of at most
+#: this many characters.
 FAST_MESSAGES = 10
 FAST_LENGTH = 100
 _SHORT_QUESTION = 50
 _SHORT_YES = 30
-#: Trigger words of fewer than 5 letters are ignored; those of more than 15 must occur in the text as they are. Words of a text
-#: of fewer than 4 letters are ignored.
+#: Triggers of fewer than 5 letters are ignored; triggers of more than 15 letters must occur unchanged in the text. A
+#: word of the text may be a part of a trigger only if it has at least 4 letters.
 _LEAST_TRIGGER, _MOST_TRIGGER = 5, 15
 _LEAST_WORD = 4
 _LONGEST = 2_000
@@ -59,7 +60,7 @@ _QUESTION = re.compile(r"(?:what|how|when|where|why)\b|(?:can|could|will|would) 
 _YES = re.compile(
     r"(?:ok|okay|yes|yeah|yep|no|nope|sure|got it|all ?right|fine|great|cool|perfect|understood)\b", re.IGNORECASE
 )
-#: The seed's words for work that needs a tool: a model then decides, even about a short text (docs/adr/0025).
+#: Words that suggest work with tools: a model then estimates even a short text (docs/adr/0025).
 _ACTION = re.compile(r"\b(?:check|test|status|verif|fetch|run)\w*", re.IGNORECASE)
 
 
@@ -71,7 +72,8 @@ class Complexity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The judgement. `complexity` None counts as high; `skill` is a slug; `memory_search` are words to search for."""
+    """The estimate for a request. `complexity` None counts as high; `skill` is a slug; `memory_search`: search terms
+    for facts."""
 
     intent: str
     goal: str
@@ -84,8 +86,8 @@ class Retrieval:
 
 
 def fast_path(text: str, *, messages: int, triggers: Iterable[str]) -> Retrieval | None:
-    """Return a low judgement for plain small talk; None: call a model. `messages` counts those of the thread with
-    this one."""
+    """Return the estimate "low" for small talk, or None if a model must decide. `messages`: the number of messages in
+    the conversation, with this one."""
     said = text.strip()
     if messages > FAST_MESSAGES or len(said) > FAST_LENGTH or _ACTION.search(said):
         return None
@@ -103,8 +105,8 @@ def _is_small_talk(said: str) -> bool:
 
 
 def triggered(text: str, trigger: str) -> bool:
-    """Return True if a skill's trigger word may be meant: a long one occurs in the text, a middling one is part of a
-    word of it or contains one, a short one never."""
+    """Return True if the text may refer to a skill's trigger. A trigger of more than 15 letters must occur in the text;
+    one of 5 to 15 letters must be a part of a word of the text, or contain a word of it; a shorter one never counts."""
     word, lowered = trigger.casefold().strip(), text.casefold()
     if len(word) < _LEAST_TRIGGER:
         return False
@@ -114,8 +116,8 @@ def triggered(text: str, trigger: str) -> bool:
 
 
 def read_retrieval(reply: str, *, goal: str, skills: Collection[str]) -> Retrieval | None:
-    """Read a model's judgement; None when it is no JSON object. `goal` replaces a missing one; an unknown skill
-    counts as none."""
+    """Read a model's estimate. Return None if the reply contains no JSON object. `goal` is used if the reply has no
+    goal; an unknown skill is ignored."""
     found = read_object(reply)
     if found is None:
         return None
@@ -133,7 +135,8 @@ def read_retrieval(reply: str, *, goal: str, skills: Collection[str]) -> Retriev
 
 
 def read_object(reply: str) -> Mapping[str, Any] | None:
-    """The JSON object in a reply, from its first brace to its last. Nothing is repaired."""
+    """Return the JSON object from the first brace to the last brace of a reply, or None if that text is no JSON
+    object."""
     start, end = reply.find("{"), reply.rfind("}")
     if start < 0 or end < start:
         return None
@@ -149,7 +152,7 @@ def _text(found: Mapping[str, Any], name: str) -> str:
     return value.strip()[:_LONGEST] if isinstance(value, str) else ""
 
 
-#: Tokens of the answer (seed 001).
+#: The maximum of tokens in the model's estimate.
 _TOKENS = 500
 _LONGEST_GOAL = 16_000
 _ASK = "Judge this request now. Answer with the JSON object only."
@@ -158,7 +161,8 @@ Skills = Callable[[], Awaitable[Collection[Skill]]]
 
 
 class RetrievalNode:
-    """`files` is the node that reads what came with a message, `compact` the one that makes room."""
+    """The node `plan_retrieval`. `files`: the name of the node that reads files. `compact`: the name of the node that
+    compacts the conversation."""
 
     def __init__(
         self,
@@ -182,7 +186,7 @@ class RetrievalNode:
     async def plan_retrieval(self, context: NodeContext) -> Decision:
         turn = context.carried if isinstance(context.carried, TurnContext) else await self._adviser.turn(context)
         if unsettled(turn.current):
-            return Goto(self._files)  # of a message that joined the turn on the way
+            return Goto(self._files)  # a message that joined the turn later has files
         state = PlanningState.from_json(context.state)
         if not is_run(context.execution) and not state.tries.get(PLAN_RETRIEVAL, 0):
             for message in turn.current:
@@ -219,7 +223,7 @@ class RetrievalNode:
         )
 
     async def _judged(self, context: NodeContext, turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
-        """Return a model's judgement; None when it cannot be read."""
+        """Ask a model for the estimate. Return None if its reply cannot be read."""
         said = seed(turn.history[-10:])
         request = _request_of(turn)
         question = Question(
@@ -238,7 +242,8 @@ def _begun(state: PlanningState, now: int) -> dict[str, Any]:
 
 
 def _without_model(turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
-    """Return a judgement that needs no model. A skill's pattern counts like its trigger words."""
+    """Return the estimate for small talk. Return None if a model must decide: also for messages with files, and for
+    messages that match a skill's pattern."""
     text = _request_of(turn)
     if any(message.attachments for message in turn.current):
         return None
@@ -249,7 +254,8 @@ def _without_model(turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
 
 
 def _request_of(turn: TurnContext) -> str:
-    """Return the text of the messages and of their files; each part is clipped where all together are too long."""
+    """Return the texts of the messages and of their files. If all together are too long, the longest parts are
+    clipped."""
     words = [sanitise(message.content).text for message in turn.current]
     files = [text for message in turn.current for file in message.attachments if (text := file_text(file))]
     said = [text for text in (*words, *files) if text]
@@ -258,8 +264,7 @@ def _request_of(turn: TurnContext) -> str:
 
 
 def _shared(turn: TurnContext, prompt: Prompt) -> Lane:
-    """Return the lane that all nodes share: the conversation so far, the place of the work, the recalled facts (seed
-    001, 4)."""
+    """Return the lane that all nodes share: the conversation so far, the surroundings, the recalled facts."""
     agent, place = turn.agent, turn.conversation
     where = (
         f"{prompt.now}\nAgent: {agent.name}\nPlace: {place.address.platform} ({'direct' if place.direct else 'group'})"

@@ -1,1 +1,1 @@
-"""Backups of the database and its blobs: making, keeping and restoring them."""
+"""Makes, keeps and restores backups of the database and its blobs."""

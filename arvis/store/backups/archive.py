@@ -1,7 +1,7 @@
 """The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db` and `blobs/ab/cdef…`, in this order.
 
-All content is checked against the manifest before it is used, and nothing is ever unpacked to a path from the
-archive: members are read one after the other and passed on as bytes. The archive contains no key and no log.
+All content is checked against the manifest before it is used. No file is unpacked to a path from the archive: members
+are read one after the other and passed on as bytes. The archive contains no encryption key and no write-ahead log.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 FORMAT = 1
 MANIFEST, DATABASE = "manifest.json", "arvis.db"
 
-#: A low compression level, to finish soon: the usual level takes more than twice as long and saves a fifth.
+#: A low compression level, because speed matters more: the default level takes more than twice as long and saves a
+#: fifth.
 _LEVEL = 1
 _LARGEST_MANIFEST = 64 << 20
 _BLOB = re.compile(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
-#: The errors of the standard library for a file that is no valid archive.
+#: The errors that the standard library raises for a file that is not a valid archive.
 _UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError)
 
 
@@ -43,8 +44,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The manifest of a backup. `created_at` is in ms; `before` is the migration before which it was made; `missing`
-    are the hashes of attachments whose bytes were lost already; `files` by name, in the order of the archive."""
+    """The manifest of a backup. `created_at` is in ms. `before` is the migration before which the backup was made, if
+    any. `missing` are the hashes of attachments whose bytes were already lost. `files` are the files by name, in the
+    order of the archive."""
 
     created_at: int
     before: str | None
@@ -62,7 +64,7 @@ def blob_name(sha256: str) -> str:
 
 
 def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event) -> None:
-    """Write and sync an archive of `sources`, which are the files of the manifest, by name."""
+    """Write and sync an archive. `sources` are the paths of the manifest's files, by their name in the archive."""
     text = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     with (
         create_private(path) as out,
@@ -77,7 +79,7 @@ def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], s
 
 
 class _Stoppable(io.RawIOBase):
-    """A file that aborts the writing of an archive when it is no longer wanted."""
+    """A file whose `read` raises `Stopped` once `stop` is set, which aborts the writing of the archive."""
 
     def __init__(self, file: BinaryIO, stop: threading.Event) -> None:
         self._file = file
@@ -111,7 +113,7 @@ def _to_json(manifest: Manifest) -> dict[str, Any]:
 
 
 class Archive:
-    """An archive opened for reading."""
+    """A backup that is open for reading."""
 
     def __init__(self, path: Path, tar: tarfile.TarFile, stop: threading.Event) -> None:
         self._path = path
@@ -120,8 +122,8 @@ class Archive:
         self.manifest = self._read_manifest()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield every file once, by name with its bytes in pieces. Bytes that the caller does not take are read as
-        well, so that at the end each byte has been compared with the manifest. Raises `BackupDamaged`."""
+        """Yield each file once: its name, and its bytes in pieces. Bytes that the caller does not read are read here,
+        so that every byte is compared with the manifest. Raises `BackupDamaged`."""
         for name, entry in self.manifest.files.items():
             member = self._next()
             if member is None or (member.name, member.size) != (name, entry.bytes):
@@ -150,13 +152,14 @@ class Archive:
             raise damaged(self._path, f"the content of {member.name} does not match the manifest")
 
     def _read_to_its_end(self) -> None:
-        """The gzip checksum covers the whole archive, and is compared only at its end."""
+        """Read the rest of the archive, because gzip compares its checksum of the whole archive only at the end."""
         with reading(self._path):
             while self._tar.fileobj.read(PIECE):
                 go_on(self._stop)
 
     def _next(self) -> tarfile.TarInfo | None:
-        """Return the next member, which must be a plain file: links and devices are refused."""
+        """Return the next member; None at the end. Raises `BackupDamaged` for members that are not plain files, such as
+        links and devices."""
         with reading(self._path):
             member = self._tar.next()
         if member is not None and member.type not in {tarfile.REGTYPE, tarfile.AREGTYPE}:
@@ -174,7 +177,7 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(path: Path, stop: threading.Event) -> Iterator[Archive]:
-    """Open an archive. Raises `BackupDamaged`, and `NotFound` if there is no such file."""
+    """Open an archive. Raises `BackupDamaged`; raises `NotFound` if the file does not exist."""
     with reading(path):
         tar = tarfile.open(path, "r:gz")  # noqa: SIM115 it is closed below, and errors of the block are not of opening
     with tar:
@@ -196,7 +199,7 @@ def verify_archive(path: Path, stop: threading.Event) -> Manifest:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Report a read error inside the block as damage."""
+    """Convert errors inside the block: a missing file to `NotFound`, an unreadable archive to `BackupDamaged`."""
     try:
         yield
     except FileNotFoundError as error:

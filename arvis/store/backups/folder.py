@@ -1,6 +1,7 @@
-"""The folder of backups: its content, the names of new backups, which old ones are deleted, and when the next is due.
+"""The folder of backups: its list, the names of new backups, the deletion of old ones, and the time of the next one.
 
-Except for the list, everything is decided by file names alone; a file that is not named as a backup is never touched.
+Only the list opens the backups; everything else is decided by their file names. Files whose name is not that of a
+backup are never changed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _SECOND_MS = 1000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Named:
-    """A backup by its name: made `at` (ms, to the second), before the migration `before` if any."""
+    """A backup as its file name describes it: made `at` this time (ms, whole seconds); `before` is the migration before
+    which it was made, if any."""
 
     at: int
     path: Path
@@ -34,12 +36,12 @@ class Named:
 
 
 def stamp(at: int) -> str:
-    """Return a time in ms as it appears in file names."""
+    """Return a time (ms) as text for file names."""
     return datetime.fromtimestamp(at / _SECOND_MS, UTC).strftime(_STAMP)
 
 
 def free_path(folder: Path, now: int, before: str | None) -> Path:
-    """Return a name for a new backup that is unique even within one second."""
+    """Return an unused path for a new backup: if the name of this second exists, a later second is used."""
     kind = "" if before is None else f"-before-{before}"
     while (path := folder / f"arvis-{stamp(now)}{kind}.tar.gz").exists():
         now += _SECOND_MS
@@ -47,26 +49,26 @@ def free_path(folder: Path, now: int, before: str | None) -> Path:
 
 
 def list_backups(database: Database) -> list[BackupFile]:
-    """Return the backups of the data folder, newest first."""
+    """Return the backups in the data folder, newest first."""
     return [_look_at(named) for named in reversed(_named(database.backups))]
 
 
 def prune(database: Database, *, before_migrations: bool) -> None:
-    """Remove all but the newest backups of one kind."""
+    """Delete old backups of one kind, and keep the newest `database.keep` of that kind."""
     same = [named for named in _named(database.backups) if (named.before is not None) is before_migrations]
     for named in same[: -database.keep]:
         named.path.unlink(missing_ok=True)
 
 
 def clear_halves(folder: Path) -> None:
-    """Remove unfinished files that a crash left."""
+    """Remove unfinished files of backups that a crash interrupted."""
     for part in folder.glob(".arvis-*.part*"):
         part.unlink(missing_ok=True)
 
 
 def due_at(database: Database, every: int, now: int) -> int:
-    """Return when the next backup is due: `every` ms after the newest, or after the database was created. A backup
-    from the future, made with a wrong clock, does not count."""
+    """Return the time (ms) of the next backup: `every` ms after the newest backup, or after the database was created.
+    Backups with a time in the future, made with a wrong clock, are ignored."""
     made = [named.at for named in _named(database.backups) if named.at <= now]
     return (max(made) if made else _installed_at(database, now)) + every
 
@@ -83,7 +85,7 @@ def described(path: Path, manifest: Manifest) -> BackupFile:
 
 
 def _named(folder: Path) -> list[Named]:
-    """Oldest first."""
+    """Return the backups in the folder by their file names, oldest first."""
     forms = ((path, _FORM.fullmatch(path.name)) for path in folder.glob("arvis-*.tar.gz"))
     return sorted(Named(_read_stamp(form[1]), path, form[2]) for path, form in forms if form is not None)
 
@@ -100,7 +102,7 @@ def _look_at(named: Named) -> BackupFile:
 
 
 def _installed_at(database: Database, now: int) -> int:
-    """Return when the first migration ran; the current time if that is unknown."""
+    """Return the time (ms) of the first migration; `now` if it cannot be read."""
     try:
         with contextlib.closing(read_only(database.file)) as connection:
             oldest = connection.execute(load_queries(SqliteDialect())["schema_ages"]).fetchone()["oldest"]

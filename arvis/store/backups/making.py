@@ -1,7 +1,7 @@
-"""Backups: made while the daemon works, verified before they count, the newest kept.
+"""Makes backups while the daemon works, verifies them, and deletes old ones.
 
-The copy is read through a separate reading connection, so no writer waits. A backup exists completely or not at all. The
-daemon makes one at a time, on a separate thread, and aborts it when it stops.
+A separate connection reads the database, so writers do not wait. A backup gets its final name only when it is complete
+and verified. The daemon makes one backup at a time, on a separate thread, and aborts it when the daemon stops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from arvis.store.sqlite.errors import as_store_error, is_full
 from arvis.store.sqlite.session import looking_at, read_only
 
 _PAGES_AT_ONCE = 256
-#: SQLite virtual machine instructions between two checks for an abort.
+#: The number of SQLite virtual machine instructions between two checks of `stop`.
 _STEPS_AT_ONCE = 100_000
 
 
@@ -48,12 +48,12 @@ def make_backup(
     at_rest: bool = False,
     stop: threading.Event | None = None,
 ) -> BackupFile:
-    """Make a backup in the data folder. `before` names the migration to come; such backups are counted separately, so
-    that a migration which fails repeatedly cannot displace the others. `at_rest`: no process uses the database.
-    Setting `stop` aborts the work.
+    """Make a backup in the data folder. `before` names the migration that will run next; such backups are counted
+    separately, so that a migration that fails repeatedly cannot displace the other backups. `at_rest`: no process uses
+    the database. Setting `stop` aborts the work.
 
-    Raises `Conflict` for PostgreSQL, `NotFound` without a database, `DiskFull`, and `StoreError` if the database is
-    damaged: a copy of a damaged database is no backup.
+    Raises `Conflict` for PostgreSQL, `NotFound` if there is no database, `DiskFull`, and `StoreError` if the database
+    is damaged, because a copy of it would be useless.
     """
     _check_source(database)
     with disk_trouble(f"A backup of {database.file} cannot be made"):
@@ -65,8 +65,8 @@ def make_backup(
 
 
 def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> BackupFile:
-    """Make a backup at `file`, or in that folder; those in the data folder are not changed. Only a backup is ever
-    overwritten. Raises as `make_backup` does."""
+    """Make a backup at `file`; if `file` is a folder, in that folder. Backups in the data folder are not deleted. An
+    existing file is overwritten only if it is a backup. Raises the same errors as `make_backup`."""
     _check_source(database)
     with disk_trouble(f"The backup {file} cannot be made"):
         path = free_path(file, now, None) if file.is_dir() else file
@@ -93,7 +93,8 @@ def no_database(database: Database) -> NotFound:
 
 
 def damage_in(connection: sqlite3.Connection) -> list[str]:
-    """Return the damage that SQLite finds in a database, page by page and row by row; empty if it is sound."""
+    """Return the damage that SQLite finds in a database; empty if it finds none. It checks all pages, rows and foreign
+    keys."""
     pages = [row[0] for row in connection.execute("PRAGMA integrity_check(10)") if row[0] != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
     return pages + [f"a row of {row[0]} refers to none of {row[2]}" for row in orphans]
@@ -110,7 +111,7 @@ def _check_source(database: Database) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """The contents of the copy of the database."""
+    """The copied database's list of migrations, number of messages, and hashes of attachments."""
 
     migrations: Sequence[str]
     messages: int
@@ -156,18 +157,18 @@ class _Backup:
         return self.path.with_name(f".{self.path.name}{end}")
 
     def _copy(self, copy: Path) -> None:
-        """Copy the database in its current state. The open transaction keeps this state, however long the copy takes;
-        other commits continue."""
+        """Copy the database as it is when the copy begins. The open transaction keeps this state visible until the copy
+        ends; other connections can commit meanwhile."""
         with looking_at(self.database.file, at_rest=self.at_rest) as source:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
             [(page_size,)] = source.execute("PRAGMA page_size")
             blobs = source.execute(load_queries(SqliteDialect())["size_of_blobs"]).fetchone()["bytes"]
-            # The space for the copy, and for an archive that is as large as its content.
+            # There must be space for the copy, and for an archive that cannot be compressed.
             check_room(copy.parent, 2 * pages * page_size + blobs, "a backup")
             create_private(copy).close()
             with contextlib.closing(sqlite3.connect(copy)) as target:
-                # The copy is temporary: it is deleted after any failure.
+                # These settings are safe because the copy is temporary and is deleted after any failure.
                 target.execute("PRAGMA synchronous = OFF")
                 target.execute("PRAGMA journal_mode = OFF")
                 source.backup(target, pages=_PAGES_AT_ONCE, progress=lambda *_: go_on(self.stop))
@@ -185,7 +186,8 @@ class _Backup:
             )
 
     def _files(self, copy: Path, contents: _Contents) -> Mapping[str, _File]:
-        """Return the files of the archive by name: the copy, and the attachments whose bytes exist and are correct."""
+        """Return the files of the archive by name: the copy of the database, and the attachments whose bytes exist and
+        match their hash."""
         hashes = {DATABASE: (copy, sha256_of(copy, self.stop) or "")}
         for sha256 in contents.blobs:
             path = self.database.blobs.path(sha256)
@@ -194,7 +196,8 @@ class _Backup:
         return {name: _File(path, Entry(sha256, path.stat().st_size)) for name, (path, sha256) in hashes.items()}
 
     def _describe(self, contents: _Contents, files: Mapping[str, _File]) -> Manifest:
-        """An attachment without its bytes is listed as missing: a lost file must not prevent the backup."""
+        """Return the manifest. Attachments without bytes are listed as missing, because a lost file must not prevent a
+        backup."""
         return Manifest(
             created_at=self.now,
             before=self.before,
@@ -231,12 +234,12 @@ class _Backup:
 log = structlog.get_logger(__name__)
 
 _SECOND_MS = 1000
-#: The minimum interval: with shorter ones the daemon would do nothing but backups.
+#: The minimum interval between two backups, so that the daemon does not make backups all the time.
 _LEAST_MS = 60_000
 
 
 class BackupService:
-    """Implements `arvis.ports.backups.Backups`. `every` in ms, a minute at least."""
+    """Implements `arvis.ports.backups.Backups`. `every`: the interval in ms, at least a minute."""
 
     def __init__(self, *, database: Database, every: int, clock: Clock) -> None:
         self._database = database
@@ -251,7 +254,7 @@ class BackupService:
             try:
                 return await asyncio.shield(work)
             finally:
-                # A thread cannot be cancelled: it gets a signal, and has removed its unfinished files when it ends.
+                # A thread cannot be cancelled. It aborts soon after `stop` is set, and removes its unfinished files.
                 stop.set()
                 await asyncio.gather(work, return_exceptions=True)
 
@@ -259,8 +262,8 @@ class BackupService:
         return await asyncio.to_thread(list_backups, self._database)
 
     async def run_due(self) -> float:
-        """Make a backup if one is due; return the seconds to the next, by the names of the existing ones. Raises as
-        `make`."""
+        """Make a backup if one is due. Return the seconds until the next one, computed from the names of the backups.
+        Raises the same errors as `make`."""
         due = await self._due()
         if due <= self._clock.now():
             made = await self.make()

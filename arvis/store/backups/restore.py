@@ -1,13 +1,12 @@
-"""Restore: a backup replaces the database, which is set aside and never deleted.
+"""Restore: a backup replaces the database. The replaced database is moved to a separate folder and never deleted.
 
-The new database is prepared completely before any file is replaced. No other process may have the old one open
-meanwhile: the caller holds the lock of the data folder.
+The new database is prepared completely before any file is replaced. The caller holds the lock of the data folder, so no
+other process has the old database open.
 
-Work under way in the backup is settled before any process uses it, so that nothing is done twice. A backup is a past
-state: jobs that were waiting then have run since, in the replaced database, and their results may have been sent. So they
-are neither repeated nor dropped: they fail with the reason `restored`, and a person can retry them. Accepted web hook
-calls and idempotency keys are copied from the replaced database: a client that repeats such a request, because it got no
-answer, gets the stored answer.
+A backup is a past state: jobs that were waiting when it was made have since run in the replaced database, and their
+results may have been sent. So before any process uses the restored database, these jobs fail with the reason
+`restored`: they are not run twice, and a person can retry them. Accepted web hook calls and idempotency keys are copied
+from the replaced database: a client that got no answer and repeats such a request gets the stored answer.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ from arvis.store.sqlite.session import SqliteSession, connect, looking_at
 from arvis.store.sqlite.wal import with_suffix
 from arvis.store.transaction import SqlTransaction
 
-#: Queries that read the old database, and the queries that write the rows to the new one.
+#: Queries that read the replaced database, each with the query that writes the rows to the restored one.
 _CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}
 
 
 def carry_accepted(database: Database, half: Path) -> None:
-    """Add to the database at `half` the calls and keys that the current database has accepted, as far as it is
-    readable."""
+    """Copy the accepted web hook calls and idempotency keys of the current database to the prepared database at `half`.
+    An unreadable table is skipped."""
     queries = load_queries(SqliteDialect())
     found = {name: _rows(database, queries[name]) for name in _CARRIED}
     if not any(found.values()):
@@ -68,11 +67,11 @@ def _rows(database: Database, query: str) -> Sequence[Mapping[str, Any]]:
     try:
         with looking_at(database.file, at_rest=True) as connection:
             return [dict(row) for row in connection.execute(query)]
-    except (sqlite3.Error, UnicodeError, OSError):  # damaged, or older than these tables
+    except (sqlite3.Error, UnicodeError, OSError):  # the database is damaged, or is older than these tables
         return ()
 
 
-#: The reason code of settled jobs and messages.
+#: The reason code of the jobs and messages that a restore fails.
 RESTORED = "restored"
 
 _FAILED = "a backup was restored after this work began, so the work may have been done already"
@@ -81,7 +80,8 @@ _UNSURE = "a backup was restored after this delivery began, so it may have been 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Counts of settled work: jobs of any kind, and of them the turns; deliveries with an unknown state."""
+    """The work that a restore ended: the number of jobs of any kind, the number of interrupted executions such as
+    turns, and the number of deliveries that got the state unknown."""
 
     jobs: int
     turns: int
@@ -89,8 +89,9 @@ class Settlement:
 
 
 def settle(connection: sqlite3.Connection, now: int) -> Settlement:
-    """Settle the work under way, in one transaction. Questions to people and timers that are not due stay."""
-    # Sortable and unique: no other process creates ids in this database before it is in place.
+    """End the unfinished work of a restored database, in one transaction. Open questions to people, and timers that are
+    not due, are kept."""
+    # These ids are sortable and unique, because no other process creates ids in this database yet.
     ids = (encode(moment_of(now) + number) for number in itertools.count())
     session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=lambda: next(ids))
     with connection:
@@ -113,8 +114,8 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
 
 
 def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
-    """Stop an execution at its current step. It continues when a person retries its job (it gets one if it has none)
-    or answers its question."""
+    """Stop an execution at its current step. It continues when a person retries its job, or answers its question. An
+    execution without a job gets one here, so that it can be retried."""
     execution = tx.executions.get(row["id"])
     if execution is None:
         return
@@ -135,7 +136,7 @@ _SQLITE = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A backup that could not be used, and the reason."""
+    """A backup that could not be restored, and the reason."""
 
     path: Path
     why: str
@@ -146,23 +147,23 @@ class Restored:
     """The result of a restore."""
 
     source: Path
-    #: Everything after this time (ms) is missing; None: the file does not contain it.
+    #: The time (ms) at which the backup was made; later data is missing. None if `source` is a plain SQLite file.
     created_at: int | None
     #: The number of messages in the restored database.
     messages: int
-    #: The number of messages in the replaced database; None: there was none, or it is unreadable.
+    #: The number of messages in the replaced database; None if there was none, or if it is unreadable.
     messages_before: int | None
-    #: The replaced database.
+    #: The folder that contains the replaced database; None if there was no database.
     aside: Path | None
-    #: The number of attachments without their bytes.
+    #: The number of attachments whose bytes are missing.
     missing: int
     given_up: Settlement
     passed_over: Sequence[PassedOver] = ()
 
 
 def restore(database: Database, source: Path, now: int) -> Restored:
-    """Replace the database by a backup, or by a plain SQLite file. `source` is checked completely before any file is
-    changed. Raises `Conflict` for PostgreSQL, `NotFound`, `BackupDamaged`, `SchemaTooNew`, `DiskFull`."""
+    """Replace the database by `source`, a backup or a plain SQLite file. `source` is checked completely before any file
+    is changed. Raises `Conflict` for PostgreSQL, `NotFound`, `BackupDamaged`, `SchemaTooNew`, `DiskFull`."""
     refuse_server(database)
     with disk_trouble(f"{source} cannot be restored"):
         finish_restore(database)
@@ -183,8 +184,8 @@ def restore(database: Database, source: Path, now: int) -> Restored:
 
 
 def restore_newest(database: Database, now: int) -> Restored | None:
-    """Replace the database by the newest sound backup; the result names the backups that were passed over. Return
-    None and change nothing if there is no sound backup."""
+    """Replace the database by the newest backup that can be restored; `passed_over` of the result lists the newer
+    backups that cannot. Return None and change nothing if no backup can be restored."""
     passed_over = []
     for backup in list_backups(database):
         try:
@@ -201,7 +202,7 @@ def restore_newest(database: Database, now: int) -> Restored | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A prepared database. `blobs` are the hashes that its attachments name."""
+    """A prepared database. `blobs` are the hashes of its attachments."""
 
     created_at: int | None
     messages: int
@@ -215,8 +216,8 @@ def _is_plain(source: Path) -> bool:
 
 
 def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Unpack the database of a backup. Missing attachments are written to the blob folder, where they are unused
-    until the database refers to them."""
+    """Unpack the database and the attachments of a backup. Attachments that the blob folder lacks are written to it at
+    once; they are unused until the database is in place."""
     never = threading.Event()
     manifest = verify_archive(source, never)
     check_room(half.parent, 2 * sum(entry.bytes for entry in manifest.files.values()), "the restored database")
@@ -239,7 +240,7 @@ def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Copy a database with its log, if there is one beside it; neither is changed."""
+    """Copy a plain database, and its log if one exists beside it. The originals are not changed."""
     parts = {end: with_suffix(source, end) for end in ("", _LOG)}
     found = {end: part for end, part in parts.items() if part.exists()}
     check_room(half.parent, 2 * sum(part.stat().st_size for part in found.values()), "the restored database")
@@ -251,7 +252,8 @@ def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
 
 
 def _make_ready(source: Path, half: Path, now: int) -> _Ready:
-    """Check it, migrate it, settle it; then it is one synced file without a log."""
+    """Check the copied database, migrate it, and end its unfinished work. The result is one synced file without a
+    log."""
     queries = load_queries(SqliteDialect())
     with _sound(source), contextlib.closing(connect(half, writing=True)) as connection:
         if damage := damage_in(connection):
@@ -266,7 +268,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
             messages=connection.execute(queries["count_messages"]).fetchone()["number"],
             blobs=[row["sha256"] for row in connection.execute(queries["blobs_in_use"])],
         )
-        # Closing also does it, but does not report a failure.
+        # Closing the connection also does a checkpoint, but reports no failure.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     sync_file(half)
     return ready
@@ -280,17 +282,17 @@ def _sound(source: Path) -> Iterator[None]:
         if is_full(error):
             raise as_store_error(error) from error
         raise damaged(source, str(error)) from error
-    except UnicodeError as error:  # of a damaged name in a message of SQLite's own
+    except UnicodeError as error:  # SQLite's error message may contain a damaged name that is not valid UTF-8
         raise damaged(source, str(error)) from error
 
 
 def _count_messages(database: Database) -> int | None:
-    """Count the messages of the current database, as far as it is readable."""
+    """Return the number of messages in the current database; None if there is no database, or if it is unreadable."""
     if not database.file.exists():
         return None
     try:
         with looking_at(database.file, at_rest=True) as connection:
             number: int = connection.execute(load_queries(SqliteDialect())["count_messages"]).fetchone()["number"]
-    except (sqlite3.Error, UnicodeError, OSError):  # what is damaged may be the text of the error itself
+    except (sqlite3.Error, UnicodeError, OSError):  # UnicodeError: SQLite's error message may contain damaged text
         return None
     return number

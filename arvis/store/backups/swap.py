@@ -1,7 +1,7 @@
-"""Replaces one database by another, safe against a kill or a power cut at any moment. The old one is set aside whole.
+"""Replaces the database by another one, safely against a kill or a power cut at any moment. The old files are kept.
 
-The new one is prepared in the folder to which the old one will be moved. Once it has the name `restored.db`, the
-exchange is decided, and the next process completes it; before, nothing has changed.
+The new database is prepared in the folder to which the old one will be moved. Renaming the new file to `restored.db`
+decides the exchange: before, nothing has changed; afterwards, this process or the next one completes the exchange.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _READY, _HALF = "restored.db", "restored.db.part"
 
 @contextlib.contextmanager
 def staging(database: Database, now: int) -> Iterator[Path]:
-    """Yield the path at which to prepare the new database. If the block ends without an error, the exchange is
-    decided and carried out; otherwise everything is removed. The folder of this path then holds the old database, if
-    there was one."""
+    """Yield the path at which the caller prepares the new database. If the block ends without an error, the exchange is
+    carried out, and the folder of this path then contains the old database, if there was one. After an error the
+    prepared file is removed."""
     for left in database.aside.glob("*"):
         _clear(left)
     stage = _new_folder(private_folder(database.aside), now)
@@ -44,8 +44,8 @@ def finish_restore(database: Database) -> None:
 
 
 def _put_in_place(file: Path, ready: Path) -> None:
-    """Put the new database in place. May be interrupted at any point and called again. The files of the old database
-    are moved and synced before the new one arrives: otherwise SQLite would use the old log with the new database."""
+    """Move the old files away and the new database to its path. If interrupted at any point, it can be called again.
+    The old files are moved and synced first, because SQLite would apply an old log to the new database."""
     stage = ready.parent
     for old in (log_file(file), kept_log(file), with_suffix(file, "-shm"), sums_file(file), file):
         if old.exists():
@@ -59,7 +59,7 @@ def _put_in_place(file: Path, ready: Path) -> None:
 
 
 def _new_folder(parent: Path, now: int) -> Path:
-    """The name contains the time; an existing folder holds another database."""
+    """Create a folder named after the time. If it exists, it contains another database, and a later second is used."""
     while (folder := parent / stamp(now)).exists():
         now += 1000
     folder.mkdir(mode=0o700)
@@ -69,14 +69,14 @@ def _new_folder(parent: Path, now: int) -> Path:
 
 
 def _clear(stage: Path) -> None:
-    """Remove an unfinished database, and its folder if it is empty."""
+    """Remove an unfinished database, and then its folder if it is empty."""
     for half in stage.glob(f"{_HALF}*"):
         half.unlink()
     _remove_empty(stage)
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove the folder, and the one above, unless they contain something."""
+    """Remove the folder and its parent, each only if it is empty."""
     for each in (folder, folder.parent):
         with contextlib.suppress(OSError):
             each.rmdir()

@@ -1,1 +1,1 @@
-"""Checks whether the database files match their last known state, and repairs them."""
+"""Checks whether the database files are in the state in which Arvis left them, and repairs them if not."""

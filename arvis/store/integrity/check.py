@@ -1,9 +1,9 @@
-"""Checks whether the database files match the state in which they were left, before any process opens them for
-writing. Changes nothing.
+"""Checks whether the database files are in the state in which Arvis left them, before any process opens them for
+writing. It changes no file of the database.
 
-Page checksums cover the pages of the file, SQLite's checksums cover the frames of the log, and the log's index, which
-a killed process leaves behind, gives the number of frames. Damage must never be mistaken for the usual end of a
-killed process, nor the reverse (reliability.md H24, R12).
+Arvis's own checksums cover the pages of the file, and SQLite's checksums cover the frames of the log. The number of
+committed frames is in the log's index, which a killed process leaves behind. With this number, damage can be
+distinguished from the end of a log that a killed process leaves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arvis.store.sqlite.checkpoint import PageSums, SumsDamaged, kept_log, log_f
 from arvis.store.sqlite.session import looking_at
 from arvis.store.sqlite.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix
 
-#: The maximum number of pages, and of SQLite's own messages, that a report lists.
+#: The maximum number of pages, and of messages from SQLite, that a report lists.
 _NAMED = 20
 
 _NOTHING_FOUND = "SQLite itself finds nothing wrong with the database"
@@ -35,7 +35,7 @@ _UNSURE = (
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """All commits are there. `remark` is additional information, possibly a `warning`."""
+    """All commits are in the files. `remark` is additional information; it is a warning if `warning` is set."""
 
     remark: str | None = None
     warning: bool = False
@@ -43,8 +43,9 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """The file is sound, and the log is sound up to a frame. `lost` describes the commits after it (None: none). A
-    log that is `superseded` must not be applied: the file contains newer data than the readable part of the log."""
+    """The file is undamaged, and the log is valid up to some frame. `lost` describes the commits after that frame; None
+    if there were none. If `superseded`, the log must not be applied, because the file contains newer data than the
+    readable part of the log."""
 
     lost: str | None
     superseded: bool
@@ -58,8 +59,8 @@ class Damaged:
 
 
 def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
-    """Check the files. `workshop` is a folder on the disk of the database, which is created and removed again. Raises
-    `OSError` and `sqlite3.Error` if a file cannot be read at all."""
+    """Check the files. `workshop` is the path of a temporary folder on the same disk, which this function creates and
+    removes. Raises `OSError` and `sqlite3.Error` if a file cannot be read."""
     try:
         sums = PageSums.load(sums_file(file))
     except FileNotFoundError:
@@ -75,8 +76,9 @@ def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
 
 
 def log_to_play(file: Path) -> Path:
-    """Return the log; by its second name if another program has checkpointed and removed it, as each program does
-    that closes last. Without checksums the file may be another one, to which that log does not belong."""
+    """Return the path of the log that belongs to the file. That is the second name of the log if another program
+    removed the log when it closed the database. Without checksums the second name is not used, because the file may be
+    a different database."""
     log, kept = log_file(file), kept_log(file)
     is_away = _holds_something(kept) and not _holds_something(log)
     return kept if is_away and sums_file(file).exists() else log
@@ -107,8 +109,8 @@ def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | Lo
 
 @dataclass(frozen=True, slots=True)
 class _LogState:
-    """The valid part of the log. `pages` are the pages of the sound frames, `size` is the size of the database after
-    them; 0 without such frames."""
+    """The valid part of the log. `pages` are the pages that its valid frames contain; `size` is the size of the
+    database after these frames in pages, 0 if there are none."""
 
     pages: Collection[int] = ()
     size: int = 0
@@ -118,7 +120,7 @@ class _LogState:
 
 
 def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
-    """Return the state of the log, for a file that contains everything up to `folded`."""
+    """Return the state of the log. `folded`: the position up to which the file already contains the log's frames."""
     path = log_to_play(file)
     counted = committed(with_suffix(file, "-shm"))
     with open_log(path) as log:
@@ -132,7 +134,7 @@ def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
     lost = unsure = None
     if counted is not None and counted.salts == header.salts and counted.frames >= known:
         lost = _missing_frames(counted.frames, known)
-    # A process that ends leaves at most one unfinished transaction.
+    # A killed process leaves at most one unfinished transaction in the log.
     elif sum(frame.size > 0 and frame.salts == header.salts for frame in behind) > 1:
         lost = f"transactions behind the first {known} frames of the log"
     elif behind:
@@ -147,7 +149,7 @@ def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
 
 
 def _without_header(log: Log | None, counted: Mark | None, folded: Mark) -> _LogState:
-    """SQLite uses no frame of such a log."""
+    """Return the state of a missing log, or of a log without a valid header. SQLite uses no frame of such a log."""
     if counted is not None:
         return _LogState(lost=_missing_frames(counted.frames, folded.frames if counted.salts == folded.salts else 0))
     if log is not None and log.bytes > HEADER_BYTES:
@@ -159,15 +161,12 @@ def _missing_frames(counted: int, known: int) -> str | None:
     return f"{counted - known} of {counted} frames that were committed to the log" if counted > known else None
 
 
-# -- small things ------------------------------------------------------------------------------------------
-
-
 def _holds_something(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 
 
 def _complaints(file: Path, check: str) -> list[str]:
-    """Return the damage that SQLite itself finds in the file and its log."""
+    """Return the damage that SQLite's own check finds in the file and its log."""
     try:
         with _opened(file) as connection:
             found = [row[0] for row in connection.execute(f"PRAGMA {check}({_NAMED})").fetchall()]
@@ -180,6 +179,7 @@ def _complaints(file: Path, check: str) -> list[str]:
 
 def _opened(file: Path) -> AbstractContextManager[sqlite3.Connection]:
     if with_suffix(file, "-journal").exists():
-        # A change that was interrupted before the database was in WAL mode: only a writer can roll it back.
+        # A journal is left by a change that was interrupted before the database was in WAL mode. Only a writer can roll
+        # it back.
         return contextlib.closing(sqlite3.connect(file))
     return looking_at(file, at_rest=True)

@@ -1,8 +1,9 @@
-"""Repairs database files that do not match the state in which they were left, and reports every repair.
+"""Repairs database files that are not in the state in which Arvis left them, and reports every repair.
 
-A damaged database is set aside whole and the newest sound backup replaces it; of a damaged log the sound part is
-kept. Nothing is ever deleted. The report for people is stored beside the files that were set aside; it names the missing
-data and the way to undo the repair. A process that dies during a repair leaves a note, so that the next one reports it.
+A damaged database is moved to a separate folder, and the newest undamaged backup replaces it. If only the log is
+damaged, its undamaged part is kept. No data is deleted. A text file in the separate folder names the missing data and
+the way to undo the repair. A note on disk marks an unfinished repair, so that the next process reports it if this one
+dies.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Messages that only one of two databases contains, and when they arrived (ms)."""
+    """The messages that only one of two databases contains: their number, and the times (ms) of the oldest and the
+    newest."""
 
     number: int
     oldest: int | None
@@ -48,8 +50,8 @@ class Missing:
 
 
 def missing_messages(aside: Path, restored: Path) -> Missing | None:
-    """Return the messages of the database `aside` that are newer than all in the restored one; None if it was deleted
-    or is unreadable."""
+    """Return the messages of the database `aside` that are newer than every message of the restored one; None if
+    `aside` was deleted or is unreadable."""
     queries = load_queries(SqliteDialect())
     try:
         with looking_at(restored, at_rest=True) as connection:
@@ -61,7 +63,7 @@ def missing_messages(aside: Path, restored: Path) -> Missing | None:
 
 
 def write_report(folder: Path, text: str) -> Path:
-    """Write the report; it is on disk when this returns."""
+    """Write the report. It is on disk when this returns."""
     path = folder / REPORT
     write_whole(path, text.encode())
     return path
@@ -76,8 +78,9 @@ def told_of_restore(
     restored: Restored | None,
     written: int,
 ) -> str:
-    """Return the report after a backup replaced a damaged database, which is now the file `aside`, last `written` at
-    that time (ms). `restored` is None if a later start completed the restore, which does not know the backup."""
+    """Return the report on a damaged database that a backup replaced. `aside`: the present path of the damaged
+    database; `written`: the time (ms) of its last change; `restored`: None if a later start completed the restore and
+    does not know which backup was used."""
     way_back = [_WAY_BACK, f"arvis restore {aside.absolute()}"] if aside.exists() else [_NO_WAY_BACK]
     return _text(
         f"Arvis found its database damaged at {_time(found_at)}.",
@@ -89,8 +92,9 @@ def told_of_restore(
 
 
 def cut_report(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
-    """Return the report for a damaged log of which the sound part was kept; `given_up` counts the work that was
-    settled because of the lost part."""
+    """Return the report on a damaged write-ahead log whose undamaged part was kept. `given_up` counts the turns, jobs
+    and deliveries that are not repeated automatically, because the lost part may have recorded their end; None if no
+    commit was lost."""
     return _text(
         f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
         ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),
@@ -142,7 +146,8 @@ def _time(at: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A message about the database for the log: `what` is a sentence, `report` is a text for people."""
+    """A result of the check, for the log of the daemon. `what` is a sentence; `report` is the path of a text for
+    people."""
 
     level: Literal["info", "warning", "error"]
     event: str
@@ -151,13 +156,14 @@ class Finding:
 
 
 def make_sound(database: Database, now: int) -> Finding | None:
-    """Check and repair the database before any process opens it for writing. The caller holds the data folder. Raises
-    `StoreError` if the database is damaged and there is no replacement."""
+    """Check and repair the database before any process opens it for writing. Return a finding to log; None if there is
+    nothing to report. The caller holds the lock of the data folder. Raises `StoreError` if the database is damaged and
+    no backup can replace it."""
     if database.url is not None:
         return None
     with store_errors(), disk_trouble(f"The database {database.file} cannot be examined"):
         finish_restore(database)
-        # Files that a process left when it died during a check: hard links, which keep the space of deleted files in use.
+        # A process that died during a check leaves hard links, which keep the space of deleted files in use.
         for left in (workshop(database), *database.folder.glob(".look-*")):
             shutil.rmtree(left, ignore_errors=True)
         _give_back_log(database.file)
@@ -175,8 +181,8 @@ def make_sound(database: Database, now: int) -> Finding | None:
 
 
 def _begun_empty(database: Database) -> Finding | None:
-    """Moving the database away is the way to start with an empty one; the message lists the backups in case this was
-    not intended."""
+    """Return a warning if there is no database file but there are backups. An operator may have moved the file away to
+    start with an empty database; the warning is for the case that this was not intended."""
     backups = [] if database.file.exists() else [*database.backups.glob("arvis-*.tar.gz")]
     if not backups:
         return None
@@ -188,7 +194,7 @@ def _begun_empty(database: Database) -> Finding | None:
 
 
 def workshop(database: Database) -> Path:
-    """Return the folder in which logs are checked."""
+    """Return the folder that the check uses for its temporary files."""
     return database.folder / ".examination"
 
 
@@ -242,7 +248,7 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
 
 
 def _cut_log(database: Database, cut: LogCut, now: int) -> Finding:
-    """Keep a copy, then continue with the sound part."""
+    """Keep a copy of the log, then continue with its undamaged part."""
     note = _read_note(database)
     if note is None or not note.folder:
         note = _Note(found_at=now, damage=[], folder=_free_name(database, now), lost=cut.lost)
@@ -268,7 +274,8 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 
 
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
-    """The lost commits may have sent messages, so nothing old is sent again."""
+    """Report a damaged log. If commits were lost, end the unfinished work first: the lost commits may record that it
+    was done, so nothing is sent or run a second time."""
     given_up: Settlement | None = None
     if note.lost is not None:
         with sealed(database.file) as connection:
@@ -285,7 +292,7 @@ def _report_cut(database: Database, note: _Note, now: int) -> Finding:
 
 
 def _free_name(database: Database, now: int) -> str:
-    """The name contains the time; an existing folder holds something else."""
+    """Return an unused folder name made from the time. An existing folder contains other files."""
     while (database.aside / stamp(now)).exists():
         now += 1000
     return stamp(now)
@@ -296,8 +303,9 @@ def _free_name(database: Database, now: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """The repair under way since `found_at` (ms): of a database with this damage, or of a log that is copied to
-    `folder` and lost the data described by `lost`."""
+    """A repair that began at `found_at` (ms). With a `folder`, it is the repair of a log: the log is copied to that
+    folder, and `lost` describes its lost commits. Without a `folder`, it is the repair of a database with this
+    `damage`."""
 
     found_at: int
     damage: Sequence[str]
@@ -306,10 +314,10 @@ class _Note:
 
 
 def _complete(database: Database, note: _Note, now: int) -> Finding | None:
-    """All files are sound again, and the process that repaired them died before it could report it."""
+    """Finish and report a repair after which the process died. All files are undamaged now."""
     if note.folder:
         return _report_cut(database, note, now)
-    # The file itself may have been missing: then its log or its checksums were set aside.
+    # If the database file itself was missing, only its log or its checksums were moved.
     later = {file.parent for file in database.aside.glob(f"*/{database.file.name}*")}
     if fresh := [folder for folder in later if folder.name >= stamp(note.found_at)]:
         return _report_restore(database, note, max(fresh), None)

@@ -1,4 +1,5 @@
-"""Translates PostgreSQL's errors: the server is unreachable and the work may be retried, or a statement was refused."""
+"""Translates PostgreSQL's errors: the server is temporarily unavailable and the work can be retried, or it refused a
+statement."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
 
-#: Options of every connection, unless the address sets them. Without them a server that vanished from the network is
-#: noticed only after a quarter of an hour (seconds; `tcp_user_timeout` in milliseconds).
+#: Options of every connection, unless the address sets them. With the defaults of the driver, it takes a quarter of an
+#: hour to notice that a server has vanished from the network. Seconds; `tcp_user_timeout` in milliseconds.
 _OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 20,
@@ -17,11 +18,11 @@ _OPTIONS = {
     "tcp_user_timeout": 30_000,
 }
 
-#: Errors that a concurrent transaction caused: the script runs again.
+#: Errors that a concurrent transaction caused; the store runs the script again.
 AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.UniqueViolation)
 
-#: Temporary errors: the server stops, starts, is a standby since a failover, has no free connection, or ended this
-#: one.
+#: Temporary errors: a conflict with a concurrent transaction, a lock that is held too long, a server that became a
+#: standby after a failover, or a connection that the server ended because it was idle.
 _PASSING = (
     psycopg.errors.DeadlockDetected,
     psycopg.errors.SerializationFailure,
@@ -29,22 +30,23 @@ _PASSING = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,
 )
-#: Classes of temporary errors (first two characters of the code): connection, resources, operator intervention, the
-#: server's disk.
+#: Classes of temporary errors, as the first two characters of the error code: connection, resources, operator
+#: intervention, and the server's disk.
 _PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
 
-#: Messages of a reachable server that refuses permanently; its error codes are not available for a failed connection.
+#: Parts of the messages of a server that was reached and refuses permanently. They are compared as text, because a
+#: failed connection has no error code.
 _REFUSALS = ("authentication failed", "no pg_hba.conf entry", 'role "', 'database "', "permission denied")
 
 
 def with_options(url: str) -> str:
-    """Return the address with the time limits that it does not set."""
+    """Return the address with `_OPTIONS`, except for those that it sets itself."""
     given = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _OPTIONS.items() if name not in given})
 
 
 def failure(error: psycopg.Error) -> StoreError:
-    """Convert an error of the driver to our error."""
+    """Return our error for an error of the driver."""
     if isinstance(error, psycopg.errors.DiskFull):
         return DiskFull("Nothing can be written", why=_why(error), fix="free some space on the database server")
     if is_away(error):
@@ -58,7 +60,7 @@ def unreachable(error: psycopg.Error) -> DatabaseAway:
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Return whether a retry may succeed without any change."""
+    """Return whether the error is temporary: a retry may succeed without any change."""
     if isinstance(error, _PASSING):
         return True
     if error.sqlstate is not None:
@@ -67,12 +69,13 @@ def is_away(error: psycopg.Error) -> bool:
 
 
 def must_reconnect(error: psycopg.Error) -> bool:
-    """Return whether this open connection must be replaced: its server became a standby."""
+    """Return whether this open connection must be closed because its server became a standby, which accepts no
+    writes."""
     return isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
 
 
 def refuses_for_good(why: str) -> bool:
-    """Return whether the server was reached and refused the user, password or database."""
+    """Return whether the server was reached and refused the user, the password or the database."""
     return "FATAL" in why and any(words in why for words in _REFUSALS)
 
 

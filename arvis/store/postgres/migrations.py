@@ -1,4 +1,5 @@
-"""PostgreSQL as a target of migrations. A failed migration is rolled back; for backups `doctor` recommends a dump."""
+"""Runs migrations on PostgreSQL. A failed migration is rolled back. No backup is made; `arvis doctor` recommends a
+dump."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, 
 
 
 class PostgresTarget:
-    """`MigrationTarget` over a separate connection. `now` in ms."""
+    """`MigrationTarget` that opens its own connections. `now` in ms."""
 
     def __init__(self, *, url: str, now: int) -> None:
         self._url = with_options(url)
@@ -26,7 +27,8 @@ class PostgresTarget:
     def applied(self) -> dict[str, str]:
         try:
             with psycopg.connect(self._url, row_factory=dict_row, autocommit=True) as connection:
-                # Even with IF NOT EXISTS, one of two concurrent processes gets an error: the table exists then.
+                # Of two processes that create the table at once, one gets an error even with IF NOT EXISTS; the table
+                # then exists.
                 with contextlib.suppress(*THERE_ALREADY):
                     connection.execute(self._queries["create_migrations"])
                 rows = connection.execute(self._queries["applied_migrations"]).fetchall()
@@ -35,7 +37,7 @@ class PostgresTarget:
         return {row["name"]: row["checksum"] for row in rows}
 
     def snapshot(self, before: str) -> None:
-        """Makes no backup: DDL is transactional here, and dumps are the operator's task."""
+        """Make no backup: a failed migration is rolled back here, and dumps are the operator's task."""
 
     def apply(self, migration: Migration) -> bool:
         try:
@@ -60,7 +62,8 @@ class PostgresTarget:
 
 
 def _refused_or_away(error: psycopg.Error) -> StoreError:
-    """A server without this user or database refuses at every start, so waiting is useless."""
+    """Return an error that is not retried if the server refuses the user, password or database: it would refuse at
+    every start."""
     if refuses_for_good(str(error)):
         fix = "check `database` in the configuration, and the users and databases of the server"
         return StoreError("PostgreSQL refuses the connection", why=str(error).strip(), fix=fix)

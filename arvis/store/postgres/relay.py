@@ -1,5 +1,5 @@
-"""Notices between processes by LISTEN/NOTIFY. Notices that arrive while one notification is under way are sent
-together in the next, so a burst costs one transaction. It uses no table and does not wait for the disk."""
+"""Sends notices between processes by LISTEN/NOTIFY. Notices that are posted during a transmission are sent together in
+the next one, which saves transactions. It uses no table and does not wait for the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from arvis.store.postgres.errors import with_options
 
 #: PostgreSQL limits payloads to less than 8,000 bytes.
 _PAYLOAD_BYTES = 7_900
-#: Seconds of silence after which the relay checks the connection: a half-open connection reports no error.
+#: Seconds without a notification after which the relay checks the connection, because a half-open connection reports no
+#: error.
 _SILENCE = 30.0
 
 
@@ -28,7 +29,8 @@ class _Waiting:
 
 
 class PostgresRelay:
-    """`Relay` over two separate connections. `name` (the boot id) marks the notices of this process itself."""
+    """`Relay` over two separate connections, one that sends and one that listens. `name` (the boot id) marks the
+    notices of this process, which it ignores when it receives them."""
 
     def __init__(self, *, url: str, name: str) -> None:
         self._url = with_options(url)
@@ -98,7 +100,8 @@ class PostgresRelay:
 
 
 def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]:
-    """Return as few payloads as possible, in order within each topic: a name and notices, one a line."""
+    """Yield as few payloads as possible, in order within each topic. A payload is the name of the sender and the
+    notices, one on each line."""
     for topic in Topic:
         payload, size = [name], len(name)
         for notice in (waiting.notice for waiting in batch if waiting.topic is topic):
@@ -113,7 +116,8 @@ def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]
 
 
 def _resolve(sent: asyncio.Future[None] | None, failure: StoreError | None) -> None:
-    """There may be no waiter, or it may have given up."""
+    """Report the end of a transmission to its waiter. `sent` is None for posted notices; it is done if the waiter was
+    cancelled."""
     if sent is None or sent.done():
         return
     if failure is not None:
@@ -127,7 +131,7 @@ def _channel(topic: Topic) -> str:
 
 
 def _broken(error: psycopg.Error) -> StoreError:
-    """After any error the next try gets a new connection."""
+    """Return the error for a broken connection. The next transmission opens a new connection."""
     return DatabaseAway(
         "Processes cannot notify one another through PostgreSQL", why=str(error), fix="check the PostgreSQL server"
     )

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: the session of a transaction, and snapshots for pages on a few separate read-only connections."""
+"""Connections to PostgreSQL: sessions for transactions, and a few read-only connections for the snapshots of pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Connection = psycopg.AsyncConnection[DictRow]
 
 
 class PostgresSnapshots:
-    """`Snapshots` of one database; connections are opened when the first page needs them."""
+    """Implements `Snapshots` for one database. Each connection is opened when a page first needs it."""
 
     def __init__(self, url: str) -> None:
         self._url = with_options(url)
@@ -50,8 +50,8 @@ class PostgresSnapshots:
             self._idle.put_nowait(connection)
 
     async def _begin(self, connection: _Connection | None) -> _Connection:
-        """Yield a connection in a new snapshot. A connection that broke while idle is replaced: nothing was read from
-        it yet."""
+        """Return a connection with a new snapshot. A connection that broke while it was idle is replaced, which is safe
+        because nothing has been read from it."""
         if connection is not None and not connection.closed:
             try:
                 await connection.execute(_BEGIN)
@@ -71,7 +71,7 @@ class PostgresSnapshots:
 
 
 async def _leave(connection: _Connection) -> None:
-    """A connection that cannot roll back is closed, and replaced when one is needed."""
+    """Roll back, or close the connection if that fails. A closed connection is replaced at its next use."""
     try:
         await connection.rollback()
     except psycopg.Error:
@@ -89,8 +89,8 @@ class _PostgresSnapshot:
         return await cursor.fetchall()
 
 
-#: A literal and a number are inserted into the text: only a statement without parameters can be sent together with
-#: its `COMMIT`.
+#: The id and the number are inserted into the text, because only a statement without parameters can be sent together
+#: with its `COMMIT`.
 _MARK_AND_COMMIT = (
     "INSERT INTO commit_marks (id, number, at)"
     " VALUES (%s, %d, CAST(extract(epoch FROM now()) * 1000 AS bigint))"
@@ -99,7 +99,7 @@ _MARK_AND_COMMIT = (
 
 
 class Queries:
-    """The named queries of this database, and the set of read-only ones."""
+    """The texts of the named queries for PostgreSQL, and the names of those that only read."""
 
     def __init__(self) -> None:
         texts = load_queries(PostgresDialect())
@@ -115,14 +115,16 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The number that a commit wrote, if it happened. `id` names the connection."""
+    """Identifies a commit: the commit writes `number` to the row `id`, which belongs to the connection. A later reader
+    sees from the number whether the commit happened."""
 
     id: str
     number: int
 
 
 class PostgresSession:
-    """The session of one connection. `name` is unique among all connections of all times."""
+    """The session of one connection. `name` differs from the names of all other connections, including those of earlier
+    processes."""
 
     locks_rows = True
 
@@ -151,8 +153,8 @@ class PostgresSession:
         self.connection.execute(f"BEGIN {how}".encode(), prepare=False)
 
     def commit(self) -> None:
-        """Commit. Raises `CommitUnknown` if the connection broke before the server's answer; `mark` then identifies
-        the commit."""
+        """Commit. Raises `CommitUnknown` if the connection broke before the server's answer; `mark` then identifies the
+        commit."""
         if not self._wrote:
             self.connection.rollback()
             return
@@ -166,7 +168,7 @@ class PostgresSession:
             raise
 
     def leave(self) -> bool:
-        """Roll back the open transaction. Return False if the connection is unusable; it is closed then."""
+        """Roll back the open transaction. If that fails, close the connection and return False."""
         try:
             self.connection.rollback()
         except psycopg.Error:
@@ -178,8 +180,8 @@ class PostgresSession:
             self.connection.close()
 
     def was_committed(self, mark: Mark) -> bool:
-        """Return whether the commit of another connection happened. Waits briefly for a commit that is still under
-        way, and raises `psycopg.errors.LockNotAvailable` if it does not end."""
+        """Return whether the commit of another connection happened. Waits up to a second for a commit that has not
+        ended; then raises `psycopg.errors.LockNotAvailable`."""
         self.begin()
         try:
             self.connection.execute("SET LOCAL lock_timeout = '1s'", prepare=False)
@@ -196,7 +198,7 @@ class PostgresSession:
 
 
 def connect(url: str, queries: Queries, new_id: IdMaker, name: str) -> PostgresSession:
-    """Return a session over a new connection. Removes marks of connections that ended long ago."""
+    """Return a session over a new connection, and delete marks that are older than a week."""
     connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)
     try:
         connection.execute(queries["prune_commit_marks"])

@@ -1,8 +1,8 @@
-"""The store on PostgreSQL, for loads beyond one machine: the same scripts, the same SQL, concurrent writers.
+"""The store on PostgreSQL, for loads beyond one machine: the same scripts and SQL as on SQLite, but concurrent writers.
 
-Each script is a separate transaction at READ COMMITTED; the server groups the commits. After a deadlock, a lost race
-for a unique key, or a connection that broke before its commit, the script runs again. If the connection broke during
-the commit, the store looks up the outcome when the server is reachable again (`postgres_session`).
+Each script is a separate transaction at READ COMMITTED. The script runs again after a deadlock, after a conflict over a
+unique key, and after a connection that broke before the commit. If the connection broke during the commit, the store
+asks the server for the outcome as soon as it is reachable again (`session.py: was_committed`).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ A = ParamSpec("A")
 
 CONNECTIONS = 8
 ATTEMPTS = 20
-#: The number of connections that may break under one script before it fails for now.
+#: The number of connections that may break during one script before the script fails.
 BREAKS = 3
 CHANNEL = "arvis_queue"
-#: All commits within this time (seconds) share one notification: a notification inside each commit would serialise
-#: them.
+#: Seconds for which commits are collected to share one notification. A notification inside each commit would make the
+#: commits wait for one another.
 BURST = 0.02
-#: Seconds after a failed connection in which no other caller connects: all would wait for the same failure.
+#: Seconds after a failed connection in which other callers do not try to connect but fail with the same error.
 DIAL_PAUSE = 0.25
 #: Seconds between two queries for the outcome of a commit.
 ASK_PAUSE = 0.25
@@ -51,8 +51,8 @@ ASK_PAUSE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class _Written(Generic[R]):
-    """The result of a script, and whether other processes have something to do. `settled`, if set, is later whether
-    the commit happened."""
+    """The result of a script. `left`: the commit left jobs that other processes can claim. `settled`: None if the
+    outcome of the commit is known, else a future of whether the commit happened."""
 
     result: R
     left: bool
@@ -60,8 +60,8 @@ class _Written(Generic[R]):
 
 
 class PostgresStore:
-    """`Store` on a server that other processes also use. They share no folder with this process, so blobs are in a
-    table. `name` (the boot id) marks this process's own notifications."""
+    """Implements `Store` on a server that several processes share. Blobs are in a table, because these processes share
+    no folder. `name` (the boot id) marks the notifications of this process."""
 
     shared = True
 
@@ -82,10 +82,10 @@ class PostgresStore:
         self._announcement: asyncio.Future[None] | None = None
 
     def start(self) -> None:
-        """Threads open connections when they need them."""
+        """Do nothing: each thread opens its connection when it needs one."""
 
     async def stop(self) -> None:
-        """Finish waiting scripts, notify other processes of remaining work, and close."""
+        """Finish the waiting scripts, notify other processes of the remaining jobs, and close all connections."""
         self._closed = True
         if self._announcing:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._notify)
@@ -160,8 +160,8 @@ class PostgresStore:
         try:
             claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
         except CommitUnknown as unknown:
-            # Called on the thread: the caller of the script may have been cancelled, and the claim must be settled
-            # anyway.
+            # Scheduled from this thread, because the claim must be settled even if the caller of the script was
+            # cancelled.
             settled = asyncio.run_coroutine_threadsafe(self._settle(session.mark, unknown.claim), loop)
             taken = len(unknown.claim.jobs) if unknown.claim else 0
             return _Written(result, notices.heads > taken, settled)
@@ -178,12 +178,12 @@ class PostgresStore:
             raise failure(error) from error
 
     def _alone(self, work: Callable[[PostgresSession], T]) -> T:
-        """Run one statement that is its own transaction and may be repeated."""
+        """Run a statement that is a transaction by itself and can be repeated safely."""
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
-        """Do the work on this thread's connection, and again on a new one if the connection broke: nothing was
-        committed. Raises errors that a concurrent transaction caused (`AGAIN`) unchanged."""
+        """Do the work on this thread's connection. If the connection breaks before the commit, do the work again on a
+        new one. Raises errors that a concurrent transaction caused (`AGAIN`) unchanged."""
         breaks = 0
         while True:
             session = self._session()
@@ -198,11 +198,11 @@ class PostgresStore:
                         session.close()
                     raise failure(error) from error
             finally:
-                if not session.leave() and session in self._sessions:  # it could not roll back, and is closed
+                if not session.leave() and session in self._sessions:  # `leave` could not roll back and closed it
                     self._sessions.remove(session)
 
     def _session(self) -> PostgresSession:
-        """Return this thread's connection, a new one if the last one broke."""
+        """Return the session of this thread, with a new connection if it has none or if its connection broke."""
         session: PostgresSession | None = getattr(self._local, "session", None)
         if session is None or session.connection.closed:
             session = self._dial()
@@ -224,7 +224,7 @@ class PostgresStore:
     # -- commits whose outcome is unknown --------------------------------------------------------------------
 
     async def _settle(self, mark: Mark, claim: Claim | None) -> bool:
-        """Query the server until it reports whether the commit happened, and settle its claim."""
+        """Ask the server until it answers whether the commit happened, then settle the claim and return the answer."""
         committed = False
         try:
             while True:
@@ -252,7 +252,7 @@ class PostgresStore:
             self._announcement = loop.run_in_executor(self._threads, self._notify)
 
     def _notify(self) -> None:
-        # A lost notice delays the others by five seconds, and loses no message: they also check periodically.
+        # If a notification is lost, the other processes find the jobs at their next regular check, within five seconds.
         with contextlib.suppress(psycopg.Error, StoreError):
             session = self._session()
             session.connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._name))

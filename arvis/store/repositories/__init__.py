@@ -1,1 +1,1 @@
-"""Read and write rows inside a transaction, one module for each aggregate."""
+"""The repositories: they read and write rows inside a transaction. Each module holds one group of tables."""

@@ -1,4 +1,5 @@
-"""Stored accounts, cooldowns of all accounts, and variables, over SQL."""
+"""Stored accounts, cooldowns of all accounts, and variables, over SQL. The values of secret variables are stored as
+passed, already sealed."""
 
 from __future__ import annotations
 
@@ -10,11 +11,9 @@ from arvis.domain.runs import Cooldown
 from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.unreadable import lenient, texts_of
 
-# Variables over SQL. Secret values are sealed before they are passed here, and returned sealed.
-
 
 class SqlVariables:
-    """`Variables` in one transaction."""
+    """Implements the port `Variables` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -40,7 +39,7 @@ def variable_of(row: Row) -> Variable:
 
 
 class SqlAccounts:
-    """`Accounts` in one transaction."""
+    """Implements the port `Accounts` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -63,7 +62,7 @@ class SqlAccounts:
 
 
 class SqlCooldowns:
-    """`Cooldowns` in one transaction."""
+    """Implements the port `Cooldowns` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -76,13 +75,13 @@ class SqlCooldowns:
 
 
 def account_of(row: Row) -> StoredAccount:
-    """Return an account; one with an unreadable row is disabled."""
+    """Return the account of a row; if the row is unreadable, a disabled account."""
     disabled: Callable[[Row], StoredAccount] = lambda row: _account(row, lambda _: (), lambda _: AccountStatus.DISABLED)  # noqa: E731
     return lenient("accounts", "name", row, sound_account, disabled)
 
 
 def sound_account(row: Row) -> StoredAccount:
-    """Raises what `UNREADABLE` names."""
+    """Return the account of a row. Raises one of `UNREADABLE` if a value is malformed."""
     return _account(row, texts_of, AccountStatus)
 
 

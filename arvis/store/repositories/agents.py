@@ -1,4 +1,4 @@
-"""Agents, their bindings to channels and their versions over SQL."""
+"""Agents, their bindings to channels, and their versions, over SQL."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from arvis.store.repositories.messages import NOTHING
 from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.unreadable import lenient, texts_of
 
-#: No list of people: everyone may use it.
+#: The stored value of `allow_users` if everyone may use the agent.
 EVERYBODY = "null"
 
 
 def agent_of(row: Row) -> Agent:
-    """Return an agent; one with an unreadable row is paused, and has no tools."""
+    """Return the agent of a row; if the row is unreadable, a paused agent without tools."""
     return lenient("agents", "slug", row, sound_agent, _paused_agent)
 
 
@@ -29,7 +29,7 @@ def _paused_agent(row: Row) -> Agent:
 
 
 def sound_agent(row: Row) -> Agent:
-    """Raises what `UNREADABLE` names."""
+    """Return the agent of a row. Raises one of `UNREADABLE` if a value is malformed."""
     return Agent(
         id=row["id"],
         slug=row["slug"],
@@ -53,7 +53,7 @@ def sound_agent(row: Row) -> Agent:
 
 
 def _texts_of(column: str) -> tuple[str, ...]:
-    """Parse a list that is usually empty."""
+    """Parse a JSON list of texts. The comparison is a short cut for the empty list, the usual value."""
     return texts_of(column) if column != NOTHING else ()
 
 
@@ -92,7 +92,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
 
 
 def _data_of(version: AgentVersion) -> str:
-    """The JSON omits the id, which is a column of the row."""
+    """Return a version as JSON without the agent's id, which has a separate column."""
     agent = asdict(version.agent)
     del agent["id"]
     places = [
@@ -113,13 +113,13 @@ def version_of(row: Row) -> AgentVersion:
 
 
 def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
-    """Earlier versions stored only the first three."""
+    """Return a binding of a stored version. Earlier releases stored only platform, channel and permission."""
     platform, channel, permission, respond, observe = [*place, None, None][:5]
     return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)
 
 
 class SqlAgents:
-    """`Agents` in one transaction."""
+    """Implements the port `Agents` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Schedules, their occurrences, projects, web hooks and imported skills over SQL."""
+"""Schedules, their occurrences, projects, web hooks and imported skills, over SQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arvis.store.sql.unreadable import lenient
 
 
 class SqlWebhooks:
-    """`Webhooks` in one transaction."""
+    """Implements the port `Webhooks` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -61,7 +61,7 @@ class SqlWebhooks:
 
 
 def webhook_of(row: Row) -> Webhook:
-    """Return a web hook; one with an unreadable row is switched off."""
+    """Return the web hook of a row; if the row is unreadable, a disabled web hook."""
     return lenient("webhooks", "name", row, sound_webhook, _disabled_webhook)
 
 
@@ -71,13 +71,13 @@ def _disabled_webhook(row: Row) -> Webhook:
 
 
 def sound_webhook(row: Row) -> Webhook:
-    """Raises what `UNREADABLE` names."""
+    """Return the web hook of a row. Raises one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in Webhook.__slots__}
     return Webhook(**{**fields, "preset": Preset(row["preset"]), "enabled": bool(row["enabled"])})
 
 
 class SqlSkills:
-    """`Skills` in one transaction."""
+    """Implements the port `Skills` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -104,7 +104,7 @@ def skill_of(row: Row) -> StoredSkill:
 
 
 class SqlProjects:
-    """`Projects` in one transaction."""
+    """Implements the port `Projects` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -144,7 +144,7 @@ def project_of(row: Row) -> Project:
 
 
 class SqlSchedules:
-    """`Schedules` in one transaction."""
+    """Implements the port `Schedules` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -216,7 +216,7 @@ class SqlSchedules:
 
 
 class SqlOccurrences:
-    """`Occurrences` in one transaction."""
+    """Implements the port `Occurrences` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -259,12 +259,12 @@ class SqlOccurrences:
 
 
 def schedule_of(row: Row) -> Schedule:
-    """Return a schedule; one with an unreadable row is switched off."""
+    """Return the schedule of a row; if the row is unreadable, a disabled schedule."""
     return lenient("schedules", "name", row, sound_schedule, _disabled_schedule)
 
 
 def sound_schedule(row: Row) -> Schedule:
-    """Raises what `UNREADABLE` names."""
+    """Return the schedule of a row. Raises one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in Schedule.__slots__}
     memo = json.loads(row["memo"])
     if memo is not None and not isinstance(memo, dict):
@@ -295,7 +295,7 @@ def occurrence_of(row: Row) -> Occurrence:
 
 
 def _columns(schedule: Schedule) -> dict[str, object]:
-    """Return all columns except its kind and the times of the row, which the callers add."""
+    """Return the columns that both an insert and an update set: all except the kind and the times of the row."""
     names = set(Schedule.__slots__) - {"kind", "created_at", "updated_at"}
     return {
         **{name: getattr(schedule, name) for name in names},

@@ -13,7 +13,7 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class SqlVersions:
-    """`Versions` in one transaction."""
+    """Implements the port `Versions` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -78,7 +78,7 @@ def delegation_of(row: Row) -> Delegation:
 
 
 class SqlAudit:
-    """`Audit` in one transaction."""
+    """Implements the port `Audit` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -111,7 +111,7 @@ class SqlAudit:
 
 
 class SqlDelegations:
-    """`Delegations` in one transaction."""
+    """Implements the port `Delegations` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -134,7 +134,8 @@ class SqlDelegations:
         return delegation_of(row) if row else None
 
     def count_of_root(self, root_id: str) -> int:
-        """No other transaction adds to this root before this commit, so two turns together cannot exceed a limit."""
+        """Return the number of delegations of this root. On PostgreSQL the root stays locked until the commit, so that
+        two turns at once cannot exceed a limit together."""
         if self._session.locks_rows:
             self._session.one("hold_root", root_id=root_id)
         row = self._session.one("count_delegations", root_id=root_id)

@@ -1,4 +1,5 @@
-"""Conversations and what they keep besides messages, over SQL: summaries, calibrations, handover threads, additions."""
+"""Conversations over SQL, with their summaries, handover threads and plugin additions; also the calibrations of
+models."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class SqlCalibrations:
-    """`Calibrations` in one transaction."""
+    """Implements the port `Calibrations` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -62,7 +63,7 @@ def compaction_of(row: Row) -> Compaction:
 
 
 class SqlCompactions:
-    """`Compactions` in one transaction."""
+    """Implements the port `Compactions` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -130,7 +131,8 @@ class SqlCompactions:
         return sum(self._forget(row["id"], now) for row in rows)
 
     def _forget(self, compaction_id: str, now: int) -> bool:
-        """Delete each text once, and not the texts of summaries that were restored meanwhile."""
+        """Delete the texts of the messages that this summary replaces. Return False and delete nothing if the summary
+        was restored or forgotten meanwhile."""
         ended = self._end(compaction_id, CompactionStatus.FINAL, now)
         if ended:
             self._session.execute("empty_messages", compaction_id=compaction_id)
@@ -152,7 +154,7 @@ def conversation_of(row: Row) -> Conversation:
 
 
 class SqlConversations:
-    """`Conversations` in one transaction."""
+    """Implements the port `Conversations` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -162,8 +164,8 @@ class SqlConversations:
         if row is not None:
             known = conversation_of(row)
             if direct and not known.direct:
-                # A caller that posts without a message of a person does not know whether the chat is direct; the
-                # message of a person shows it.
+                # A caller that posts without a message of a person does not know whether the chat is direct. So the
+                # conversation may have been stored without this mark.
                 self._session.execute("note_direct", id=known.id)
                 return replace(known, direct=True)
             return known
@@ -194,7 +196,7 @@ class SqlConversations:
 
 
 class SqlHandoverThreads:
-    """`HandoverThreads` in one transaction."""
+    """Implements the port `HandoverThreads` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -214,7 +216,7 @@ class SqlHandoverThreads:
 
 
 class SqlPluginAdditions:
-    """`PluginAdditions` in one transaction."""
+    """Implements the port `PluginAdditions` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Deliveries on their way to chat platforms, over SQL."""
+"""Deliveries to chat platforms over SQL: their parts, drafts, channels and incidents."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from arvis.store.sql.session import Row, Session
 
 
 class Mover:
-    """Moves one channel of a bot, once in its life. It may be run again: then rows that were added to the old channel
-    since are moved."""
+    """Moves the rows of a bot's channel to the channel that replaced it. A second run moves rows that were added to the
+    old channel after the first."""
 
     def __init__(self, session: Session, old: Address, new_channel: str) -> None:
         self._session = session
@@ -45,7 +45,8 @@ class Mover:
             self._execute(query)
 
     def _move_lanes(self, threads: Iterable[str], now: int) -> None:
-        """Move unsent deliveries, each with its job; they get numbers of the new channel, in the same order."""
+        """Move unsent deliveries and their jobs. The deliveries get sequence numbers of the new channel, in the same
+        order."""
         places = [(replace(self._old, thread=thread), replace(self._new, thread=thread)) for thread in threads]
         jobs = SqlJobs(self._session)
         jobs.lock([address.lane for pair in places for address in pair])
@@ -59,7 +60,7 @@ class Mover:
             jobs.move_lane(old.lane, new.lane, now)
 
     def _threads(self, query: str) -> list[str]:
-        """The channel itself is one of the threads."""
+        """Return the threads that the query finds, and "" for the channel itself."""
         rows = self._session.rows(query, **self._channels())
         return sorted({"", *(row["thread"] for row in rows)})
 
@@ -91,7 +92,7 @@ def _channel(address: Address) -> dict[str, str]:
 
 
 class SqlParts:
-    """`Parts` in one transaction."""
+    """Implements the port `Parts` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -140,7 +141,7 @@ def part_of(row: Row, delivery: Delivery) -> Part:
 
 
 class SqlDrafts:
-    """`Drafts` in one transaction."""
+    """Implements the port `Drafts` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -175,7 +176,7 @@ class SqlDrafts:
 
 
 class SqlChannelStatuses:
-    """`ChannelStatuses` in one transaction. The status of a channel includes its threads."""
+    """Implements the port `ChannelStatuses` in one transaction. The status of a channel is also that of its threads."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -209,7 +210,7 @@ class SqlChannelStatuses:
 
 
 class SqlIncidents:
-    """`Incidents` in one transaction."""
+    """Implements the port `Incidents` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

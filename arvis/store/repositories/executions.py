@@ -1,4 +1,4 @@
-"""Executions, cursors, steps, effects and waits over SQL (architecture §6)."""
+"""Executions, cursors, steps, effects and waits, over SQL."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def step_of(row: Row) -> Step:
 
 
 class SqlExecutions:
-    """`Executions` in one transaction."""
+    """Implements the port `Executions` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -202,7 +202,7 @@ class SqlExecutions:
         return len(old)
 
 
-#: Rows that are deleted with an execution, children before parents.
+#: Queries that delete the rows of an execution, children before parents.
 _PARTS = (
     "delete_execution_steps",
     "delete_execution_effects",
@@ -216,7 +216,7 @@ _PARTS = (
 
 
 class SqlWaits:
-    """`Waits` in one transaction."""
+    """Implements the port `Waits` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,5 +1,5 @@
-"""The queue's mechanism over SQL (queue.md): lanes, claims, leases, settlements. Every method runs a handful of
-statements; the policy (when, how many, what next) is in `arvis/queue`."""
+"""The rows of the queue over SQL: lanes, claims, leases and the ends of jobs. Every method runs a few statements. The
+rules (when a job runs, how many run at once, how often it is retried) are in `arvis/queue`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class Lanes:
-    """The lanes in one transaction. Only the job at the head of a lane may run."""
+    """The lanes in one transaction. Only the first live job of a lane, its head, can run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
-        """Return the position in the lane and the value of `ready` for a job at its tail."""
+        """Count a job that is added at the tail of a lane. Return its position and its value of `ready`."""
         position, live = self._counted(lane)
         if live > 1:
             return position, 0
@@ -50,9 +50,9 @@ class Lanes:
         return position, 1 if run_at <= now else 2
 
     def make_room(self, lane: str, count: int, now: int) -> tuple[int, bool] | None:
-        """Make room for `count` jobs before all waiting jobs of a lane, which is locked; the former next job then
-        waits behind them. Return the first position, and whether the job there is the head now; None if no job waits,
-        so that the new ones join the tail."""
+        """Reserve positions for `count` jobs before all waiting jobs of a lane, which the caller has locked. Return the
+        first of these positions, and whether the job there becomes the head. Return None if no job waits; the caller
+        then adds the jobs at the tail."""
         head = self._session.one("head_of_lane", lane=lane)
         waits = head is not None and head["status"] == JobStatus.PENDING and head["claim"] == 0
         if head is not None and waits:
@@ -76,14 +76,15 @@ class Lanes:
             self.announce(promoted["run_at"], now)
 
     def announce(self, run_at: int, now: int) -> None:
-        """Note a new head of a lane: claimable now, or at `run_at`."""
+        """Note for the queue that a lane has a new head: it can be claimed now, or at `run_at`."""
         if run_at <= now:
             self._session.notices.heads += 1
         else:
             self._session.notices.due(run_at)
 
     def _counted(self, lane: str) -> tuple[int, int]:
-        """Add one job to the lane's counters and return them. On PostgreSQL this takes one query in every case."""
+        """Add one job to the lane's counters and return them: the highest position and the number of live jobs. On
+        SQLite the common case, an empty lane, uses a faster query."""
         if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
             return 1, 1
         row = self._session.one("enter_lane", lane=lane)
@@ -91,12 +92,13 @@ class Lanes:
         return row["tail"], row["live"]
 
 
-#: Enums by their value: a look-up is much cheaper than the enum's call, and every claim creates jobs from rows.
+#: Enum members by their value. Looking them up is much cheaper than calling the enum, and every claim builds jobs from
+#: rows.
 _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
 
-#: The payload of nearly every job.
+#: The payload of nearly every job; comparing with it saves the parsing of JSON.
 NO_PAYLOAD = dump({})
 
 
@@ -136,7 +138,7 @@ def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None) ->
 
 
 class SqlJobs:
-    """`JobStore` in one transaction."""
+    """Implements the port `JobStore` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -211,7 +213,7 @@ class SqlJobs:
         )
         claimed: list[Job] = []
         for row in rows:
-            # Reading the delivery of a job of kind `deliver` in the claim saves a query.
+            # A `deliver` job needs its delivery. Reading it within the claim saves a later query.
             found = None if row["delivery_id"] is None else self._session.one("get_delivery", id=row["delivery_id"])
             delivery = delivery_of(found) if found else None
             claimed.append(job_of(row, followers=row["followers"], delivery=delivery))
@@ -306,9 +308,9 @@ class SqlJobs:
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
             tokens += row["tokens"]
             same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
-            # A turn that has begun (and is retried by hand) has its own history: it stays a separate turn. So does a
-            # turn that waits for more parts of its message. (Its due time is later than the time when it was added; a
-            # clock that was set back delays nothing.)
+            # A turn that has begun (it is being retried by hand) has a history of its own and stays a separate turn. So
+            # does a turn that waits for more parts of its message; its `run_at` is later than its creation. Comparing
+            # with `created_at` ignores waiting that only a clock set back would cause.
             waits = row["run_at"] > max(now, row["created_at"])
             if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
@@ -338,7 +340,7 @@ class SqlJobs:
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
-            # Another process may just have skipped one of them, because this transaction locks it.
+            # Another process may have skipped one of these jobs while this transaction locked its row.
             self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
         return [job_of(row) for row in rows]
 
@@ -383,8 +385,8 @@ class SqlJobs:
         return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
 
     def move_lane(self, old: str, new: str, now: int) -> int:
-        """Move all waiting jobs of a lane to the tail of another lane, in order; running jobs stay. Return their
-        number. Both lanes are locked."""
+        """Move all waiting jobs of a lane to the tail of another lane, in the same order; running jobs stay. Return the
+        number of moved jobs. The caller has locked both lanes."""
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
             for row in rows:
@@ -405,7 +407,7 @@ class SqlJobs:
         return job
 
     def _unlock(self, job: Job | None) -> None:
-        """Delete the row that the lock created for a lane without live jobs."""
+        """Delete the lane's row if the lane has no live jobs: locking may have created it."""
         if job is not None and self._session.locks_rows:
             self._session.execute("drop_lane", lane=job.lane)
 

@@ -1,4 +1,4 @@
-"""Facts with their search words, and state keys, over SQL."""
+"""Facts with their search words, and the values of agents, over SQL."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from arvis.store.sql.session import Row, Session
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
 
-#: Separates words in a search for any of them.
+#: The operator between the words of a search that finds any of them.
 _OR = " OR "
 
-#: A word is stored as letters that encode its bytes, so that both databases treat it as one word regardless of its
-#: characters.
+#: A word is stored as the hexadecimal form of its bytes, written with letters only. So both databases treat every word
+#: as one word, whatever its characters.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Return the scopes, each once, as the parameters of consecutive queries."""
+    """Yield the scopes, without duplicates, as parameters of queries that take three scopes each."""
     different = list(dict.fromkeys(scopes))
     for start in range(0, len(different), 3):
         three = different[start : start + 3]
@@ -31,7 +31,7 @@ def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 class SqlFacts:
-    """`Facts` in one transaction."""
+    """Implements the port `Facts` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -117,7 +117,7 @@ class SqlFacts:
                 self._index(fact)
 
     def touch(self, fact_ids: Sequence[str], now: int) -> None:
-        # In a fixed order, so that two writers never wait for one another.
+        # Sorted, so that two writers lock the rows in the same order and cannot wait for each other.
         for fact_id in sorted(set(fact_ids)):
             self._session.execute("touch_fact", id=fact_id, now=now)
 
@@ -168,7 +168,7 @@ class SqlFacts:
         return self._session.execute("erase_facts", before=before, limit=limit)
 
     def move(self, old: str, new: str) -> None:
-        """Move all facts and states of one scope to another scope."""
+        """Move all facts of one scope, with their changes and search words, to another scope."""
         for row in self._session.rows("facts_in_scope", old=old):
             self._session.execute("move_fact_words", number=row["number"], scope_key=_scope_key(row["agent_id"], new))
         self._session.execute("move_facts", old=old, new=new)
@@ -186,7 +186,7 @@ class SqlFacts:
 
 
 class SqlStates:
-    """`States` in one transaction."""
+    """Implements the port `States` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -234,7 +234,8 @@ def state_of(row: Row) -> State:
 
 
 def either(words: Sequence[str]) -> str:
-    """Return a query for any of these words, in a form without operators that either database could interpret."""
+    """Return a search for any of these words. It contains only letters and OR, so no database finds other operators in
+    it."""
     return _OR.join(map(_token, words))
 
 

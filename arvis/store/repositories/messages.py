@@ -1,4 +1,4 @@
-"""Messages, their files and deliveries over SQL."""
+"""Messages, their files and their deliveries, over SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arvis.domain.messages import (
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.store.sql.session import Row, Session, dump
 
-#: Prompts show the names in brackets.
+#: Replaces square brackets in file names, because prompts show the names of files in square brackets.
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
@@ -59,7 +59,7 @@ def _columns(attachment: Attachment) -> dict[str, Any]:
 
 
 class SqlFiles:
-    """`Files` in one transaction."""
+    """Implements the port `Files` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -74,7 +74,7 @@ class SqlFiles:
         first = row["ordinal"] if row else 0
         for ordinal, attachment in enumerate(attachments, start=first):
             self._session.execute("add_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
-        # A voice message is shown as its transcript and needs no name.
+        # A voice message is shown as its transcript, so it needs no file name.
         named = [each.filename.translate(_NO_BRACKETS) for each in attachments if each.kind is not FileKind.VOICE]
         if named:
             self._session.execute(
@@ -85,7 +85,7 @@ class SqlFiles:
         self._session.execute("put_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
 
 
-#: An empty list, the value in most rows.
+#: The stored form of an empty list, the value in most rows.
 NOTHING = "[]"
 
 
@@ -161,17 +161,18 @@ def files_of(text: str) -> tuple[OutgoingFile, ...]:
 
 
 def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
-    """The JSON that `buttons_of` and `files_of` read."""
+    """Return buttons or files as the JSON that `buttons_of` and `files_of` read."""
     return dump([asdict(part) for part in parts]) if parts else NOTHING
 
 
-#: A look-up is much cheaper than the enum's call, and a history has a hundred rows for every turn.
+#: Roles by their value. Looking them up is much cheaper than calling the enum, and every turn reads about a hundred
+#: rows.
 _ROLES = {role.value: role for role in Role}
 
 
 def past_message_of(row: Row) -> PastMessage:
     content, files = row["content"], row["files"]
-    if files:  # later prompts name the files of a message, and do not read them again
+    if files:  # later turns see only the names of the files
         content = f"{content}\n[Files: {files}]".strip()
     return PastMessage(
         role=_ROLES[row["role"]],
@@ -192,7 +193,7 @@ def _taint_of(row: Row) -> Taint:
 
 
 class SqlMessages:
-    """`Messages` in one transaction."""
+    """Implements the port `Messages` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -298,7 +299,7 @@ class SqlMessages:
 
 
 class SqlDeliveries:
-    """`Deliveries` in one transaction."""
+    """Implements the port `Deliveries` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""The ledger and the clients over SQL."""
+"""Model calls, spending and customers over SQL."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from arvis.domain.runs import ModelCall
 from arvis.ports.insights import UsageSums
 from arvis.store.sql.session import LAST, Row, Session
 
-# The receipts of model calls, and their sums.
-
 
 class SqlUsage:
-    """`Usage` in one transaction."""
+    """Implements the port `Usage` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -86,12 +84,12 @@ class SqlUsage:
         )
 
 
-#: Pots with one row for each agent or person and day; old ones are not needed.
+#: The budgets whose spending is stored for each agent or person and day. `prune` deletes old days.
 _DAILY = (Budget.AGENT, Budget.PRINCIPAL)
 
 
 class SqlSpending:
-    """`Spending` in one transaction."""
+    """Implements the port `Spending` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -102,7 +100,7 @@ class SqlSpending:
 
     def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
         if not self._session.locks_rows:
-            # A single writer needs no lock, and so no row before there is an amount to write.
+            # SQLite has a single writer, so no lock is needed, and no row has to exist before an amount is written.
             return {pot: self.get(pot) for pot in pots}
         rows = {pot: self._session.one("hold_spending", **_key(pot)) for pot in pots}
         return {pot: _spent(row) if row else Spent() for pot, row in rows.items()}
@@ -202,7 +200,7 @@ def _open_call(row: Row) -> OpenCall:
 
 
 class SqlClients:
-    """`Clients` in one transaction."""
+    """Implements the port `Clients` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""People, their rights, limits, pairing requests, logins and API keys over SQL."""
+"""People, their rights, limits, pairing requests, logins and API keys, over SQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pairing_of(row: Row) -> Pairing:
 
 
 class SqlPairings:
-    """`Pairings` in one transaction."""
+    """Implements the port `Pairings` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -73,7 +73,7 @@ def _found(row: Row | None) -> Pairing | None:
 
 
 class SqlAllowances:
-    """`Allowances` in one transaction."""
+    """Implements the port `Allowances` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -100,7 +100,7 @@ _ROLES = {role.value: role for role in PrincipalRole}
 
 
 def principal_of(row: Row) -> Principal:
-    """Return a person; one with an unreadable role is blocked."""
+    """Return the person of a row; if the role is unreadable, the person is blocked."""
     return Principal(
         id=row["id"],
         platform=row["platform"],
@@ -112,7 +112,7 @@ def principal_of(row: Row) -> Principal:
 
 
 class SqlPrincipals:
-    """`Principals` in one transaction."""
+    """Implements the port `Principals` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -159,12 +159,12 @@ class SqlPrincipals:
         self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)
 
 
-#: Sorts after every hexadecimal digit.
+#: A character that sorts after every hexadecimal digit.
 _END = "g"
 
 
 class SqlLogins:
-    """`Logins` in one transaction."""
+    """Implements the port `Logins` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -233,7 +233,7 @@ class SqlLogins:
 
 
 class SqlUsers:
-    """`Users` in one transaction."""
+    """Implements the port `Users` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -261,7 +261,7 @@ class SqlUsers:
 
 
 class SqlApiKeys:
-    """`ApiKeys` in one transaction."""
+    """Implements the port `ApiKeys` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -296,11 +296,12 @@ def _user(row: Row) -> User:
 
 def _key(row: Row) -> StoredKey:
     fields = {name: row[name] for name in StoredKey.__slots__}
-    # An unreadable list allows no agent; an empty one would allow all.
+    # If the list is unreadable, the key allows no agent: an empty list would allow all, so the list gets a slug that no
+    # agent has.
     agents = lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))
     return StoredKey(**{**fields, "role": _role(row), "agents": agents})
 
 
 def _role(row: Row) -> UserRole:
-    """Return a role; an unreadable one becomes the one with the fewest rights."""
+    """Return the role of a row; if it is unreadable, the role with the fewest rights."""
     return UserRole(row["role"]) if row["role"] in {role.value for role in UserRole} else UserRole.CHAT

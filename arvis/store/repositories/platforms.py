@@ -1,4 +1,4 @@
-"""Events of platforms, overheard messages and bots over SQL."""
+"""Events of platforms, overheard messages and bots, over SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STATES = frozenset(state.value for state in BotState)
 
 
 class SqlBots:
-    """`Bots` in one transaction."""
+    """Implements the port `Bots` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -108,7 +108,7 @@ def _channel(address: Address) -> dict[str, str]:
 
 
 class SqlEvents:
-    """`Events` in one transaction."""
+    """Implements the port `Events` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -146,7 +146,7 @@ class SqlEvents:
 
 
 class SqlOverheard:
-    """`Overheard` in one transaction."""
+    """Implements the port `Overheard` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -182,7 +182,7 @@ class SqlOverheard:
 
 
 class SqlIncomingRows:
-    """`IncomingRows` in one transaction."""
+    """Implements the port `IncomingRows` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

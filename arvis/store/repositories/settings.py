@@ -1,4 +1,4 @@
-"""Settings, key-values and leases on roles over SQL: what the processes of a daemon share."""
+"""Settings, key-values and leases on roles, over SQL. All processes that use the same database share them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from arvis.store.sql.session import Row, Session
 
 
 class SqlRoleLeases:
-    """`RoleLeases` in one transaction."""
+    """Implements the port `RoleLeases` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,7 +41,7 @@ def _lease_of(row: Row) -> RoleLease:
 
 
 class SqlSettings:
-    """`Settings` in one transaction."""
+    """Implements the port `Settings` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -55,7 +55,7 @@ class SqlSettings:
 
 
 class SqlKeyValues:
-    """`KeyValues` in one transaction."""
+    """Implements the port `KeyValues` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

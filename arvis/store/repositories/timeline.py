@@ -1,4 +1,4 @@
-"""The timeline of a message, derived from existing rows: nothing is stored twice for display."""
+"""The timeline of a message. It is derived from rows that exist for other purposes, and from notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arvis.store.sql.session import Row, Session, dump
 
 @dataclass(frozen=True, slots=True)
 class MessageRows:
-    """The rows about one message, each list in order of time."""
+    """The rows about one message, each list sorted by time."""
 
     message: Row
     asked: Sequence[Row]
@@ -33,7 +33,7 @@ class MessageRows:
 
 
 def current_status(stored: MessageStatus, job_status: str | None) -> MessageStatus:
-    """`queued` and `running` are read from the job, so that they cannot be out of date."""
+    """Return the status to show. While a message is accepted, `queued` and `running` are derived from its job."""
     if stored is not MessageStatus.ACCEPTED or job_status is None:
         return stored
     return MessageStatus.RUNNING if job_status == "running" else MessageStatus.QUEUED
@@ -74,7 +74,7 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
         yield _step(step["at"], "node", node=step["node"], decision=step["decision"], **changes)
     for call in rows.usage:
         details = {name: call[name] for name in _CALL}
-        priced = bool(call["priced"] or call["cost_micros"])  # a receipt of an earlier version does not say
+        priced = bool(call["priced"] or call["cost_micros"])  # earlier versions stored no `priced`
         by = {"agent": call["slug"]} if call["agent_id"] != message["agent_id"] and call["slug"] else {}
         yield _step(call["started_at"], "model_call", **{**details, "priced": priced}, **by)
     for note in rows.notes:
@@ -88,7 +88,8 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
 
 
 def _coming(rows: MessageRows) -> Iterator[TimelineStep]:
-    """Return the first entry: a message that a person sent, or that an agent posted unprompted."""
+    """Yield the first entries of the timeline: that an agent posted the message by itself, or that a person sent it and
+    which agent it was routed to."""
     message, agent = rows.message, rows.agent[0]["slug"] if rows.agent else None
     at, platform = message["created_at"], message["platform"]
     if message["source"]:
@@ -119,7 +120,7 @@ def _step(at: int, step: str, **data: Any) -> TimelineStep:
 
 
 class SqlTimeline:
-    """`Timeline` in one transaction."""
+    """Implements the port `Timeline` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

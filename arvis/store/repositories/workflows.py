@@ -15,7 +15,7 @@ from arvis.store.sql.unreadable import lenient, object_of
 
 
 class SqlWorkflows:
-    """`Workflows` in one transaction."""
+    """Implements the port `Workflows` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,7 +56,7 @@ class SqlWorkflows:
             self._session.execute("add_workflow_trigger", **fields)
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Two kinds in one query: every message needs two."""
+        """Return the triggers of these kinds. One query reads two kinds, because every message needs two."""
         known = list(kinds)
         pairs = [(known[at], known[min(at + 1, len(known) - 1)]) for at in range(0, len(known), 2)]
         rows = [
@@ -80,7 +80,7 @@ class SqlWorkflows:
 
 
 class SqlWorkflowRuns:
-    """`WorkflowRuns` in one transaction."""
+    """Implements the port `WorkflowRuns` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -131,12 +131,12 @@ def workflow_of(row: Row) -> Workflow:
 
 
 def version_of(row: Row) -> WorkflowVersion:
-    """Return a version; one with an unreadable document is empty with a problem, so that it cannot run."""
+    """Return the version of a row; if the document is unreadable, an empty version with a problem, which cannot run."""
     return lenient("workflow_versions", "workflow_id", row, sound_version, _emptied)
 
 
 def sound_version(row: Row) -> WorkflowVersion:
-    """Raises what `UNREADABLE` names."""
+    """Return the version of a row. Raises one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in WorkflowVersion.__slots__}
     document = object_of(json.loads(row["document"]))
     object_of(document.get("settings", {}))

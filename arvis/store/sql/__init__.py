@@ -1,1 +1,1 @@
-"""Code that both databases share: sessions, scripts, transactions, migrations."""
+"""Code that both databases share: named queries, sessions, migrations, and the handling of unreadable rows."""

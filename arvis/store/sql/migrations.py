@@ -1,7 +1,8 @@
-"""Numbered SQL files, applied forward only, one transaction each; to go back, restore the backup made before.
+"""Numbered SQL files that change the schema, each in one transaction. There are no backward migrations: to go back,
+restore the backup that was made before.
 
-A file that has landed is never edited: its checksum is stored and compared. A database written by a newer Arvis is
-refused (reliability.md H28).
+A file that is part of a release is never edited: its checksum is stored and compared. A database that a newer Arvis has
+migrated is refused, because this version does not know its schema.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Protocol
 import arvis
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 
-#: The comment before a statement for only one of the databases.
+#: The comment that marks the next statement as one for only one of the databases.
 _ONLY = re.compile(r"-- only: (sqlite|postgres)")
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
@@ -32,14 +33,14 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def statements(self, *, postgres: bool) -> Iterator[str]:
-        """Yield the statements for this database one by one; a few DDL keywords are translated for PostgreSQL."""
+        """Yield the statements for one of the databases. For PostgreSQL, a few DDL keywords are translated."""
         own = "postgres" if postgres else "sqlite"
         for database, statement in self._parts():
             if database in {"", own}:
                 yield _for_postgres(statement) if postgres else statement
 
     def _parts(self) -> Iterator[tuple[str, str]]:
-        """Yield the statements, each with its database ("": both)."""
+        """Yield the statements, each with the database that it is for ("": both)."""
         database, statement = "", ""
         for line in self.text.splitlines():
             if (only := _ONLY.fullmatch(line)) is not None:
@@ -54,23 +55,24 @@ class Migration:
 
 
 class MigrationTarget(Protocol):
-    """The interface of a database for the migration runner."""
+    """A database whose schema `migrate` changes."""
 
     def applied(self) -> dict[str, str]:
-        """Return the checksums of the applied migrations by name (creates the table of migrations if needed)."""
+        """Return the checksums of the applied migrations by name. Create the table of migrations if it does not
+        exist."""
         ...
 
     def snapshot(self, before: str) -> None:
-        """Back up a database that is not new, on SQLite; `before` names the next migration."""
+        """On SQLite, back up the database. `before` names the next migration. Not called for a new database."""
         ...
 
     def apply(self, migration: Migration) -> bool:
-        """Run a migration and record it, in one transaction; return False if another process has done so meanwhile."""
+        """Run a migration and record it, in one transaction. Return False if another process has already run it."""
         ...
 
 
 def available() -> list[Migration]:
-    """Return the migrations of this version of Arvis, in order."""
+    """Return the migrations that this version of Arvis contains, in order."""
     package = Path(arvis.__file__).parent
     inside, beside = package / "_migrations", package.parent / "migrations"
     folder = inside if inside.is_dir() else beside
@@ -87,8 +89,8 @@ def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[st
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the migrations that have not run; `applied` are checksums by name. Raises `SchemaTooNew` or
-    `MigrationFailed` if this version cannot use the database."""
+    """Return the migrations that have not run. `applied` are the checksums of the others by name. Raises `SchemaTooNew`
+    or `MigrationFailed` if this version cannot use the database."""
     _check(applied, migrations)
     return [migration for migration in migrations if migration.name not in applied]
 

@@ -1,6 +1,5 @@
-"""Named queries, and what runs them: the session of a transaction, and the snapshots of the reading side. This is the
-boundary between repositories or views and the two databases: they use `rows`, `one`, `execute` and a query's name, never a
-connection; a dialect is a parameter style and a lock clause."""
+"""Named queries, and the interfaces that run them: the session of a transaction, and snapshots for pages. Repositories
+and views use only these interfaces and the names of queries, never a connection, so they work on both databases."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from arvis.ports.pages import Page
 
 
 class Row(Protocol):
-    """A row of either database: values by column name."""
+    """A row of either database, with values by column name."""
 
     def __getitem__(self, column: str, /) -> Any: ...
 
@@ -28,13 +27,13 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
 class Dialect(Protocol):
-    """The differences between the databases, as data."""
+    """A database's syntax for parameters and locks."""
 
     @property
     def name(self) -> str: ...
 
     def text(self, sql: str) -> str:
-        """Return the text of a query in this database's syntax."""
+        """Return a query in the syntax of this database."""
         ...
 
 
@@ -56,7 +55,7 @@ class PostgresDialect:
 
 
 def load_queries(dialect: Dialect) -> dict[str, str]:
-    """Return every named query in this dialect; a file in `queries/<dialect>/` overrides queries of the same name."""
+    """Return all named queries in this dialect. A file in `queries/<dialect>/` overrides queries of the same name."""
     folder = files("arvis.store") / "queries"
     texts = [entry for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".sql")]
     own = folder / dialect.name
@@ -77,8 +76,8 @@ def _without_comments(body: str) -> str:
 
 @dataclass(slots=True)
 class Notices:
-    """Changes of a transaction that the queue must be notified of after the commit: the number of heads that became
-    claimable, whether a claim is requested in any case (`look`), the running jobs that ended, and the soonest due
+    """The notices of a transaction for the queue, which gets them after the commit: the number of lane heads that
+    became claimable, whether to claim in any case (`look`), the ids of the running jobs that ended, and the next due
     time (ms)."""
 
     heads: int = 0
@@ -94,7 +93,8 @@ class Notices:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
     def mark(self) -> tuple[int, bool, int, int | None]:
-        """Mark the start of a script, for `back_to` if it is rolled back alone."""
+        """Return the present state of the notices. `back_to` restores it if a script of the group is rolled back
+        alone."""
         return self.heads, self.look, len(self.ended), self.due_at
 
     def back_to(self, mark: tuple[int, bool, int, int | None]) -> None:
@@ -103,11 +103,11 @@ class Notices:
 
 
 class Session(Protocol):
-    """One open transaction."""
+    """The connection of an open transaction."""
 
     @property
     def locks_rows(self) -> bool:
-        """True if other writers work concurrently, so that lanes must be locked."""
+        """True if other transactions write at the same time, so that lanes must be locked."""
         ...
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
@@ -115,7 +115,7 @@ class Session(Protocol):
     def one(self, query: str, **parameters: Any) -> Row | None: ...
 
     def execute(self, query: str, **parameters: Any) -> int:
-        """Run a statement that returns no rows; return how many rows it changed."""
+        """Run a statement that returns no rows. Return the number of rows that it changed."""
         ...
 
     notices: Notices
@@ -124,7 +124,7 @@ class Session(Protocol):
 
 
 def dump(value: Any) -> str:
-    """Return the stored form of JSON: compact, no NaN, keys in the given order."""
+    """Return a value as JSON for storage: compact, without NaN, with the keys in their order."""
     return _ENCODER.encode(value)
 
 
@@ -136,18 +136,18 @@ IdMaker = Callable[[], str]
 
 T = TypeVar("T")
 
-#: Sorts after every id, in every collation: the start of a list.
+#: Sorts after every id in every collation. Lists that are read from the newest id downwards begin before it.
 LAST = "Z" * 27
 
 
 class Snapshot(Protocol):
-    """Named queries in one snapshot of the database."""
+    """A snapshot of the database in which named queries run."""
 
     async def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
 
 
 class Snapshots(Protocol):
-    """A reading side: SQLite by aiosqlite, PostgreSQL by psycopg."""
+    """The source of snapshots for pages, with a few separate connections."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
 
@@ -155,6 +155,6 @@ class Snapshots(Protocol):
 
 
 def page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
-    """Return a page. The query reads one row more than the page holds, to detect a next page."""
+    """Return a page of `limit` rows. `rows` has one row more if there is a next page."""
     shown = rows[:limit]
     return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

@@ -1,5 +1,5 @@
-"""Rows that cannot be read: changed by hand, or left by a defect. Such a row is disabled and reported; it never
-prevents the start of the daemon or the display of a list."""
+"""Handles rows with malformed values, which a manual change or a defect left. Such a row is treated as disabled and
+reported, so that the daemon starts and lists are shown."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ UNREADABLE = (ValueError, TypeError, KeyError)
 
 
 def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: Callable[[Row], T]) -> T:
-    """Return the row as `read` reads it; if that fails, log a line and return it as `disabled` reads it. `key` is the
-    column by which people identify the row."""
+    """Return the row as `read` converts it. If that raises one of `UNREADABLE`, log an error and return the row as
+    `disabled` converts it. `key` is the column by which people identify the row."""
     try:
         return read(row)
     except UNREADABLE as error:
@@ -30,7 +30,7 @@ def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: 
 
 
 def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> str | None:
-    """Return why a row cannot be read, for `arvis doctor`; None if it can."""
+    """Return the reason why `read` cannot convert a row, for `arvis doctor`; None if it can."""
     try:
         read(row)
     except UNREADABLE as error:
@@ -39,7 +39,7 @@ def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> 
 
 
 def texts_of(column: str) -> tuple[str, ...]:
-    """Parse a JSON list of texts. Raises `ValueError` for anything else."""
+    """Parse a JSON list of texts. Raises `ValueError` for other JSON."""
     found = json.loads(column)
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ValueError("it is no list of texts")
@@ -47,7 +47,7 @@ def texts_of(column: str) -> tuple[str, ...]:
 
 
 def object_of(found: Any) -> dict[str, Any]:
-    """Return a value that is an object. Raises `ValueError` for anything else."""
+    """Return `found` if it is an object. Raises `ValueError` for other values."""
     if isinstance(found, dict):
         return found
     raise ValueError("it is no object")
@@ -59,6 +59,6 @@ def complaints(found: Sequence[str | None]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _report(table: str, name: str, why: str) -> None:
-    """Log each row once: some rows are read with every message."""
+    """Log the error once for each row and reason, because some rows are read for every message."""
     fix = "It counts as disabled. Save it again in the dashboard or by the command line, or remove it."
     log.error("The row %s of the table %s cannot be read (%s). %s", name, table, why, fix)

@@ -1,10 +1,10 @@
-"""Checkpoints that write the log into the database file, and a checksum for every page of the file, stored beside it,
-because SQLite does not detect a flipped byte in a value.
+"""Checkpoints, which write the log into the database file, and the checksums of the file's pages. The checksums are in
+a separate file; they exist because SQLite does not detect a flipped byte in a value.
 
-In WAL mode only checkpoints write the file, and between two complete checkpoints every changed page is still in the
-log. So the checksums of the last complete checkpoint and the log together cover every page at every moment. The new
-checksums are on disk before any other write, which could restart the log from its beginning. All code that opens the
-file for writing closes it through this module. It must never guess: unreadable checksums count as absent.
+In WAL mode only checkpoints write the file, and pages that changed since the last complete checkpoint are in the log.
+So the checksums of the last complete checkpoint and the log together cover every page at every moment. New checksums
+are on disk before any other write, because that write could restart the log from its beginning. All code that opens the
+file for writing must close it through this module. Unreadable checksums count as missing; they are never guessed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from arvis.store.sqlite.errors import is_fatal
 from arvis.store.sqlite.session import connect
 from arvis.store.sqlite.wal import NOWHERE, Log, Mark, open_log, place_of, with_suffix
 
-#: Page size, number of pages, salts and frames of the log up to which they are included, checksum of everything else.
+#: The header: magic, page size, number of pages, salts and number of frames up to which the log is included, and the
+#: checksum of the rest of the checksum file.
 _HEADER = struct.Struct("<16s2I8s2I")
 _MAGIC = b"arvis page sums1"
 _PAGES_AT_ONCE = 256
@@ -36,7 +37,7 @@ _LOCKS_AT = 1 << 30
 
 
 class SumsDamaged(Exception):
-    """The checksum file exists, but is incomplete or invalid."""
+    """The checksum file exists, but it is incomplete or invalid."""
 
 
 def sums_file(database: Path) -> Path:
@@ -44,8 +45,8 @@ def sums_file(database: Path) -> Path:
 
 
 class PageSums:
-    """The checksums (CRC-32) of the pages of a file of `page_size` bytes each, when the file contained everything up
-    to `folded`."""
+    """The checksums (CRC-32) of the pages of a file, each page `page_size` bytes long. `folded` is the position in the
+    log up to which the file contains the log's frames."""
 
     def __init__(self, *, page_size: int, sums: array[int], folded: Mark) -> None:
         self.page_size = page_size
@@ -58,20 +59,19 @@ class PageSums:
 
     @property
     def _lock_page(self) -> int:
-        """SQLite places its locks on this page, and never stores data in it."""
+        """The page on which SQLite places its locks. SQLite never stores data in it."""
         return _LOCKS_AT // self.page_size + 1
 
     @classmethod
     def of_file(cls, file: Path, page_size: int) -> PageSums:
-        """Compute the checksums of a file into which the whole log was written, and which this process does not have
-        open."""
+        """Compute the checksums of a file that contains the whole log. This process must not have the database open."""
         with file.open("rb") as pages:
             sums = array("I", map(zlib.crc32, _pages(pages, page_size)))
         return cls(page_size=page_size, sums=sums, folded=NOWHERE)
 
     @classmethod
     def load(cls, path: Path) -> PageSums:
-        """Read checksums. Raises `FileNotFoundError` or `SumsDamaged`."""
+        """Read the checksums from a file. Raises `FileNotFoundError` or `SumsDamaged`."""
         data = path.read_bytes()
         try:
             magic, page_size, pages, salts, frames, total = _HEADER.unpack_from(data)
@@ -83,16 +83,18 @@ class PageSums:
         return cls(page_size=page_size, sums=_in_little_endian(array("I", body)), folded=Mark(salts, frames))
 
     def save(self, path: Path) -> None:
-        """Write the checksums; the whole file is on disk when this returns."""
+        """Write the checksums to a file, which is on disk when this returns."""
         body = _in_little_endian(array("I", self._sums)).tobytes()
         head = _HEADER.pack(_MAGIC, self.page_size, self.pages, self.folded.salts, self.folded.frames, 0)[:-4]
         write_whole(path, head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body)
 
     def fold(self, log: Log, upto: Mark) -> None:
-        """Update the checksums after the log's frames up to this mark, the last one the end of a transaction, were
-        written into the file. Raises `SumsDamaged` if frames are missing, or if a new page is not among them.
+        """Update the checksums after a checkpoint. `upto` is the position of the last frame that was written into the
+        file; this frame must end a transaction. Raises `SumsDamaged` if frames are missing, or if they do not contain a
+        page by which the file grew.
 
-        The file itself is not read: closing it would release SQLite's locks on it for this whole process.
+        The file itself is not read, because closing it would release the locks that SQLite holds on it for the whole
+        process.
         """
         after = self.folded.frames if self.folded.salts == upto.salts else 0
         if log.bytes < place_of(self.page_size, upto.frames):
@@ -109,8 +111,9 @@ class PageSums:
         self.folded = upto
 
     def differing(self, file: Path, *, size: int, beside: Collection[int]) -> list[int]:
-        """Return the pages among the first `size` that do not match. Pages in `beside` are skipped: their valid
-        content is in the log; if there are any, the file may also be longer."""
+        """Return the pages among the first `size` pages whose content does not match, plus pages that are missing or
+        surplus. Pages in `beside` are skipped, because their valid content is in the log. If `beside` is not empty, the
+        file may be longer than `size`."""
         with file.open("rb") as pages:
             found = array("I", map(zlib.crc32, _pages(pages, self.page_size)))
         passed = {*beside, self._lock_page}
@@ -140,7 +143,7 @@ log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def sealed(file: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a writing connection to a database that no other process has open; afterwards the checksums match the
+    """Yield a writing connection to a database that no other process has open. After the block the checksums match the
     file."""
     with contextlib.closing(connect(file, writing=True)) as connection:
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
@@ -160,13 +163,14 @@ def log_file(database: Path) -> Path:
 
 
 def kept_log(database: Path) -> Path:
-    """Return the second name of the log. Any program that only reads the file after a crash checkpoints the log away
-    when it closes; this name preserves it."""
+    """Return the second name of the log. A program that only reads the database after a crash also checkpoints and
+    deletes the log when it closes; this hard link keeps the content."""
     return with_suffix(database, "-kept")
 
 
 class Sealing:
-    """The checkpoints of one connection in WAL mode. No other connection may write meanwhile."""
+    """Runs the checkpoints of one connection in WAL mode and updates the checksums. No other connection writes
+    meanwhile."""
 
     def __init__(self, *, connection: sqlite3.Connection, file: Path) -> None:
         self._connection = connection
@@ -179,14 +183,15 @@ class Sealing:
 
     @property
     def is_sealed(self) -> bool:
-        """True if there are checksums that are kept up to date."""
+        """True if checksums exist and are updated with each checkpoint."""
         return self._sums is not None
 
     def fold(self, mode: str = "PASSIVE") -> bool:
-        """Write the log into the file; return whether all of it could be written. The remaining part is equally safe
-        in the log."""
+        """Write the log into the file. Return whether all of it was written. Frames that were not written stay in the
+        log."""
         if _identity(self._file) != self._opened:
-            # The folder was moved: the checksums could not be kept up to date. The log keeps its content.
+            # The folder was moved, so the checksums could not be updated. Without a checkpoint the log keeps its
+            # content.
             return False
         frames = self._checkpoint(mode)
         if frames and self._sums is not None:
@@ -194,8 +199,8 @@ class Sealing:
         return frames is not None
 
     def close(self) -> None:
-        """Write the remaining log into the file, and close. If this fails, SQLite tries once more when it closes, and
-        does not report the result: the next start checks the second name of the log."""
+        """Write the rest of the log into the file, and close the connection. If this fails, SQLite tries once more
+        while closing and does not report the result; the next start then checks the log by its second name."""
         if self.fold("FULL"):
             self._checkpoint("TRUNCATE")
             self._connection.close()
@@ -207,7 +212,7 @@ class Sealing:
         self._connection.close()
 
     def _checkpoint(self, mode: str) -> int | None:
-        """Run a checkpoint; return the number of frames in the log if all were written, else None."""
+        """Run a checkpoint. Return the number of frames in the log if all of them were written, else None."""
         try:
             [(busy, frames, folded)] = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
         except sqlite3.Error as error:
@@ -217,7 +222,7 @@ class Sealing:
         return None if busy or frames != folded else int(frames)
 
     def _seal(self, sums: PageSums, frames: int) -> None:
-        """Note that the file now contains the first `frames` of the log."""
+        """Update and save the checksums after the first `frames` frames of the log were written into the file."""
         try:
             is_news = self._take(sums, frames)
         except SumsDamaged:
@@ -228,7 +233,7 @@ class Sealing:
                 _save(sums, self._file)
 
     def _take(self, sums: PageSums, frames: int) -> bool:
-        """Add the checksums of these frames; return whether any were new. Raises `SumsDamaged`."""
+        """Add the checksums of these frames. Return False if they were already included. Raises `SumsDamaged`."""
         with open_log(log_file(self._file)) as found:
             if found is None or found.header is None:
                 raise SumsDamaged
@@ -240,7 +245,8 @@ class Sealing:
 
 
 def _save(sums: PageSums, file: Path) -> None:
-    """If saving fails, the checksums are still correct in memory, and the next checkpoint saves them."""
+    """Save the checksums. If that fails, delete the file with the old checksums; the new ones are still in memory, and
+    the next checkpoint saves them."""
     try:
         sums.save(sums_file(file))
     except OSError as error:
@@ -248,14 +254,15 @@ def _save(sums: PageSums, file: Path) -> None:
 
 
 def _forget(file: Path, why: str) -> None:
-    """Outdated checksums would report sound pages as damaged, so they are removed. The next start computes new ones."""
+    """Delete the checksum file, because outdated checksums would report undamaged pages as damaged. The next start
+    computes new ones."""
     log.warning("page_sums_lost", why=why, fix="nothing: the next start checks the database and takes new ones")
     sums_file(file).unlink(missing_ok=True)
     sync_folder(file.parent)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at this path."""
+    """Return the device and inode of the file at this path; None if it cannot be read."""
     try:
         found = file.stat()
     except OSError:
@@ -264,7 +271,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _keep(log: Path, kept: Path) -> None:
-    with contextlib.suppress(OSError):  # not every file system knows second names
+    with contextlib.suppress(OSError):  # not every file system supports hard links
         if kept.exists() and log.samefile(kept):
             return
         kept.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Translates SQLite's error codes: retry, free space, give up, or end the process."""
+"""Translates SQLite's errors. The caller can retry, free space, report the error, or must end the process."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from dataclasses import dataclass
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
-# The handlers that the store calls if the disk fails (reliability.md, H24).
-
 
 @dataclass(frozen=True, slots=True)
 class Emergency:
-    """Handlers that the store calls on its own threads. `make_room` frees the space reserved for a full disk. `lost`
-    is called when the state of the database is unknown: it should end the process, and until then the store refuses
+    """Handlers that the store calls on its own threads. `make_room` frees the space that was reserved for a full disk.
+    `lost` is called if the state of the database is unknown: it should end the process, because the store then refuses
     every call."""
 
     make_room: Callable[[], None]
     lost: Callable[[StoreLost], None]
 
 
-#: Handlers for read-only users, which have no daemon to end.
+#: Handlers that do nothing, for commands, which have no daemon to end.
 ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
 
 
-#: The upper bytes of a code only tell where it happened.
+#: The lower byte of a code is the kind of error; the upper bytes say where SQLite detected it.
 _FAMILY = 0xFF
-#: No space for the index of the log, which SQLite reports as an I/O error.
+#: The codes for a full disk. SQLite reports missing space for the index of the log as an I/O error.
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
-#: After a failed write or sync the kernel may have dropped the unwritten data, and a second try would "succeed": only
-#: a restart reads the real content of the disk. Damage is also left to the next start, which can repair it.
+#: Errors after which only a restart may continue. After a failed write or sync the kernel may have dropped the
+#: unwritten data, and a retry would seem to succeed; a restart reads what is really on the disk. Damage is left to the
+#: next start, which can repair it.
 _FATAL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-#: Damage to a search index only affects searches.
+#: Damage to a search index, which only affects searches.
 _HARMLESS = frozenset({sqlite3.SQLITE_CORRUPT_VTAB})
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Return whether the disk is full: nothing was written, and with more space the write can succeed."""
+    """Return whether the disk is full. Nothing was written, and with more space the write can succeed."""
     return _code(error) in _NO_ROOM
 
 
@@ -48,14 +47,13 @@ def is_locked(error: BaseException | None) -> bool:
 
 
 def is_fatal(error: BaseException | None) -> bool:
-    """Return whether the content of the file is unknown: then no write may be confirmed, and only a restart may
-    continue."""
+    """Return whether the content of the file is unknown, so that no write can be confirmed before a restart."""
     code = _code(error)
     return code & _FAMILY in _FATAL and code not in _NO_ROOM | _HARMLESS
 
 
 def as_store_error(error: BaseException) -> BaseException:
-    """Return a script's failure for its caller: errors of the database become our errors."""
+    """Return the error for the caller of a script. Errors of SQLite become our errors; all others stay."""
     if not isinstance(error, sqlite3.Error):
         return error
     if is_full(error):
@@ -71,7 +69,7 @@ def as_store_error(error: BaseException) -> BaseException:
 
 @contextlib.contextmanager
 def store_errors() -> Iterator[None]:
-    """Convert database errors inside the block to our errors."""
+    """Convert errors of SQLite inside the block to our errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -79,7 +77,7 @@ def store_errors() -> Iterator[None]:
 
 
 def store_lost(error: BaseException) -> StoreLost:
-    """Return the error after the writer ended, for whatever cause."""
+    """Return the error for all calls after a thread of the store has ended because of `error`."""
     return _lost(error) if isinstance(error, sqlite3.Error) and is_fatal(error) else _broken(error)
 
 
@@ -103,5 +101,5 @@ def _broken(error: BaseException) -> StoreLost:
 
 
 def _code(error: BaseException | None) -> int:
-    """Return SQLite's extended code; 0 for other errors."""
+    """Return SQLite's extended error code; 0 for errors that are not SQLite's."""
     return int(getattr(error, "sqlite_errorcode", 0) or 0)

@@ -1,4 +1,4 @@
-"""SQLite as a target of migrations, with the backup before them."""
+"""Runs migrations on SQLite, after a backup."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from arvis.store.sql.session import SqliteDialect, load_queries
 
 
 class SqliteTarget:
-    """`MigrationTarget` over the writing connection, before the writer owns it. `back_up` is called with the name of
-    the next migration, unless the database is new; `now` in ms."""
+    """`MigrationTarget` over the writing connection, before the store uses it. `back_up` is called with the name of the
+    next migration, except for a new database. `now` in ms."""
 
     def __init__(self, *, connection: sqlite3.Connection, now: int, back_up: Callable[[str], object]) -> None:
         self._connection = connection

@@ -1,5 +1,6 @@
-"""Connections to SQLite: the session of a transaction (standard `sqlite3`, WAL, `synchronous=FULL`), and reading from
-outside without a trace: a log that a crash has left, and its index, tell the next start which data must be there."""
+"""Connections to SQLite: the session of a transaction, and reading from outside without changing any file. After a
+crash, the log and its index tell the next start which commits must be present, so other readers must not change
+them."""
 
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
 
 def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
-    """Open a connection with the pragmas that the guarantees of the store need; callers begin transactions
+    """Open a connection with the pragmas that the store's guarantees need. The caller begins transactions
     explicitly."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA foreign_keys = ON")
-    # Inside a writing transaction SQLite creates a file for every temporary table: 100 µs for each claim, for a few
-    # ids.
+    # Otherwise SQLite would create a file for each temporary table of a writing transaction, which costs 100 µs in each
+    # claim for a few ids.
     connection.execute("PRAGMA temp_store = MEMORY")
     if writing:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA journal_size_limit = 67108864")
-        # The writer checkpoints between groups, never inside a commit that a caller waits for.
+        # The writer checkpoints between groups, so that no caller waits for a checkpoint during a commit.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     else:
         connection.execute("PRAGMA query_only = ON")
@@ -36,8 +37,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
 
 
 def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
-    """Open a connection that can change nothing, for reading from outside. `immutable` is for a file that no process
-    writes: no file beside it is read or created."""
+    """Open a connection that cannot change the database, for commands and checks. `immutable`: no process writes the
+    file, so SQLite neither reads nor creates files beside it."""
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
     connection.row_factory = sqlite3.Row
@@ -45,17 +46,17 @@ def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
 
 
 def close_abandoned(connection: sqlite3.Connection) -> None:
-    with contextlib.suppress(sqlite3.Error):  # it is of no use any more, and cannot always be closed
+    with contextlib.suppress(sqlite3.Error):  # the connection is not used any more, and closing it can fail
         connection.close()
 
 
-#: The number of columns from which rows become dictionaries: a `sqlite3.Row` searches its names for every value,
-#: which costs more than a dictionary for wide rows.
+#: The number of columns from which rows are converted to dictionaries. A `sqlite3.Row` searches its column names for
+#: every value; for wide rows that costs more than a dictionary.
 WIDE = 8
 
 
 class SqliteSession:
-    """The session of one connection; `notices` collects the changes of the open group."""
+    """The session of one connection. `notices` are those of the open group of scripts."""
 
     locks_rows = False
 
@@ -67,7 +68,8 @@ class SqliteSession:
         self._columns: dict[str, list[str]] = {}
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
-        """Fetch all rows: an open statement keeps its transaction's snapshot."""
+        """Run a query and fetch all its rows, because an unfinished statement would keep the snapshot of its
+        transaction open."""
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
         if not found:
@@ -87,8 +89,8 @@ class SqliteSession:
 
 @contextlib.contextmanager
 def looking_at(file: Path, *, at_rest: bool) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that can change nothing. `at_rest`: no process uses the database. To read its log, SQLite
-    would rebuild the log's index, so it gets other names of the same files, in a separate folder."""
+    """Yield a connection that changes no file of the database. If no process uses the database (`at_rest`), its log is
+    read through hard links in a separate folder, because SQLite would rebuild the log's index."""
     log = with_suffix(file, "-wal")
     if not at_rest:
         with contextlib.closing(read_only(file)) as connection:

@@ -1,9 +1,9 @@
 """The store on SQLite: one writer thread, a few reader threads, snapshots for pages, and blobs beside the database.
 
-The writer runs transaction scripts in groups and commits each group once: many chats need one fsync. It takes the
-scripts that wait and never waits for more; if jobs were added or settled it claims the next ones in the same commit. It
-must never run anything but scripts, and never continue when the result of a commit is unknown. Snapshots have separate
-aiosqlite connections, so that a slow page delays no message.
+The writer runs scripts in groups and commits each group once, so that many conversations share one fsync. A group
+contains the scripts that already wait; the writer does not wait for more. If jobs were added or ended, it claims the
+next jobs in the same commit. It runs nothing but scripts, and it ends if the result of a commit is unknown. Snapshots
+have separate aiosqlite connections, so that a slow page delays no message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arvis.store.transaction import SqlTransaction, claim_and_commit, run_script
 
 @dataclass(slots=True, eq=False)
 class Submission:
-    """A script that waits for its commit, and the future for its result."""
+    """A script that waits for its commit, and the future that its caller awaits."""
 
     script: Callable[[Transaction], Any] = field(repr=False)
     loop: asyncio.AbstractEventLoop
@@ -47,7 +47,7 @@ class Submission:
 
 
 def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
-    """Answer these and all later scripts with the error: no caller may wait for a thread that died."""
+    """Answer the group and all later scripts with the error, because no thread is left that could run them."""
     following: Submission | None
     for submission in group:
         submission.error = error
@@ -58,15 +58,15 @@ def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQ
 
 
 def wake_waiters(group: list[Submission]) -> None:
-    """Wake each event loop once for all of its submissions."""
+    """Resolve the futures of a group. Each event loop is woken once for all of its submissions."""
     for loop in {submission.loop for submission in group}:
         mine = [submission for submission in group if submission.loop is loop]
-        with contextlib.suppress(RuntimeError):  # the loop is closed and no caller waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
             loop.call_soon_threadsafe(_resolve_all, mine)
 
 
 def _resolve_all(submissions: list[Submission]) -> None:
-    """Runs on the event loop. A cancelled waiter must not affect the others."""
+    """Set the results of the futures, on their event loop. Futures of cancelled callers are skipped."""
     for submission in submissions:
         if submission.future.done():
             continue
@@ -80,24 +80,24 @@ log = structlog.get_logger(__name__)
 
 GROUP_SIZE = 64
 GROUP_SECONDS = 0.010
-#: Row changes after which the log is written into the database: `IDLE` if no script arrives for `MOMENT` (seconds),
-#: `BUSY` under load.
+#: The number of row changes after which the log is written into the database: `CHECKPOINT_IDLE` if no script arrives
+#: for `MOMENT` seconds, `CHECKPOINT_BUSY` under load.
 CHECKPOINT_IDLE = 2_000
 CHECKPOINT_BUSY = 8_000
 MOMENT = 0.02
-#: The time for which SQLite itself waits for a lock of another program, in ms: the writer checks for a stop between two such
-#: waits.
+#: The time in ms for which SQLite itself waits for the lock of another program. Between two such waits the writer
+#: checks whether it must stop.
 LOCK_SLICE_MS = 250
-#: Seconds of waiting for the lock after which a line is logged.
+#: The number of seconds after which waiting for the lock is logged.
 LOCK_PATIENCE = 5.0
 
 
 class _TransactionEnded(Exception):
-    """SQLite itself ended the transaction: nothing of the group was kept."""
+    """SQLite may have rolled back the whole transaction, so the group must run again."""
 
 
 class Writer(threading.Thread):
-    """Owns the writing connection during its whole life."""
+    """The thread that owns the writing connection from its start to its end."""
 
     def __init__(
         self,
@@ -124,7 +124,8 @@ class Writer(threading.Thread):
         self._claimer = claimer
 
     def stop(self) -> None:
-        """Finish waiting scripts, then end. The writer no longer waits for a lock of another program."""
+        """Finish the waiting scripts, then end. From now on the writer does not wait for the lock of another
+        program."""
         self._stopping.set()
         self._work.put(None)
 
@@ -136,14 +137,14 @@ class Writer(threading.Thread):
                 group = [first]
                 try:
                     self._commit_group(group)
-                except Exception as error:  # noqa: BLE001 locked, full, a bug: any error: no caller has an answer yet
+                except Exception as error:  # noqa: BLE001 such as locked, full or a bug: no caller has an answer yet
                     self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
                 wake_waiters(group)
                 group = []
                 if self._changes() > CHECKPOINT_BUSY:
                     self._checkpoint()
             self._sealing.close()
-        except BaseException as error:  # noqa: BLE001 whatever it was: a daemon whose writer is dead must not go on
+        except BaseException as error:  # noqa: BLE001 any error: without a writer the daemon must end
             lost = store_lost(error)
             self._emergency.lost(lost)
             refuse_all(lost, group, self._work)
@@ -159,18 +160,18 @@ class Writer(threading.Thread):
     # -- one group -----------------------------------------------------------------------------------------
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
-        """Roll back the group. Its error decides which scripts may be retried."""
+        """Roll back the group and run its scripts one by one. Raises the error that ended the group if it is fatal."""
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
-        if is_locked(error):  # we are to stop: neither these nor what comes behind them may hold that up
+        if is_locked(error):  # only if the store must stop: waiting again for the lock would delay the stop
             self._connection.execute("PRAGMA busy_timeout = 0")
         if is_full(error):
             self._emergency.make_room()
         self._commit_singly(group)
 
     def _commit_group(self, group: list[Submission]) -> None:
-        """Run the first script and all scripts that wait, then commit once."""
+        """Run the first script and the scripts that wait, then commit once."""
         self._begin()
         deadline = time.monotonic() + GROUP_SECONDS
         self._run_in_savepoint(group[0])
@@ -191,7 +192,7 @@ class Writer(threading.Thread):
         self._connection.execute("SAVEPOINT script")
         try:
             submission.result = run_script(submission.script, self._transaction)
-        except BaseException as error:  # whatever a script throws is its caller's: the writer lives on
+        except BaseException as error:  # errors of a script go to its caller, and the writer continues
             if not self._connection.in_transaction or is_full(error) or is_fatal(error):
                 raise _TransactionEnded from error
             self._connection.execute("ROLLBACK TO script")
@@ -200,21 +201,21 @@ class Writer(threading.Thread):
         self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
-        """Commit each script separately, so that a script that cannot be committed affects no other."""
+        """Commit each script separately, so that a script that cannot be committed does not affect the others."""
         for submission in group:
             submission.error = None
             try:
                 self._begin()
                 submission.result = run_script(submission.script, self._transaction)
                 claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._commit)
-            except BaseException as error:  # as above
+            except BaseException as error:  # errors of a script go to its caller, unless they are fatal
                 if is_fatal(error):
                     raise
                 self._roll_back()
                 submission.error = as_store_error(error)
 
     def _begin(self) -> None:
-        """Wait while another program holds the lock: waiting scripts are neither refused nor confirmed."""
+        """Begin a transaction. While another program holds the lock, wait and try again; meanwhile the scripts wait."""
         self._session.notices = Notices()
         since, said = time.monotonic(), False
         while True:
@@ -246,7 +247,7 @@ CONNECTIONS = 2
 
 
 class SqliteSnapshots:
-    """`Snapshots` of one database file; connections are opened when the first page needs them."""
+    """Implements `Snapshots` for one database file. Each connection is opened when a page first needs it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -262,7 +263,7 @@ class SqliteSnapshots:
             if connection is None:
                 connection = await self._open()
             try:
-                # Inside the block, because a reader that is cancelled here has still begun.
+                # Inside the block, because a reader that is cancelled here may already have begun a transaction.
                 await connection.execute("BEGIN")
                 yield _SqliteSnapshot(connection, self._queries)
             finally:
@@ -300,7 +301,8 @@ READERS = 2
 
 
 class SqliteStore:
-    """`Store` on one database file that no other process writes. Call `start` before use, `stop` at the end."""
+    """Implements `Store` on a database file that no other process writes. Call `start` before use and `stop` at the
+    end."""
 
     shared = False
 
@@ -334,7 +336,7 @@ class SqliteStore:
             reader.start()
 
     async def stop(self) -> None:
-        """Commit waiting scripts, write the log into the database and close."""
+        """Finish the waiting scripts, write the log into the database, and close."""
         self._closed = True
         for _ in self._readers:
             self._reads.put(None)
@@ -378,7 +380,7 @@ class SqliteStore:
 
 
 class Reader(threading.Thread):
-    """Runs read-only scripts, each in a separate snapshot that is released immediately."""
+    """A thread that runs read-only scripts, each in a new snapshot that ends with the script."""
 
     def __init__(
         self,
@@ -403,7 +405,7 @@ class Reader(threading.Thread):
                 wake_waiters(group)
                 group = []
             self._connection.close()
-        except BaseException as error:  # noqa: BLE001 any error: no caller may wait for a dead reader
+        except BaseException as error:  # noqa: BLE001 any error: callers must not wait for a reader that has ended
             lost = store_lost(error)
             self._emergency.lost(lost)
             refuse_all(lost, group, self._work)
@@ -413,7 +415,7 @@ class Reader(threading.Thread):
         try:
             self._connection.execute("BEGIN")
             submission.result = run_script(submission.script, self._transaction)
-        except BaseException as error:  # whatever a script throws is its caller's: the reader lives on
+        except BaseException as error:  # errors of a script go to its caller, and the reader continues
             if is_fatal(error):
                 raise
             submission.error = as_store_error(error)

@@ -1,7 +1,7 @@
-"""Reads SQLite's write-ahead log as a file: its content, and up to which frame it is valid.
+"""Reads SQLite's write-ahead log as a file: its frames, and the number of the last valid one.
 
-SQLite does not report frames behind a damaged frame: it uses the frames before it and continues. So the file is also
-read here, as specified in sqlite.org/walformat.html. This module never writes to the log or to its index.
+SQLite does not report frames after a damaged one: it uses the frames before it and continues. So this module reads the
+log itself, as specified in sqlite.org/walformat.html. It never writes to the log or to its index.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 
 _HEADER = struct.Struct(">4I8s2I")
-#: The fields of the index's first header: flags, page size, frames, pages, checksum, salts, checksum.
+#: The fields of the first header of the log's index: flags, page size, frames, pages, checksum, salts, checksum.
 _INDEX = struct.Struct("=12x2BH2I8x8s2I")
 _INDEX_HEADER_BYTES = 48
 _LITTLE, _BIG = 0x377F0682, 0x377F0683
 _WORD = 0xFFFFFFFF
 
 _FRAMES_AT_ONCE = 64
-#: Map all pages in one call, if the system can: a page fault for each takes longer than the work on it.
+#: Maps all pages in one call if the system supports that, because a page fault for each would take longer than the
+#: work.
 _MAP = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 ByteOrder = Literal["little", "big"]
@@ -38,14 +39,14 @@ ByteOrder = Literal["little", "big"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A position in one cycle of the log: its salts, which every restart changes, and the number of frames up to
-    there."""
+    """A position in the log. The `salts` identify a cycle of the log, because they change whenever the log restarts
+    from its beginning. `frames` is the number of frames up to the position."""
 
     salts: bytes
     frames: int
 
 
-#: The position without a log.
+#: The position for a database without a log.
 NOWHERE = Mark(bytes(8), 0)
 
 
@@ -59,7 +60,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogHeader:
-    """The header of the log. `restarts` counts how often the log was restarted from its beginning since the file was
+    """The header of the log. `restarts` is how often the log has restarted from its beginning since the file was
     created."""
 
     page_size: int
@@ -67,13 +68,13 @@ class LogHeader:
     salts: bytes
 
     def is_leftover(self, frame: Frame) -> bool:
-        """Return whether a frame belongs to an earlier cycle of the log, whose frames are all void."""
+        """Return whether a frame belongs to an earlier cycle of the log. Such frames are void."""
         age = (int.from_bytes(self.salts[:4], "big") - int.from_bytes(frame.salts[:4], "big")) & _WORD
         return 1 <= age <= self.restarts and frame.salts[4:] != self.salts[4:]
 
 
 class Log:
-    """An open log. `header` is None if it is damaged or missing. Frames are counted from 1."""
+    """An open log. `header` is None if it is damaged or missing. Frames are numbered from 1."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -91,14 +92,14 @@ class Log:
             )
 
     def size(self, page_size: int, number: int) -> int:
-        """Return the size of the database after this frame, in pages, if it ends a transaction, else 0."""
+        """If frame `number` ends a transaction, return the size of the database after it in pages, else 0."""
         place = place_of(page_size, number - 1) + 4
         return int.from_bytes(os.pread(self._descriptor, 4, place), "big")
 
     def sums(self, page_size: int, after: int, upto: int) -> dict[int, int]:
-        """Return the newest CRC-32 of each page in the frames after `after`, up to this one. For recently written
-        frames: they are mapped, because few of their bytes are needed, and a disk that cannot read them would end the
-        process."""
+        """Return the CRC-32 of the newest content of each page in the frames after `after`, up to frame `upto`. Use it
+        only for recently written frames: they are memory-mapped for speed, and a disk error while reading the map would
+        end the process."""
         start, end = place_of(page_size, after), place_of(page_size, upto)
         stride = FRAME_HEADER_BYTES + page_size
         with (
@@ -112,7 +113,7 @@ class Log:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[Log | None]:
-    """Yield the log until the end of the block; None if there is none, or if it is empty."""
+    """Yield the log and close it after the block; None if it does not exist or is empty."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -126,21 +127,22 @@ def open_log(path: Path) -> Iterator[Log | None]:
 
 
 def committed(index: Path) -> Mark | None:
-    """Return the count of the log's index when the last process left it: all frames that were committed in this cycle
-    of the log. None if the index is missing or invalid."""
+    """Return the position of the last committed frame according to the log's index, as the last process left it. None
+    if the index is missing or invalid."""
     with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
         copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
-        # A process that dies between writing the two headers leaves one of them valid.
+        # The index has two copies of its header. A process that died while it wrote one of them left the other one
+        # valid.
         return next((mark for mark in map(_mark_in, copies) if mark is not None), None)
     return None
 
 
 def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
-    """Return how many frames SQLite would use from this log: each of them whole, the last one the end of a
+    """Return the number of frames that SQLite would use from this log: all are valid, and the last one ends a
     transaction.
 
-    A substitute database of one page gets the log beside it, by a second name of the same file, and SQLite reads it
-    as it does after a crash. `workshop` is a folder on the same disk, which is created and removed again.
+    A substitute database of one page gets a hard link to the log, and SQLite reads it as it does after a crash.
+    `workshop` is the path of a temporary folder on the same disk, which this function creates and removes.
     """
     shutil.rmtree(workshop, ignore_errors=True)
     workshop.mkdir(mode=0o700)
@@ -162,23 +164,24 @@ def _take_log(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA schema_version").fetchall()
     except sqlite3.DatabaseError as error:
-        # The pages in the log need not fit the substitute database. An unreadable log is another matter.
+        # The pages in the log need not fit the substitute database, so these errors are expected. Errors of reading are
+        # not.
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise
 
 
 def place_of(page_size: int, number: int) -> int:
-    """Return the offset of the frame behind this many others."""
+    """Return the offset of the frame that follows the first `number` frames."""
     return HEADER_BYTES + number * (FRAME_HEADER_BYTES + page_size)
 
 
 def with_suffix(file: Path, suffix: str) -> Path:
-    """Return the path with SQLite's suffix for a file that belongs to a database."""
+    """Return the path of a file that belongs to the database: its name with a suffix such as `-wal`."""
     return file.with_name(f"{file.name}{suffix}")
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Create a second name, or a copy if the file system does not support hard links."""
+    """Create a hard link, or a copy if the file system does not support hard links."""
     try:
         os.link(source, target)
     except OSError:
@@ -203,7 +206,7 @@ def _mark_in(data: bytes) -> Mark | None:
 
 
 def _checksum(data: bytes, order: ByteOrder) -> tuple[int, int]:
-    """Compute the format's own checksum, over pairs of words."""
+    """Compute the checksum of the log's file format, over pairs of words."""
     first = second = 0
     for left, right in struct.iter_unpack("<2I" if order == "little" else ">2I", data):
         first = (first + left + second) & _WORD

@@ -1,1 +1,1 @@
-"""Read-only queries, one module for each page of the dashboard."""
+"""Read-only queries for the pages of the dashboard, one module for each group of pages."""

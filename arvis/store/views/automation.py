@@ -1,4 +1,5 @@
-"""Pages about workflows, their runs, schedules, projects, web hooks. A base class of `SqlInsights` for each page family."""
+"""Pages about workflows and their runs, schedules, projects and web hooks. The classes are base classes of
+`SqlInsights`."""
 
 from __future__ import annotations
 
@@ -30,17 +31,17 @@ from arvis.store.repositories.workflows import entry_of, run_of, workflow_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.conversations import pattern_of
 
-#: A number above every version.
+#: A number above that of every version.
 _NEWEST = 2**31 - 1
-#: The maximum number of executions shown that a run called.
+#: The maximum number of called executions that the page of a run shows.
 _MOST_CHILDREN = 500
 _LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
-#: The execution status of ended runs.
+#: For each status of ended runs, the status of the execution.
 _OVER: Mapping[RunStatus, ExecutionStatus] = {ended: stored for stored, ended in ENDS.items()}
 
 
 class SqlWorkflowInsights:
-    """`WorkflowInsights` on either database."""
+    """Implements the port `WorkflowInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -153,8 +154,8 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
-    """Read the runs of this live status, one more than a page. The status depends on what they wait for, so each is
-    checked."""
+    """Return one more run than a page of this live status. The status depends on the things that a run waits for, so
+    each live run is read and compared."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
         shown = [await _run(snapshot, row) for row in rows]
@@ -166,7 +167,8 @@ async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, 
 
 
 async def _run(snapshot: Snapshot, row: Row) -> RunRow:
-    """Return a run. A run without a caller has the account of a turn; for all others the receipts are added up."""
+    """Return a run. The cost of a run without a caller is stored as that of a turn; for other runs the model calls are
+    added up."""
     run, stored = run_of(row), ExecutionStatus(row["status"])
     micros = row["micros"] or 0
     if row["parent_wait"] is not None:
@@ -187,8 +189,8 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
 
 
 def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
-    """Return the status of a run. `at_work`: an execution that it called is running, or a job will continue it, and
-    no question is open. The execution itself is paused meanwhile, but people would not call this a pause."""
+    """Return the status of a run. `at_work`: no question is open, and an execution that the run called is running or a
+    job will continue the run. Such a run is shown as running, although its execution is paused."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING
@@ -210,7 +212,7 @@ _Thing = TypeVar("_Thing")
 
 
 class SqlWorkInsights:
-    """`ScheduleInsights`, `ProjectInsights` and `WebhookInsights` on either database."""
+    """Implements the ports `ScheduleInsights`, `ProjectInsights` and `WebhookInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -253,7 +255,7 @@ class SqlWorkInsights:
         cursor: str | None,
         **filters: str | int | None,
     ) -> Page[_Thing]:
-        """`agent` is an id or a slug."""
+        """Return a page of the rows of one agent, or of all agents if `agent` is None. `agent` is an id or a slug."""
         async with self._snapshots.snapshot() as snapshot:
             agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
             agent_id = agents[0]["id"] if agents else agent

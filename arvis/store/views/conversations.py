@@ -1,4 +1,4 @@
-"""Pages about conversations, their messages and their questions. A base class of `SqlInsights`."""
+"""Pages about conversations, their messages, summaries and questions. The classes are base classes of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -31,15 +31,12 @@ from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, id_of_agent
 
-# Pages about summaries of conversations. A base class of `SqlInsights`.
-
-
-#: The maximum number of messages of one summary that a page shows: more than any summary replaces.
+#: The maximum number of messages that a page shows for one summary. No summary replaces more.
 _SHOWN = 1000
 
 
 class SqlCompactionInsights:
-    """`CompactionInsights` on either database."""
+    """Implements the port `CompactionInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -64,14 +61,14 @@ class SqlCompactionInsights:
 
 _CURSOR = re.compile(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
 _NEVER = 2**53
-#: Characters of a title and of a preview.
+#: The maximum number of characters of a title or a preview.
 _LINE = 100
-#: Statuses that are read from the jobs instead of the messages.
+#: The statuses that are read from the job of a message, with the status of the job.
 _OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
 
 
 class SqlConversationInsights:
-    """The conversation part of `BrowsingInsights`, on either database."""
+    """Implements the part of `BrowsingInsights` for conversations, on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -155,7 +152,7 @@ class SqlConversationInsights:
 
 
 def pattern_of(text: str) -> str:
-    """Return a pattern for LIKE with `!` that matches texts containing this text."""
+    """Return a LIKE pattern that matches texts containing `text`. The escape character is `!`."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
 
@@ -193,7 +190,7 @@ _More = tuple[Mapping[str, Sequence[Attachment]], Mapping[str, Sequence[Delivery
 
 
 async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]) -> _More:
-    """Files, deliveries and costs of the messages of a page."""
+    """Return the files, the deliveries and the costs of the messages of a page, by message id."""
     files: dict[str, list[Attachment]] = defaultdict(list)
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     if not rows:
@@ -226,7 +223,7 @@ def _shown_of(
 
 
 def _question_of(row: Row) -> ShownQuestion | None:
-    """Return the question that the message of a row shows."""
+    """Return the question that the message of a row shows; None if it shows no question."""
     if row["wait_id"] is None:
         return None
     answer = None if row["wait_answer"] is None else json.loads(row["wait_answer"])
@@ -243,7 +240,7 @@ def _question_of(row: Row) -> ShownQuestion | None:
 
 
 async def _question(snapshot: Snapshot, row: Row) -> WaitView:
-    """Return a question with the message that its turn answers: the turn is the execution at the top."""
+    """Return a question, with the message of the person whose turn asked it. That turn is the topmost execution."""
     wait = wait_of(row)
     execution = execution_of((await snapshot.rows("get_execution", id=wait.execution_id))[0])
     work = WorkState.from_json(execution.state)
@@ -269,7 +266,7 @@ async def _asked_for(
     if message_id is not None:
         found = await snapshot.rows("get_message", id=message_id)
         return message_of(found[0]) if found else None
-    for _ in range(10):  # deeper than any delegation goes
+    for _ in range(10):  # more levels than delegations can have
         if parent_wait is None:
             break
         wait = (await snapshot.rows("get_wait", id=parent_wait))[0]

@@ -1,4 +1,4 @@
-"""Pages about executions. A base class of `SqlInsights`."""
+"""Pages about executions, and their receipts. The classes are base classes of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from arvis.store.repositories.executions import execution_of, step_of, wait_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, call_of
 
-# Receipts of executions, read in one snapshot. A base class of `SqlInsights`.
-
-
-#: The name of the effect of a tool call: `tool 2: web_search`.
+#: The beginning of the effect names of tool calls, such as `tool 2: web_search`.
 _TOOL = "tool "
-#: The maximum depth of executions that call one another.
+#: The maximum number of calling executions that are read above an execution.
 _MOST_ANCESTORS = 20
 
 
 class SqlReceiptInsights:
-    """`ReceiptInsights` on either database."""
+    """Implements the port `ReceiptInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -76,7 +73,8 @@ async def _reply(snapshot: Snapshot, asked: Sequence[Row]) -> str:
 
 
 async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: Sequence[Row]) -> Iterator[ToolUse]:
-    """A call begins when the previous step was committed, or when a person approved it."""
+    """Return the finished tool calls. A call begins when the previous step was committed, or when a person approved
+    it."""
     steps = await snapshot.rows("steps_of", execution_id=execution_id)
     waits = await snapshot.rows("waits_of", execution_id=execution_id)
     moments = sorted([created_at, *(row["at"] for row in steps), *(row["answered_at"] or 0 for row in waits)])
@@ -87,8 +85,8 @@ async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: 
 
 
 def _tool_of(row: Row, moments: Sequence[int], tool_notes: list[dict[str, Any]]) -> ToolUse:
-    """Return the tool call of an effect. `tool_notes` are the timeline entries without a call so far; the entry of this
-    call is removed from it."""
+    """Return the tool call of an effect. `tool_notes` are the timeline entries that no call has used yet; the entry of
+    this call is removed from the list."""
     name, at = row["name"].partition(": ")[2], row["at"]
     result: Mapping[str, Any] = json.loads(row["result"]) or {}
     note = next((each for each in tool_notes if each["tool"] == name and each["at"] >= at), None)
@@ -125,7 +123,7 @@ def _call_of(row: Row) -> ModelCall:
 
 
 class SqlExecutionInsights:
-    """`ExecutionInsights` on either database."""
+    """Implements the port `ExecutionInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots

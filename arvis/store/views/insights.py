@@ -1,4 +1,4 @@
-"""`Insights` over named queries: one function serves one page, in one snapshot, with its cursor read to the end."""
+"""`Insights` over named queries. Each method reads one page in one snapshot."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SqlInsights(
     SqlWorkInsights,
     SqlWorkflowInsights,
 ):
-    """`Insights` on either database."""
+    """Implements the port `Insights` on both databases."""
 
     async def close(self) -> None:
         await self._snapshots.close()
@@ -52,7 +52,7 @@ class SqlInsights(
         async with self._snapshots.snapshot() as snapshot:
             found = await snapshot.rows("get_message", id=message_id)
             if found and found[0]["role"] != Role.USER and found[0]["reply_to"] is not None:
-                # The timeline of an answer is that of the message it answers.
+                # For an answer, show the timeline of the message that it answers.
                 found = await snapshot.rows("get_message", id=found[0]["reply_to"])
             if not found:
                 return None
@@ -149,7 +149,7 @@ class SqlInsights(
 
 
 async def _rows_of(snapshot: Snapshot, message: Row) -> MessageRows:
-    """Read all rows about a message."""
+    """Read all rows that the timeline of a message needs."""
     execution_id, reply_id = message["execution_id"], message["answered_by"]
     turn = execution_id is not None
     return MessageRows(

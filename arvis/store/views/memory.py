@@ -15,7 +15,7 @@ _SHOWN = 200
 
 
 class SqlMemoryInsights:
-    """The memory part of `Insights`."""
+    """Implements the part of `Insights` for memory, on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -52,7 +52,7 @@ class SqlMemoryInsights:
             return [change_of(row) for row in await snapshot.rows("changes_of_fact", fact_id=fact_id, limit=_SHOWN)]
 
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
-        """A cursor is the number of preceding rows."""
+        """Return a page of an agent's values. The cursor is the number of rows before the page."""
         skipped = int(cursor) if cursor and cursor.isdecimal() and cursor.isascii() else 0
         async with self._snapshots.snapshot() as snapshot:
             rows = await snapshot.rows(
@@ -66,6 +66,6 @@ class SqlMemoryInsights:
 
 
 async def _agent_id(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id of an agent for its id or slug."""
+    """Return the id of an agent that is given by its id or slug; None means all agents."""
     agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return agents[0]["id"] if agents else agent

@@ -1,4 +1,4 @@
-"""Reports about usage, and the accounts of clients. The base class of `SqlInsights`."""
+"""Reports about usage, and the accounts of customers. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from arvis.ports.pages import Page
 from arvis.store.repositories.money import channel_of, charge_of, client_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 
-#: The period in ms of one row of a report by day.
+#: Usage is read in sums over quarters of an hour (ms), because days begin at different times in different time zones.
 _QUARTER_MS = 900_000
 
-#: In a report by day and another key, this many keys are listed separately; the others are summed up.
+#: The number of keys that a report by day and another key lists separately; the other keys are added up as `OTHERS`.
 _SPLIT = 8
 OTHERS = "*"
 
-#: The maximum number of groups in a report; its total includes all of them.
+#: The maximum number of groups in a report. The total of the report includes all groups.
 _SHOWN = 1000
 
 
 class SqlMoneyInsights:
-    """The money part of `Insights`."""
+    """Implements the part of `Insights` for usage and customers, on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -119,7 +119,7 @@ def _dearest_first(group: tuple[str, UsageSums]) -> tuple[int, int, str]:
 
 
 async def _names(snapshot: Snapshot, by: UsageBy, keys: Sequence[str]) -> Mapping[str, str]:
-    """Return names for the ids in receipts; a deleted item keeps its id."""
+    """Return names for the ids in receipts. Ids of deleted agents, customers and people are left out."""
     queries = {UsageBy.AGENT: "get_agent", UsageBy.CLIENT: "get_client", UsageBy.PRINCIPAL: "get_principal"}
     if (query := queries.get(by)) is None:
         return {}

@@ -1,4 +1,4 @@
-"""Pages about people and pairings. A base class of `SqlInsights`."""
+"""Pages about people, pairing requests, the audit and delegations. The classes are base classes of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from arvis.store.repositories.changes import delegation_of, entry_of
 from arvis.store.repositories.people import pairing_of, principal_of
 from arvis.store.sql.session import LAST, Row, Snapshots, page
 
-# Pages about requested actions and delegated turns. A base class of `SqlInsights`.
-
 
 class SqlAuditInsights:
-    """`ChangeInsights` on either database."""
+    """Implements the port `ChangeInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -44,7 +42,7 @@ class SqlAuditInsights:
 
 
 class SqlPeopleInsights:
-    """`PeopleInsights` on either database."""
+    """Implements the port `PeopleInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -83,7 +81,7 @@ class SqlPeopleInsights:
 
 
 def _part(text: str) -> str:
-    """Return a pattern for texts that contain this text, for `LIKE … ESCAPE '!'`."""
+    """Return a pattern for `LIKE … ESCAPE '!'` that matches texts containing `text`."""
     return f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%"
 
 

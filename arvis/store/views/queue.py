@@ -1,5 +1,5 @@
-"""Running, waiting and failed work: the queue's pages, the page Now, and how fast messages were answered. Base classes
-of `SqlInsights`."""
+"""Pages about running, waiting and failed work: the queue, the page Now, and the response times. The classes are base
+classes of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from arvis.store.repositories.jobs import job_of
 from arvis.store.repositories.messages import address_of, delivery_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots
 
-#: The maximum length of each list.
+#: The maximum lengths of the lists on the page Now.
 _MOST_RUNNING, _MOST_WAITS, _MOST_FAILURES = 50, 10, 10
 
 
 class SqlOverviewInsights:
-    """`OverviewInsights` on either database."""
+    """Implements the port `OverviewInsights` on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -74,8 +74,9 @@ async def _headline(snapshot: Snapshot, day: str) -> Headline:
 
 @dataclass(frozen=True, slots=True)
 class WorkState:
-    """The part of an execution's state that pages show; `tasks/state.py` declares the stored keys. `origin` is the turn that
-    proposed an action, in the state of its approval; `source` is the kind and the id of what gave a task."""
+    """The part of an execution's state that pages show; `tasks/state.py` declares the stored keys. `source` is the kind
+    and the id of the row that started a task, such as `schedule:ID`. In the state of an approval, `origin` is the state
+    of the turn that proposed the action."""
 
     agent: str = ""
     conversation: str = ""
@@ -123,9 +124,9 @@ def _work_of(row: Row, agents: Mapping[str, Row]) -> RunningWork:
     )
 
 
-#: The maximum length of a job's subject, in characters.
+#: The maximum length of a job's description, in characters.
 _ABOUT = 120
-#: With fewer live jobs than this, live and failed jobs are read by their indexes.
+#: If fewer jobs than this are live, queries for live and failed jobs use the indexes of these states.
 _FEW = 1000
 _TROUBLED = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.FAILED})
 _NAMED_BY = {"schedule": "get_schedule", "webhook": "get_webhook"}
@@ -133,7 +134,7 @@ _WORDS = {JobKind.COMPACT: "older messages become a summary"}
 
 
 class SqlQueueInsights:
-    """The queue's part of `BrowsingInsights` on either database."""
+    """Implements the part of `BrowsingInsights` for the queue, on both databases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -205,7 +206,8 @@ def call_of(row: Row) -> ModelCall:
 
 
 async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id for a slug or an id; an unknown name matches nothing."""
+    """Return the id of an agent that is given by its slug or id. An unknown name is returned
+    unchanged; it matches no row."""
     found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return found[0]["id"] if found else agent
 
@@ -231,7 +233,7 @@ async def _item(snapshot: Snapshot, job_id: str) -> QueueItem | None:
 
 
 class _Names:
-    """The subjects of jobs, each name looked up once for a page."""
+    """Builds the items of a page. It reads each name from the database once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -273,6 +275,6 @@ class _Names:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a text, on one line."""
+    """Return a text on one line, cut at `_ABOUT` characters."""
     line = " ".join(text.split())
     return line if len(line) <= _ABOUT else line[: _ABOUT - 1] + "…"

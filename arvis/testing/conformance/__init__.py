@@ -1,1 +1,2 @@
-"""One suite per port: subclass it, give it your implementation, and every rule of the port is tested."""
+"""One suite of tests for each port: subclass it and give it your implementation, and it tests every rule of the
+port."""

@@ -1,7 +1,7 @@
-"""The rules of the `Connector` port as tests: subclass `ConnectorConformance` and give it a stage.
+"""The rules of the `Connector` port as tests: subclass `ConnectorConformance` and override `stage`.
 
-A connector that passes loses no event, acknowledges an event only after it is stored, sends in order and within
-limits, and reports for each failure what can be done about it. The cases need pytest-asyncio in its auto mode.
+A connector that passes loses no event, acknowledges an event only after it is stored, sends in order and within limits,
+and reports the right kind of each failure. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -469,10 +469,10 @@ class ThingCases(StageCases):
             assert len({click.event_id for click in inbox.clicks}) == 2
 
 
-# -- sends that fail (F2) ----------------------------------------------------------------------------------------------
+# -- sends that fail ---------------------------------------------------------------------------------------------------
 
 
-#: More refusals than any client library retries.
+#: More refusals than the retries of any client library.
 _MANY = 100
 #: Guarantees under which a reply appears in the chat once, whatever happens during the send.
 _ONCE = {Guarantee.IDEMPOTENT, Guarantee.RECONCILED, Guarantee.RESERVE_THEN_FILL}

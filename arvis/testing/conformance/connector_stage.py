@@ -1,5 +1,5 @@
-"""The platform that `ConnectorConformance` tests against: people who write, and the messages in their chats; an inbox
-that remembers, and deliveries to send.
+"""The test environment of `ConnectorConformance`: the interface of a test platform (`Stage`), an inbox that records
+events, and deliveries to send.
 
 Each connector's tests provide a `Stage`: a server on this machine that behaves as the platform's documentation says,
 and the connector with the platform's real client library.
@@ -86,7 +86,7 @@ class Stage(Protocol):
         ...
 
     def address(self, channel: str = "room", *, direct: bool = False, thread: str = "", user: str = "ann") -> Address:
-        """Return the address of messages written there."""
+        """Return the address of the messages in this channel, thread or direct chat."""
         ...
 
     async def say(
@@ -99,17 +99,18 @@ class Stage(Protocol):
         channel: str = "room",
         thread: str = "",
     ) -> str:
-        """Let a person write, in a group with a mention of the bot before the text if `addressed`. Returns the `ref`."""
+        """Let a person write a message. In a group, if `addressed`, the message begins with a mention of the bot.
+        Return the `ref`."""
         ...
 
     async def say_file(
         self, name: str, content_type: str, data: bytes, *, voice: bool = False, user: str = "ann", text: str = ""
     ) -> str:
-        """Let a person send a file in their direct chat. Returns the `ref`."""
+        """Let a person send a file in their direct chat. Return the `ref`."""
         raise NotImplementedError
 
     async def say_as_bot(self, text: str, *, own: bool) -> None:
-        """Let a program write in the group `room`: this bot, or another one."""
+        """Let a program write in the group `room`: this bot (`own`), or another program."""
         raise NotImplementedError
 
     async def edit(self, ref: str, text: str) -> None:
@@ -132,11 +133,11 @@ class Stage(Protocol):
         raise NotImplementedError
 
     def refuse_sends(self, count: int, *, status: int = 429, retry_after: float | None = None) -> None:
-        """Refuse the next sends with this status, without any effect; 0 ends it."""
+        """Refuse the next `count` sends with this status, without any effect; 0 ends the refusals."""
         raise NotImplementedError
 
     def reset_sends(self, count: int, *, after: bool) -> None:
-        """Close the connection of the next sends, before or after they were carried out."""
+        """Close the connection of each of the next `count` sends, before the send is carried out, or `after` that."""
         raise NotImplementedError
 
     def close_channel(self, *, user: str = "ann") -> None:
@@ -144,7 +145,7 @@ class Stage(Protocol):
         raise NotImplementedError
 
     def shown(self, address: Address) -> Sequence[Shown]:
-        """Return the bot's messages there, in order."""
+        """Return the bot's messages at this address, in order."""
         ...
 
     @property
@@ -167,7 +168,7 @@ def need_limit(stage: Stage) -> None:
 
 
 class StageCases:
-    """Opens a separate stage for every case."""
+    """Test cases, each of which opens a separate stage."""
 
     def stage(self) -> AbstractAsyncContextManager[Stage]:
         raise NotImplementedError("a subclass gives the stage")
@@ -176,12 +177,12 @@ class StageCases:
 # -- the inbox and the deliveries --------------------------------------------------------------------------------------
 
 
-#: Timeout in seconds for everything; a longer wait is a failure.
+#: The timeout in seconds of every wait; a longer wait is a failure.
 PATIENCE = 20
 
 
 class RememberingInbox:
-    """An `Inbox` that keeps all events, and may refuse them first: `Unavailable` is raised `refusals` times."""
+    """An `Inbox` that records all events, except the first `refusals` ones, for which it raises `Unavailable`."""
 
     def __init__(self, *, refusals: int = 0) -> None:
         self.messages: list[IncomingMessage] = []
@@ -236,7 +237,7 @@ class RememberingInbox:
         return 0
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Wait until an event makes this true."""
+        """Wait until `holds` returns a true value; it is checked after every event."""
         async with asyncio.timeout(PATIENCE), self._changed:
             await self._changed.wait_for(lambda: bool(holds()))
 
@@ -247,7 +248,7 @@ class RememberingInbox:
 
     @property
     def distinct(self) -> list[IncomingMessage]:
-        """Return the messages without repetitions: a platform may report one in several ways."""
+        """Return the messages without repetitions, because a platform may report the same message several times."""
         return list({message.event_id: message for message in reversed(self.messages)}.values())[::-1]
 
     def named(self, content: str) -> list[IncomingMessage]:
@@ -269,7 +270,7 @@ class RememberingInbox:
 
 @asynccontextmanager
 async def running(connector: Connector, inbox: RememberingInbox) -> AsyncIterator[BotUp]:
-    """Run the connector, and yield once its platform's events arrive."""
+    """Run the connector during the context, which begins when the connector reports that events arrive."""
     ups: asyncio.Queue[BotUp] = asyncio.Queue()
     run = asyncio.create_task(connector.run(inbox, ups.put_nowait))
     is_up = asyncio.create_task(ups.get())
@@ -323,7 +324,7 @@ async def send_all(connector: Connector, planned: Delivery) -> list[Receipt]:
 
 
 async def failure_of(connector: Connector, part: Part) -> SendError | None:
-    """Return the error of a send; None when it succeeded."""
+    """Return the error of a send; None if it succeeded."""
     try:
         await connector.send(part)
     except SendError as error:
@@ -332,7 +333,8 @@ async def failure_of(connector: Connector, part: Part) -> SendError | None:
 
 
 async def send_as_promised(connector: Connector, part: Part) -> Receipt:
-    """Send as the deliver job does: search for a part that may have arrived before sending it again."""
+    """Send a part as the delivery does: if the first attempt fails, search for the part, and send it again only if it
+    is not found."""
     if connector.capabilities.guarantee is Guarantee.RESERVE_THEN_FILL and isinstance(connector, Reserves):
         part = replace(part, platform_id=(await connector.reserve(part)).platform_id)
     try:

@@ -1,7 +1,7 @@
-"""The rules of the `Plugin` port as tests: subclass `PluginConformance` and give it a plugin.
+"""The rules of the `Plugin` port as tests: subclass `PluginConformance` and override `plugin`.
 
-A plugin that passes answers every hook within a second and within its limits, in a conversation without any data, and
-can forget a conversation twice. The cases need pytest-asyncio in its auto mode.
+A plugin that passes answers every hook within a second and within its limits, even in a conversation without any data,
+and can forget a conversation twice. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class PluginConformance(ABC):
         assert failures == []
 
     async def test_the_same_state_gives_the_same_words(self, tmp_path: Path) -> None:
-        """Otherwise no provider could cache a prompt."""
+        """If the text changed, no provider could cache a prompt."""
         plugin, turn = self.plugin(), plugin_turn(tmp_path)
         await plugin.init()
         assert list(await plugin.blocks(turn)) == list(await plugin.blocks(turn))

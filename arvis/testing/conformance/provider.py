@@ -1,7 +1,7 @@
-"""The rules of the `Provider` port as tests: subclass `ProviderConformance` and give it a scene.
+"""The rules of the `Provider` port as tests: subclass `ProviderConformance` and override `scene`.
 
-A provider that passes can be trusted by the runner: complete texts, limited replies, only errors with a kind, no
-secret in a text, and immediate cancellation.
+A provider that passes returns complete texts and limited replies, raises only errors with a kind, puts no secret into a
+text, and ends a cancelled call immediately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ARGUMENTS: Mapping[str, Any] = {"word": "Straße 東京 🚀", "deep": {"list": 
 
 
 class ProviderScene(Protocol):
-    """A provider with a test vendor. `account` carries a key if the vendor requires one."""
+    """A provider and its test vendor. `account` has a key if the vendor requires one."""
 
     @property
     def provider(self) -> StreamingProvider: ...
@@ -45,7 +45,8 @@ class ProviderScene(Protocol):
         ...
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
-        """Make the vendor answer the next call with a call of this tool, which the request offers."""
+        """Make the vendor answer the next call with a call of this tool. Return the request to make, which offers the
+        tool."""
         ...
 
     def hang(self) -> RunRequest:

@@ -1,5 +1,5 @@
-"""Python that a model wrote, run in the sandbox: how a reply asks for it, what its scripts can call, and the tool
-itself."""
+"""Runs Python that a model wrote in the sandbox: the request for it in a reply, the functions that a script can call,
+and the tool."""
 
 from arvis.tools.code.packages import Interpreter, PackageSets, daemons_interpreter
 from arvis.tools.code.replies import Code, code_of, envelope

@@ -1,8 +1,8 @@
 """Run a script inside the sandbox; the interpreter gets this file's text with `-c`.
 
-Standard input holds the script: `{"script": …, "functions": [names], "packages": folder or null}`. A function calls
-its tool over the bridge, whose file descriptor is in the environment: one line `{"function", "arguments"}` out, one
-line `{"error", "value"}` back. Standard library only, no other module of ours.
+Standard input contains the script: `{"script": …, "functions": [names], "packages": folder or null}`. A function calls
+its tool over the bridge, whose file descriptor is in the environment: it writes one line `{"function", "arguments"}`
+and reads one line `{"error", "value"}`. This file imports only the standard library.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SCRIPT = "<script>"
 
 
 class ToolError(Exception):
-    """A tool failed; the text is the tool's."""
+    """The failure of a tool; the text comes from the tool."""
 
 
 class _Tools:
-    """The script's end of the bridge. One call at a time, also when the script has several threads."""
+    """The script's end of the bridge. It makes one call at a time, even if the script has several threads."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -68,15 +68,15 @@ def _function(tools: _Tools, name: str) -> Callable[..., Any]:
 
 
 def _search_path(packages: str | None) -> list[str]:
-    """Return the search path: declared packages before other packages of the machine, and the script's own folder
-    last."""
+    """Return the search path: the declared packages are before the other packages of the machine, and the script's own
+    folder is last."""
     own = [path for path in sys.path if not path.endswith("-packages")]
     machine = [path for path in sys.path if path.endswith("-packages")]
     return [*own, *([packages] if packages else []), *machine, str(Path.cwd())]
 
 
 def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print the error of the script, without the lines that started it."""
+    """Print the error of the script, without the stack frames of this file."""
     while trace is not None and trace.tb_frame.f_code.co_filename != _SCRIPT:
         trace = trace.tb_next
     traceback.print_exception(kind, error, trace)

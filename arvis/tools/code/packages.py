@@ -1,9 +1,9 @@
-"""The Python that runs scripts, and the packages that they declare: only those that the owner allows, only wheels, each
-set kept in its own folder.
+"""The Python interpreter of scripts, and the packages that scripts declare. Only wheels of packages that the owner
+allows are installed, and each set of packages has its own folder.
 
 The interpreter is the daemon's own, without the daemon's packages. pip fetches packages inside the sandbox, where it
-sees nothing of the machine but its own folder; a wheel runs no code when it is unpacked. pip and its settings decide
-the index; this module contains no address.
+can access no files of the machine except its own folder; a wheel runs no code when it is unpacked. pip and its settings
+decide the index; this module contains no address.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """`program` with the folders that it needs besides the system's, and its `version`, for which packages are kept.
-    `pip` can be run by it (None: there is none)."""
+    """The interpreter of scripts: `program`, the folders that it reads in addition to the system's (`readable`), its
+    `version`, which is a part of a package set's name, and the path of a pip that it can run (None: there is no
+    pip)."""
 
     program: Path
     readable: tuple[Path, ...]
@@ -39,7 +40,7 @@ class Interpreter:
 
 
 def daemons_interpreter() -> Interpreter:
-    """The one that the daemon's own environment was made from."""
+    """Return the interpreter from which the daemon's own environment was made."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     prefixes = {Path(sys.base_prefix), Path(sys.base_exec_prefix)}
     beyond = tuple(sorted(prefix for prefix in prefixes if not prefix.is_relative_to("/usr")))
@@ -47,7 +48,8 @@ def daemons_interpreter() -> Interpreter:
 
 
 def _pip() -> Path | None:
-    """The package, or the archive of it that comes with Python: either is run by its path."""
+    """Return the path of the package pip, or of the archive of pip that comes with Python; both can be run by their
+    path. Return None if there is neither."""
     found = find_spec("pip")
     if found is not None and found.submodule_search_locations:
         return Path(found.submodule_search_locations[0])
@@ -58,10 +60,11 @@ def _pip() -> Path | None:
     return wheels[-1] / "pip" if wheels else None
 
 
-#: Allows every name.
+#: The entry of `allowed` that allows every name.
 ANY = "*"
 
-#: Packages of one script, sets that are kept, and seconds that pip has.
+#: The maximum number of packages of one script, the maximum number of stored sets, and the time limit of pip in
+#: seconds.
 MOST_PACKAGES = 10
 MOST_SETS = 8
 _SECONDS = 300.0
@@ -69,7 +72,7 @@ _SECONDS = 300.0
 _PRIVATE = 0o700
 _LAST_WORDS = 600
 
-#: A name (PEP 508) with a version or without one: no option, no address, no file, no extras.
+#: A package name (PEP 508) with or without a version. Options, addresses, files and extras do not match.
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?"
 _REQUIREMENT = re.compile(rf"(?P<name>{_NAME})(?:[ ]*==[ ]*(?P<version>[0-9][A-Za-z0-9.+!]{{0,40}}))?", re.ASCII)
 _SEPARATORS = re.compile(r"[-_.]+")
@@ -86,8 +89,8 @@ _OPTIONS = (
 
 
 class PackageSets:
-    """Sets of packages in `folder`, for `interpreter`. `allowed` are names, or `ANY`; `settings` are pip's own, by the names
-    of their variables."""
+    """The installed sets of packages, in `folder`, for `interpreter`. `allowed` are names of packages, or `ANY`;
+    `settings` are settings of pip, by the names of their environment variables."""
 
     def __init__(
         self,
@@ -108,13 +111,13 @@ class PackageSets:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The names in order; `ANY` alone when every name is allowed."""
+        """Return the allowed names, sorted; only `ANY` if every name is allowed."""
         return (ANY,) if ANY in self._allowed else tuple(sorted(self._allowed))
 
     @asynccontextmanager
     async def held(self, libraries: Sequence[str]) -> AsyncIterator[Path | None]:
-        """The folder with these packages, which stays as long; None when none are wanted. Raises `ToolError` for what is
-        not allowed, and when they cannot be had."""
+        """Provide the folder with these packages, which is not removed during the context; None if no package is
+        needed. Raise `ToolError` if a package is not allowed or cannot be installed."""
         wanted = self._wanted(libraries)
         if not wanted:
             yield None
@@ -131,8 +134,8 @@ class PackageSets:
             self._held[key] -= 1
 
     def _wanted(self, libraries: Sequence[str]) -> list[str]:
-        """Return the requirements for pip, in the same order for the same set. Names of the standard library are
-        never fetched: a package with such a name is probably malicious."""
+        """Return the requirements for pip, sorted, so that equal sets give equal lists. Names of the standard library
+        are never fetched, because a package with such a name is probably malicious."""
         found: dict[str, str] = {}
         for written in libraries:
             asked = _REQUIREMENT.fullmatch(written.strip())
@@ -181,7 +184,8 @@ class PackageSets:
             raise ToolError(f"The packages could not be installed ({', '.join(wanted)}): {why}")
 
     def _make_room(self, draft: Path) -> None:
-        """Remove incomplete sets, and all complete ones except those used last or in use."""
+        """Make the folder for a new set. Remove incomplete sets, and the complete sets that are neither in use nor
+        among the `MOST_SETS - 1` last used."""
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         for left in self._folder.glob("*.part"):
             shutil.rmtree(left)
@@ -193,7 +197,7 @@ class PackageSets:
 
 
 def _plain(name: str) -> str:
-    """Return the normal form of a name, with one case and one separator."""
+    """Return the normal form of a package name: lower case, with `-` as the only separator."""
     return _SEPARATORS.sub("-", name.strip()).lower()
 
 

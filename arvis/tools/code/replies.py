@@ -1,7 +1,7 @@
-"""The code in a reply: two elements inside its metadata block (behaviour 5.6, seed 003).
+"""The code in a reply: two elements inside its metadata block.
 
-The tokenizer decides which block that is, so that no example in fenced code and no body of another tag is ever run.
-The elements are read from the raw text, because a script may be longer than the tokenizer's limit for a tag.
+The tokenizer decides which block that is, so that no example in fenced code and no body of another tag is ever run. The
+elements are read from the raw text, because a script may be longer than the tokenizer's limit for a tag.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.domain.markup_grammar import MARKERS_OF, MESSAGE_MARK, METADATA, OPEN
 
 LIBRARIES, SCRIPT = "pip-dependencies-to-install", "execution-code"
 
-#: The most opening marks of a block that are examined.
+#: The maximum number of opening marks that are examined.
 _MOST_BLOCKS = 16
 
 _OPENING = re.compile(OPENING)
@@ -42,7 +42,7 @@ class Code:
 
 
 def code_of(text: str) -> Code | None:
-    """Return the code, or None if the reply asks to run nothing or its block is broken."""
+    """Return the code; None if the reply asks to run nothing or its block is broken."""
     found = _block(text)
     if found is None:
         return None
@@ -52,21 +52,21 @@ def code_of(text: str) -> Code | None:
     if script is None:
         return None
     mark = _MARK.search(behind)
-    # Behind a block, so that the text ends where a second one begins.
+    # The probe in front makes the text follow a block, so that the text ends at the beginning of the next block.
     said = visible(_PROBE + behind[mark.end() :]) if mark else ""
     return Code(script, _listed(elements.get(LIBRARIES, "")), said)
 
 
 def envelope(script: str, libraries: Sequence[str], said: str) -> str:
-    """A reply that asks for this, in its plainest form."""
+    """Return a reply that asks to run this script, in the simplest form."""
     wanted = f"<{LIBRARIES}>{', '.join(libraries)}</{LIBRARIES}>\n" if libraries else ""
     block = f"{wanted}<{SCRIPT}>\n{script}\n</{SCRIPT}>"
     return f"<response-metadata>\n{block}\n</response-metadata>\n{MESSAGE_MARK}\n{said}".rstrip()
 
 
 def _block(text: str) -> tuple[str, str] | None:
-    """Return the body of the first block and the text after it. A probe at the place of each opening shows whether
-    the tokenizer would see a tag there."""
+    """Return the body of the first metadata block and the text after it; None if there is no complete block. A probe
+    instead of each opening mark shows whether the tokenizer would recognise a tag there."""
     openings = (found for found in _OPENING.finditer(text) if name_of(found) == METADATA)
     for opening in islice(openings, _MOST_BLOCKS):
         if opening[0].endswith("/>"):
@@ -96,7 +96,8 @@ def _elements(block: str) -> dict[str, str]:
 
 
 def _script(written: str) -> str | None:
-    """Return the Python source to run: without its wrapping, and without an indent that all lines share."""
+    """Return the Python source to run, without its wrapping and without an indent that all lines share; None if there
+    is no script or its wrapping is not closed."""
     if (plain := _CDATA.fullmatch(written)) is not None:
         written = plain["text"]
     elif written.lstrip().startswith("<![CDATA["):
@@ -104,7 +105,8 @@ def _script(written: str) -> str | None:
     if (fenced := _FENCE.fullmatch(written)) is not None:
         written = fenced["text"]
     script = dedent(written).strip("\n").rstrip()
-    return script.lstrip(" \t") or None  # no script begins indented: that first line followed its tag
+    # A script cannot begin with an indent; its first line has one if it is on the line of its tag.
+    return script.lstrip(" \t") or None
 
 
 def _listed(written: str) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 """The tool that runs a script which a model wrote: in the conversation's own folder, without a network, and with the
-agent's other tools as functions (behaviour 5.6).
+agent's other tools as functions.
 
 Each function takes one dict and returns the tool's text. This process makes the calls, and treats the script as
 hostile.
@@ -30,7 +30,7 @@ from arvis.tools.code.packages import MOST_PACKAGES, Interpreter, PackageSets
 from arvis.tools.function import FunctionTool
 from arvis.tools.run_shell import end_of, output_of
 
-#: The tool's name, by which agents have it and rules of the approvals speak of it.
+#: The name of the tool in the settings of agents and in the rules for approvals.
 CODE_EXECUTION = "code_execution"
 
 #: The beginning of every result.
@@ -53,7 +53,7 @@ class Workbench:
 
 
 def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
-    """`callable_tools` are what a script may call, by the names that models know."""
+    """Return the tool. `callable_tools` are the tools that a script may call, by the names that models know."""
 
     async def code_execution(
         script: Annotated[str, Field(min_length=1, max_length=_LONGEST_SCRIPT, description="Python.")],
@@ -104,15 +104,15 @@ def _inside() -> str:
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 _BLANKS = re.compile(r"\s+")
 
-#: Of one description, in characters.
+#: The maximum length of the description of one function, in characters.
 _LONGEST = 600
 
-#: Names that Python or the runner defines, which no function may hide.
+#: The names that Python or `inside.py` defines; no function gets such a name.
 _TAKEN = frozenset({*dir(builtins), *keyword.kwlist, *keyword.softkwlist, "ToolError"})
 
 
 def named(tools: Mapping[str, Tool]) -> dict[str, Tool]:
-    """The tools by the names of their functions; no two have the same, and none hides a part of the language."""
+    """Return the tools by the names of their functions. These names are distinct, and none of them is in `_TAKEN`."""
     functions: dict[str, Tool] = {}
     for name, tool in tools.items():
         wanted = function_name(name)
@@ -123,13 +123,15 @@ def named(tools: Mapping[str, Tool]) -> dict[str, Tool]:
 
 
 def function_name(tool: str) -> str:
-    """A name that Python takes: other characters become `_`, and a leading digit gets one before it."""
+    """Return the function name of a tool: each character that Python does not accept becomes `_`, and `_` is put before
+    a leading digit."""
     name = _NOT_IN_NAMES.sub("_", tool)
     return f"_{name}" if name[:1].isdigit() or not name else name
 
 
 def told_of(tools: Mapping[str, Tool]) -> str:
-    """The functions as a model reads them, one line each and one for what they take."""
+    """Return the descriptions of the functions for the model: for each function a line, and a line with the schema of
+    its arguments."""
     return "\n".join(_described(name, tool.spec) for name, tool in named(tools).items())
 
 
@@ -143,15 +145,15 @@ def _described(name: str, spec: ToolSpec) -> str:
 # -- calls of a script -------------------------------------------------------------------------------------------------
 
 
-#: The most calls of one script, and the most characters of a result that are returned to it.
+#: The maximum number of calls of one script, and the maximum number of characters of a result that a script gets.
 MOST_CALLS = 50
 MOST_VALUE = 262_144
 
 
 class ScriptCalls:
-    """The `Answerer` of one script, which runs for `caller` and may call `functions`. Each line `{"function",
-    "arguments"}` is answered by `{"error", "value"}`, of which one is null. `names` are those of the
-    functions, `made` those that were called."""
+    """The `Answerer` of one script, which may call `functions` on behalf of `caller`. Each line `{"function",
+    "arguments"}` is answered by `{"error", "value"}`, one of which is null. `names` contains the names of all
+    functions, `made` the names of the functions that were called."""
 
     def __init__(self, *, functions: Mapping[str, Tool], caller: Caller) -> None:
         self._functions = functions
@@ -161,8 +163,8 @@ class ScriptCalls:
         self.made: list[str] = []
 
     async def answer(self, line: bytes) -> bytes | None:
-        """Answer one call. Every request counts; the answer after the last permitted call says that the limit is
-        reached. Raise any tool error that is not meant for the model."""
+        """Answer one call. Invalid calls count, too. The first call above the limit gets an error, and later calls get
+        None instead of an answer. An exception other than `ToolError` and `TimeoutError` is raised."""
         self._asked += 1
         if self._asked > MOST_CALLS + 1:
             return None

@@ -1,6 +1,6 @@
-"""One open connection to a server, by the protocol's package. No other module of Arvis calls that package.
+"""One open connection to a server, through the protocol's package. Only `transports` also uses the package's client.
 
-`remote` imports it when the first server is needed, never before.
+`remote` imports this module when the first server is needed, never before.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from arvis.tools.mcp.transports import Door, News, address, environment_of, guar
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
 _MAX_COMPLAINT = 2_000
-#: Declined questions that are kept until a result shows them.
+#: The maximum number of declined questions that are kept until a result shows them.
 _MAX_QUESTIONS = 10
-#: Seconds until a lost stream of news is opened again.
+#: The seconds until a lost subscription to changes is opened again.
 _LISTEN_AGAIN = 30.0
 
 
 @contextlib.asynccontextmanager
 async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], None]) -> AsyncIterator[OpenLink]:
-    """Connect and shake hands, and end the program or the session afterwards, in the same task. `say` gets the lines
-    that a program writes to its standard error."""
+    """Open a connection for the duration of the context; then end the program or the session, in the same task. `say`
+    gets the lines that a program writes to its standard error."""
     _keep_the_package_quiet()
     news, door = News(), Door()
 
@@ -87,7 +87,8 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
 
 
 class OpenLink:
-    """`Link` over the package's client. `questions` are those of the server that were declined and not shown yet."""
+    """A `Link` over the package's client. `questions` are the server's questions that were declined and that no result
+    has shown yet."""
 
     def __init__(self, *, client: Client, news: News, door: Door, seconds: float, questions: list[str]) -> None:
         self._client = client
@@ -97,7 +98,7 @@ class OpenLink:
         self._questions = questions
 
     async def offers(self) -> Sequence[Offer]:
-        """Return the offers, limited for any number of pages."""
+        """Return the offers, at most `_MAX_TOOLS` of at most `_MAX_PAGES` pages."""
         found: list[Offer] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
@@ -158,7 +159,8 @@ def _way_to(settings: McpServer, door: Door, say: Callable[[str], None]) -> Tran
 
 @contextlib.contextmanager
 def _refusals_told(door: Door) -> Any:
-    """Add the status to the package's error, which only says that the server refused."""
+    """Raise `LinkLost` with the HTTP status of a refusal, because the package's error only says that the server
+    refused."""
     try:
         yield
     except* MCPError:
@@ -169,7 +171,8 @@ def _refusals_told(door: Door) -> Any:
 
 @contextlib.asynccontextmanager
 async def _listening(client: Client, news: News, clock: Clock) -> AsyncIterator[None]:
-    """Subscribe to changes; servers of the newer protocol report them to subscribers only."""
+    """Subscribe to changes of the tools during the context, because servers of the newer protocol report changes only
+    to subscribers."""
     tools = client.server_capabilities.tools
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
         yield
@@ -183,7 +186,7 @@ async def _listening(client: Client, news: News, clock: Clock) -> AsyncIterator[
 
 
 async def _listen(client: Client, news: News, clock: Clock) -> None:
-    """Ends for good when the server does not know such a stream."""
+    """Report changes of the tools until cancelled, or until the server turns out not to support subscriptions."""
     while True:
         with contextlib.suppress(SubscriptionLost):
             async with client.listen(tools_list_changed=True) as changes:
@@ -203,9 +206,9 @@ def _keep_the_package_quiet() -> None:
 # -- results as text for a model: text is joined, everything else is named and not dumped ------------------------------
 
 
-#: The most bytes of text in one result.
+#: The maximum number of bytes of text in one result.
 MAX_BYTES = 262_144
-#: Characters of a name, an address or a media type.
+#: The maximum number of characters of a name, an address or a media type.
 _MAX_NAME = 300
 
 

@@ -1,7 +1,8 @@
 """A configured server: connected at the first use, kept connected, and called.
 
-One task owns the connection, because the same task must open and close the resources of the protocol's package. Any
-exception of that package ends one attempt or one call, as the outcome of a task that is examined here.
+One task owns the connection, because the same task must open and close the resources of the protocol's package. Each
+attempt to connect and each call is a separate task whose outcome is examined here, so that an exception of that package
+ends only this attempt or call.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a call, as text for the model. `failed`: the text describes the error."""
+    """The result of a call, as text for the model. If `failed` is True, the text describes the error."""
 
     text: str
     failed: bool
 
 
 class LinkLost(Exception):
-    """The connection is over; the text names the sign of it."""
+    """The signal that the connection has ended; the text names the symptom."""
 
 
 class Link(Protocol):
@@ -55,7 +56,7 @@ class Link(Protocol):
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply: ...
 
     async def changed(self) -> None:
-        """Wait until the server reports a changed list of tools. Raise `LinkLost` when the connection is over."""
+        """Wait until the server reports a changed list of tools. Raise `LinkLost` if the connection has ended."""
         ...
 
 
@@ -63,22 +64,22 @@ log = structlog.get_logger(__name__)
 
 EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
 
-#: Seconds between attempts; the last one repeats.
+#: The seconds between attempts to connect; the last value repeats.
 _PAUSES = (1.0, 5.0, 30.0)
-#: Seconds after which a connection counts as good and the pauses between attempts start again from the shortest.
+#: The seconds after which a connection counts as good, so that the next pause between attempts is the shortest again.
 _STEADY = 60.0
-#: Seconds for a server to start and to shake hands; the first start of a package may download it.
+#: The time limit in seconds for a server to start and to shake hands; the first start of a package may download it.
 _MOST_TO_START = 60.0
-#: Seconds that a caller waits for a server that was never there yet.
+#: The seconds that a caller waits for the first attempt to connect.
 _MOST_TO_WAIT = 15.0
-#: Seconds between two looks at the list of tools.
+#: The least number of seconds between two requests for the list of tools.
 _BETWEEN_LISTS = 1.0
 _LINES_A_MINUTE = 30
 _MAX_WHY = 500
 
 
 class RemoteServer:
-    """`make` turns the offers of the server into tools."""
+    """A configured server with its connection. `make` turns the offers of the server into tools."""
 
     def __init__(
         self, *, settings: McpServer, clock: Clock, make: Callable[[RemoteServer, Sequence[Offer]], Sequence[Tool]]
@@ -100,7 +101,8 @@ class RemoteServer:
         return self._settings
 
     async def tools(self) -> Sequence[Tool]:
-        """Return the tools; none while the server cannot be reached. The first call connects and waits a little."""
+        """Return the tools; none while the server cannot be reached. The first call starts the connection and waits up
+        to `_MOST_TO_WAIT` seconds for it."""
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name=f"mcp server {self._settings.name}")
         if not self._tried.is_set():
@@ -110,7 +112,7 @@ class RemoteServer:
         return self._tools if self._link is not None else ()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Raises `ToolError` for everything but a good result."""
+        """Call a tool and return its text. Raise `ToolError` if the call fails or its result is an error."""
         link, name = self._link, self._settings.name
         if link is None:
             raise ToolError(f"The server {name} cannot be reached now.", fix="Try again in a minute.")
@@ -130,7 +132,7 @@ class RemoteServer:
                 raise ToolError(f"The call of the server {name} failed: {type(failure).__name__}.")
 
     async def close(self) -> None:
-        """End the connection, and a program with all that it started."""
+        """End the connection, and the server's program with all processes that it started."""
         self._link = None
         if self._keeper is not None:
             self._keeper.cancel()
@@ -140,7 +142,7 @@ class RemoteServer:
         await asyncio.gather(*self._calls, return_exceptions=True)
 
     async def _keep(self) -> None:
-        """Connect again after each loss, until cancelled."""
+        """Connect, and connect again after each loss, until cancelled."""
         failures = 0
         while True:
             begun = self._clock.monotonic()
@@ -151,7 +153,7 @@ class RemoteServer:
             failures += 1
 
     async def _connect(self) -> None:
-        """Keep one connection from its start to its end."""
+        """Open one connection, and update the list of tools until the connection ends."""
         package = await asyncio.to_thread(_load)
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(_MOST_TO_START):
@@ -167,7 +169,7 @@ class RemoteServer:
                     await self._clock.sleep(_BETWEEN_LISTS)
                     await self._list(link)
             finally:
-                # Before anything is closed, which may take a while.
+                # No call may use the connection while it is being closed, which may take a while.
                 self._link = None
 
     async def _list(self, link: Link) -> None:
@@ -200,7 +202,8 @@ class RemoteServer:
             task.exception()
 
     def _lost(self, failure: Any) -> None:
-        """Log the failure once, until the server can be reached again."""
+        """Record that the connection has ended. Log the failure, but only once until the server can be reached
+        again."""
         self._link = None
         self._tried.set()
         if self._told_down:
@@ -222,7 +225,7 @@ def _load() -> Any:
 
 
 class _Words:
-    """Limits the lines that reach the log per minute."""
+    """Limits the lines that a server writes to the log per minute."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
@@ -237,7 +240,7 @@ class _Words:
 
 
 def _why(failure: Any) -> str:
-    """Return the first cause in a few words."""
+    """Return the first cause of a failure in a few words."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     match failure:

@@ -1,7 +1,8 @@
 """Checks arguments by the JSON schema of a server's tool. The schema is untrusted, so a check must be cheap.
 
-Patterns are left to the server, because a hostile one takes hours for a short text. References are followed inside
-the schema only, and a limited number of times, because a few lines of them can expand to billions of checks.
+Patterns are not checked here but by the server, because a hostile pattern takes hours for a short text. References are
+followed only inside the schema, and only a limited number of times, because a few lines of references can expand to
+billions of checks.
 """
 
 from __future__ import annotations
@@ -24,20 +25,21 @@ _MAX_COMPLAINTS = 5
 _MAX_COMPLAINT = 300
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format")
-#: Exceptions that the package raises for unexpected numbers, types and depths.
+#: The exceptions that the package raises for unexpected numbers, types and depths.
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class UnusableSchema(Exception):
-    """The schema cannot be used; the text completes "its schema …"."""
+    """The signal that a schema cannot be used; the text completes "its schema …"."""
 
 
 class _TooMuch(Exception):
-    """The check would not come to an end."""
+    """The signal that a check follows too many references."""
 
 
 class ArgumentCheck:
-    """Raises `UnusableSchema` for a schema by which nothing can be checked."""
+    """A check of arguments by a schema. The constructor raises `UnusableSchema` if the schema cannot be used for
+    checks."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._draft: Any = Draft7Validator if "draft-07" in str(schema.get("$schema", "")) else Draft202012Validator
@@ -56,7 +58,7 @@ class ArgumentCheck:
         self._schema = schema
 
     def __call__(self, arguments: Mapping[str, Any]) -> None:
-        """Raises `ToolError` when the arguments do not fit."""
+        """Raise `ToolError` if the arguments do not match the schema."""
         try:
             found = self._validator().iter_errors(arguments)
             wrong = [_complaint(error) for error, _ in zip(found, range(_MAX_COMPLAINTS), strict=False)]
@@ -73,7 +75,7 @@ class ArgumentCheck:
             raise ToolError(f"The arguments are not valid. {'; '.join(wrong)}.")
 
     def _validator(self) -> Any:
-        """A validator good for one check: it counts."""
+        """Return a validator for a single check, because it counts the references that it follows."""
         left = iter(range(_MAX_REFERENCES))
 
         def counted(keyword: str) -> Any:

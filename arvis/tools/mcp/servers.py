@@ -1,4 +1,5 @@
-"""The configured servers as a source of tools, each named `server.tool`: the dot keeps them from the built-in names."""
+"""The configured servers as a source of tools. Each tool is named `server.tool`: because of the dot its name never
+equals a built-in name."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from arvis.tools.mcp.remote import Offer, RemoteServer
 
 
 class McpTool:
-    """`Tool` over a server. `name` is the server's name for the tool; `check` raises `ToolError`."""
+    """A `Tool` of a server. `name` is the server's name for the tool; `check` raises `ToolError`."""
 
     def __init__(
         self,
@@ -59,8 +60,8 @@ _ALL = "*"
 
 @asynccontextmanager
 async def open_servers(settings: Sequence[McpServer], *, clock: Clock) -> AsyncIterator[McpServers]:
-    """Starts nothing by itself: a server is connected when one of its tools is first looked for. At the end of the
-    block all are closed, and their programs ended."""
+    """Provide the servers during the context. A server is connected when one of its tools is first needed. At the end
+    all connections are closed and all programs ended."""
     offers = _Offers()
     servers = [RemoteServer(settings=each, clock=clock, make=offers.tools) for each in settings]
     try:
@@ -70,7 +71,7 @@ async def open_servers(settings: Sequence[McpServer], *, clock: Clock) -> AsyncI
 
 
 class McpServers:
-    """`ToolSource` over the configured servers."""
+    """The `ToolSource` of the configured servers."""
 
     def __init__(self, servers: Sequence[RemoteServer]) -> None:
         self._servers = {server.settings.name: server for server in servers}
@@ -98,7 +99,7 @@ def _parts(name: str) -> tuple[str, str, str]:
 
 
 class _Offers:
-    """Makes tools of offers. Leaves out unusable ones and reports each once."""
+    """Makes tools of offers. It leaves out unusable offers and reports each of them once."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
@@ -135,8 +136,8 @@ class _Offers:
         )
 
     def _is_harmless(self, settings: McpServer, offer: Offer) -> bool:
-        """Return whether to trust the server's claim that a tool only reads: not after the server has changed its
-        description of the tool."""
+        """Return whether to trust the server's claim that a tool only reads. The claim is never trusted after the
+        server has changed its description of the tool."""
         known = (settings.name, offer.name)
         if known not in self._first and len(self._first) < 1_000:  # noqa: PLR2004 - as below
             self._first[known] = offer

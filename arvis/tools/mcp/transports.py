@@ -1,14 +1,14 @@
-"""The ways to a server, a program or an address of the configuration, and the limits on what it sends.
+"""The connections to a server, which is a configured program or address, and the limits on the data that it sends.
 
-A program gets no environment but its own and PATH, HOME and LANG, and runs below a guard, which ends it with all that
-it started, also when the daemon is killed (reliability.md H22). A line has a limit, so that a server that never ends
-one fills no memory.
+A program gets only its configured environment and PATH, HOME and LANG. It runs under a guard process, which ends the
+program with all processes that it started, even if the daemon is killed. The length of a line is limited, so that a
+server that never ends a line cannot fill the memory.
 
-No other address than those of the configuration is ever dialled. The package's own client reads answers whole, so they
-are bounded here, below it. The package starts a task for each message and keeps each question of the server until its
-answer is taken, so a server that floods, or asks and never reads, would fill memory. The package also checks results by
-patterns that the server chooses, which can take hours. Therefore a layer between the transport and the package counts
-and limits the server's messages.
+No address except the configured one is contacted. The package's own client reads answers whole, so their size is
+limited below it, in the HTTP transport. The package starts a task for each message, and keeps each question of the
+server until its answer is read, so a server that floods, or asks and never reads, would fill the memory. The package
+also checks results by patterns that the server chooses, which can take hours. Therefore a layer between the transport
+and the package counts and limits the server's messages and removes these patterns.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from arvis.tools.mcp.remote import LinkLost
 # -- limits on messages ------------------------------------------------------------------------------------------------
 
 
-#: Questions of the server that may wait for our answer.
+#: The maximum number of the server's questions that wait for our answer.
 _MAX_OPEN = 64
-#: Messages a second.
+#: The maximum number of messages per second.
 _MAX_RATE = 1_000
 
 
 class News:
-    """Events of a connection, for the one task that owns it."""
+    """Reports changes of the tools and the loss of a connection to the task that owns the connection."""
 
     def __init__(self) -> None:
         self._told = asyncio.Event()
@@ -76,7 +76,7 @@ async def guarded(transport: Transport, news: News, clock: Clock) -> AsyncIterat
 
 
 class _Open:
-    """The number of questions of the server without an answer."""
+    """The number of the server's questions without an answer."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -113,7 +113,7 @@ class _Incoming:
         return await self.__anext__()
 
     async def _pace(self) -> None:
-        """Make a server that sends faster than the limit wait."""
+        """Delay the reading of messages from a server that sends more than `_MAX_RATE` per second."""
         self._seen += 1
         if self._seen < _MAX_RATE:
             return
@@ -130,7 +130,8 @@ class _Incoming:
                     self._news.lose("it asks without end and takes no answer")
                     raise StopAsyncIteration
             case JSONRPCResponse(result=dict() as result):
-                # The protocol prescribes this for servers that name no type; the package refuses their results.
+                # The protocol prescribes this value if a server sends no type; without it, the package refuses the
+                # result.
                 result.setdefault("resultType", "complete")
                 _drop_output_schemas(result.get("tools"))
 
@@ -179,17 +180,17 @@ class _Outgoing:
 # -- an address, by streamable HTTP ------------------------------------------------------------------------------------
 
 
-#: Bytes of one answer, or of one event of a stream.
+#: The maximum bytes of one answer, or of one event of a stream.
 MAX_ANSWER = 4 * 1024 * 1024
 _MAX_CONNECTIONS = 20
-#: Seconds for everything but the answer itself, for which each call has its own limit.
+#: The time limit in seconds for connecting and sending; the answer has the limit of its call.
 _PATIENCE = 30.0
 _FIRST_REFUSAL = 400
 
 
 class Door(httpx2.AsyncBaseTransport):
-    """Limits answers, refuses compressed ones, and remembers whether the last one was a refusal, which the package
-    does not report."""
+    """The HTTP transport of one server. It limits answers, refuses compressed answers, and remembers in `refusal` the
+    status of the last answer if that was a refusal, because the package does not report it."""
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)
@@ -229,7 +230,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 @contextlib.asynccontextmanager
 async def address(url: str, headers: Mapping[str, str], door: Door) -> AsyncIterator[Any]:
-    """Open the transport to that address, with these headers on every request."""
+    """Open the transport to this address; every request has these headers."""
     timeout = httpx2.Timeout(_PATIENCE, read=None)
     async with (
         httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=door, trust_env=False) as client,
@@ -240,14 +241,15 @@ async def address(url: str, headers: Mapping[str, str], door: Door) -> AsyncIter
 
 MAX_LINE = 4 * 1024 * 1024
 _MAX_STDERR_LINE = 1_000
-#: Lines that are no messages, of one life; a program that has more to say to people does not speak the protocol.
+#: The maximum number of lines without a message that a program may print: a program that prints more does not speak the
+#: protocol.
 _MAX_STRAY_LINES = 1_000
-#: Seconds for a program to end by itself, and again after the first signal.
+#: The seconds that a program has to end by itself, and again after the first signal.
 _GRACE = 1.0
-#: Seconds for the guard to end everything.
+#: The seconds that the guard has to end all processes.
 _MOST_TO_END = 5.0
 _LOOK = 0.01
-#: Seconds for a program to read what it is sent.
+#: The seconds that a program has to read a message.
 _MOST_TO_READ = 10.0
 
 Say = Callable[[str], None]
@@ -260,7 +262,8 @@ async def program(
 ) -> AsyncIterator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Start the program, and end it afterwards. Raises `OSError` if it is missing. `say` gets its messages to people."""
+    """Start the program, and end it after the context. Raise `OSError` if it is missing. `say` gets the lines that the
+    program writes for people."""
     with contextlib.closing(Lifeline()) as lifeline:
         process = await _start(command, environment, lifeline)
         try:
@@ -287,12 +290,13 @@ async def _start(command: Sequence[str], environment: Mapping[str, str], lifelin
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server, without any variable of ours that could hold a secret."""
+    """Return the environment of a server: the `given` variables, and PATH, HOME and LANG of ours, because our other
+    variables may contain secrets."""
     return {**{name: ours[name] for name in ("PATH", "HOME", "LANG") if name in ours}, **given}
 
 
 async def _read(process: Process, incoming: _Messages, say: Say) -> None:
-    """Forward the program's messages; end with its output, which also ends the connection."""
+    """Forward the program's messages until its output ends; this also ends the connection."""
     strays = 0
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with incoming:
@@ -304,7 +308,7 @@ async def _read(process: Process, incoming: _Messages, say: Say) -> None:
                 if line.strip():
                     say(f"(no message) {line[:_MAX_STDERR_LINE].decode(errors='replace').strip()}")
                 strays += 1
-                # Lines that are in the buffer already would be read without a pause.
+                # Without this pause, buffered lines would be read without a switch to other tasks.
                 await asyncio.sleep(0)
 
 
@@ -333,8 +337,8 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
             process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             async with asyncio.timeout(_MOST_TO_READ):
                 await process.stdin.drain()
-    except OSError:  # a time limit is one, too
-        # Closing wakes those who wait: the connection is over.
+    except OSError:  # `TimeoutError` is also an `OSError`
+        # Closing ends the connection and wakes the tasks that wait for a message.
         await incoming.aclose()
 
 
@@ -354,8 +358,9 @@ async def _hear(process: Process, say: Say) -> None:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for the end of the work, however often this task is cancelled meanwhile; it takes seconds at most. The
-    package cancels what it opened repeatedly while it closes, and no program may be left running by that."""
+    """Wait until the work has ended, even if this task is cancelled meanwhile, and raise the cancellation afterwards.
+    The work takes a few seconds at most. The package cancels this task repeatedly while it closes, and the program must
+    not keep running after that."""
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -369,8 +374,8 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _end(process: Process, lifeline: Lifeline) -> None:
-    """Ask the program to end, then kill it. The guard kills leftover processes in any case: the program may have
-    started others."""
+    """Ask the program to end, then kill it. The guard always kills the remaining processes, because the program may
+    have started others."""
     try:
         if process.stdin is not None:
             process.stdin.close()
@@ -382,7 +387,7 @@ async def _end(process: Process, lifeline: Lifeline) -> None:
         lifeline.close()
     await _exited(process, _MOST_TO_END)
     if process.returncode is None:
-        # Something has stopped the guard.
+        # The guard has not ended the processes, perhaps because it was stopped.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await _exited(process, _GRACE)
@@ -390,7 +395,8 @@ async def _end(process: Process, lifeline: Lifeline) -> None:
 
 
 async def _exited(process: Process, seconds: float) -> None:
-    """Wait for the exit. `process.wait` would also wait for the ends of its pipes, which other processes may hold."""
+    """Wait for the exit of the program. `process.wait` would also wait for the ends of its pipes, which other processes
+    may keep open."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while process.returncode is None:  # noqa: ASYNC110 - it has no event
@@ -398,7 +404,7 @@ async def _exited(process: Process, seconds: float) -> None:
 
 
 async def _drain(process: Process) -> None:
-    """Read its pipes to their ends, so that they are closed."""
+    """Read the pipes of an ended program to their ends, so that they are closed."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_GRACE):
             for pipe in (process.stdout, process.stderr):

@@ -1,7 +1,6 @@
-"""Model accounts over HTTP: list those of the configuration and of the product, and add, change and remove the
-latter.
+"""Model accounts over HTTP: list all accounts, and add, change and remove those that are stored in the database.
 
-A key is accepted here and never returned.
+A request can contain a key; no response does.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Json = dict[str, Any]
 
 _MAX_MODEL = 200
 
-#: Names of accounts that are added in the product. Names in the configuration may use any letters.
+#: The names that new accounts can have. Accounts in the configuration can have other names (`_ANY_NAME`).
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}

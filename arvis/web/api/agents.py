@@ -1,6 +1,7 @@
 """Agents over HTTP: list, create, change, pause, delete, bind to channels, and restore earlier versions.
 
-Viewers may read, operators pause and resume. Only owners change an agent, because its tools run in the owners' name.
+Viewers may read, and operators may pause and resume. Only owners may change an agent, because its tools run with the
+owners' rights.
 """
 
 from __future__ import annotations
@@ -38,11 +39,7 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import Json, agent_view, page_view
 
-# Requests and responses for agents. `arvis.domain.agents` states the rules for values.
-
-
-# Statistics of an agent: its model calls and their cost in the last 7 and 30 days.
-
+# Requests and responses for agents. The rules for values are in `arvis.domain.agents`.
 
 _TEXTS = ("slug", "name", "role", "description", "prompt", "graph", "completion")
 _LISTS = {
@@ -120,7 +117,8 @@ VERSION = object_schema(
 
 
 def written(fields: Fields) -> Json:
-    """Return the fields of the body under their names in `Agent`. `null` counts where a field may be empty."""
+    """Return the fields of the body under their names in `Agent`. `null` is a value for fields that can be None in
+    `Agent`; for all other fields it counts as omitted."""
     found: Json = {name: value for name in _TEXTS if (value := fields.text(name)) is not None}
     found |= {name: fields.texts(sent) for name, sent in _LISTS.items() if fields.raw(sent) is not None}
     found |= {name: fields.text(name) for name in ("model", "timezone") if fields.has(name)}
@@ -238,10 +236,10 @@ class AgentStatRoutes:
 _ALL = "/api/agents"
 _ONE = "/api/agents/{agent}"
 
-#: A page is short because each version holds a whole prompt.
+#: The most versions on a page. The page is short because each version contains a whole prompt.
 _MOST_VERSIONS = 20
 
-#: A script that changes an agent, without its arguments.
+#: A transaction script that changes an agent, such as `agents.update`.
 Change = Callable[..., Agent]
 
 

@@ -142,7 +142,8 @@ def _make(tx: Transaction, wanted: StoredKey) -> StoredKey:
 
 
 def _revoke(tx: Transaction, key_id: str, now: int) -> bool:
-    """Revoke the key. Schedules and other work that it started go on without its rights."""
+    """Revoke the key. Schedules and other work of its user continue with the rights of a member. Return False if the
+    key does not exist."""
     person = tx.principals.find(PLATFORM, user_of_key(key_id))
     if person is not None and person.role is not PrincipalRole.BLOCKED:
         tx.principals.set_role(person.id, PrincipalRole.MEMBER, now)

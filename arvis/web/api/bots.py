@@ -1,7 +1,7 @@
-"""Bots of chat platforms over HTTP: list those of the configuration and of the product; add, change, remove, restart
-and test them.
+"""Bots of chat platforms over HTTP: list, restart and test all bots, and add, change and remove those that are stored
+in the database.
 
-A token is accepted here and never returned.
+A request can contain a token; no response does.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from arvis.web.http.views import without_login
 
 Json = dict[str, Any]
 
-#: Names of bots that are added in the product. Names in the configuration may use any letters.
 PLATFORM = re.compile(r"[a-z0-9_-]{1,32}", re.ASCII)
+#: The names that new bots can have. Bots in the configuration can have other names (`ANY_NAME`).
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 PATH_NAMES: Mapping[str, Schema] = {

@@ -130,7 +130,7 @@ def charge_view(charge: Charge) -> Json:
 
 
 def changed_client(known: Client, fields: Fields) -> Client:
-    """Apply the fields of the body to the client and keep all other fields."""
+    """Apply the fields of the body to the customer and keep all other fields."""
     return replace(
         known,
         name=fields.label("name") or known.name,
@@ -209,7 +209,7 @@ def _factor(fields: Fields, known: int) -> int:
 
 
 def _monthly_limit(fields: Fields, known: int | None) -> int | None:
-    """Return the monthly limit, the only field for which `null` is a value."""
+    """Return the monthly limit. It is the only field for which `null` is a value: no own limit."""
     if fields.has("monthlyLimitUsd") and fields.raw("monthlyLimitUsd") is None:
         return None
     return _micros(fields, "monthlyLimitUsd", 0) if fields.has("monthlyLimitUsd") else known
@@ -362,7 +362,7 @@ class ClientRoutes:
         return answer({"month": month, **{name: micros / MICROS for name, micros in money.items()}, **shown})
 
     def _bounds(self, month: str) -> tuple[int, int]:
-        """Return the first and the last instant of a month in ms."""
+        """Return the start of the month and the start of the next month, in ms."""
         try:
             first = date.fromisoformat(f"{month}-01") if re.fullmatch(r"[12]\d{3}-\d\d", month, re.ASCII) else None
         except ValueError:

@@ -1,4 +1,4 @@
-"""Tests of model accounts and bots, stored ones and unsaved forms.
+"""Tests of model accounts and bots over HTTP: of stored ones, and of forms that are not saved yet.
 
 Credentials in a form go only to their vendor or platform and are not stored.
 """

@@ -1,4 +1,5 @@
-"""Conversations over HTTP: list, read, export, close. Credentials with the role `chat` see only their own."""
+"""Conversations over HTTP: list, read, export, close. A credential with the role `chat` sees only its person's
+conversations."""
 
 from __future__ import annotations
 
@@ -256,7 +257,7 @@ def _attachment(message: StoredMessage, number: int, file: Attachment) -> Json:
     }
 
 
-# A whole conversation as a file, written while it is read: one page of it is in memory at a time.
+# The export of a whole conversation as a file. It is sent page by page, so that only one page is in memory.
 
 #: Rows per read.
 _ROWS = 50
@@ -269,7 +270,7 @@ class Form(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """Return the content type of a download. A browser displays none of these inline."""
+        """Return the content type of a download. Browsers save files of these types and do not display them."""
         return "application/octet-stream" if self is Form.JSON else "text/markdown"
 
     @property
@@ -278,8 +279,8 @@ class Form(StrEnum):
 
 
 class ConversationExport:
-    """An export of a conversation. Messages are in order, including those that summaries replaced. Summaries come
-    first, because only they remain once texts are past their retention time."""
+    """The export of a conversation. Messages are in order, including those that summaries replaced. Summaries come
+    first, because they are all that remains of messages whose texts were deleted after their retention time."""
 
     def __init__(self, *, insights: Insights, talk: ConversationSummary) -> None:
         self._insights = insights
@@ -350,7 +351,8 @@ def _as_markdown(message: StoredMessage) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text so that no line of it looks like one of our headings, and therefore like another person's message."""
+    """Quote a text, so that none of its lines can look like a heading of the export and imitate another person's
+    message."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
@@ -432,7 +434,7 @@ class ConversationRoutes:
         ]
 
     async def _conversations(self, call: Call) -> Response:
-        """List conversations. Callers who see only their own cannot search, because they have few."""
+        """List conversations. `q` is ignored for callers who see only their own conversations, because these are few."""
         which = ConversationFilter(
             agent=call.query("agent"),
             platform=call.query("platform"),
@@ -475,7 +477,8 @@ class ConversationRoutes:
 
 
 def _what_fits(messages: Sequence[ShownMessage]) -> Sequence[ShownMessage]:
-    """Return the first messages up to `_PAGE_CHARACTERS` characters, at least one. The next page has the others."""
+    """Return the first messages with at most `_PAGE_CHARACTERS` characters together, but at least one message. The
+    others follow on the next page."""
     left = _PAGE_CHARACTERS
     for count, shown in enumerate(messages):
         left -= len(shown.message.content)

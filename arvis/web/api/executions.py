@@ -1,5 +1,5 @@
-"""Executions over HTTP: turns, runs and the executions that they start. List, show and cancel them, and show the current
-work of each agent."""
+"""Executions over HTTP: list, show and cancel turns, runs and their child executions, and show the current work of
+each agent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from arvis.web.http.views import Json, call_step, node_steps, page_view
 _MICROS = 1_000_000
 #: The maximum number of characters of an execution's result.
 _LONGEST_OUTCOME = 2_000
-#: Fields of a step that are shown. Its changes are hidden because they are parts of the state.
+#: The fields of a step that are shown. Its changes are not shown, because they are parts of the state.
 _SHOWN = ("at", "step", "actor", "node", "decision", "durationMs")
 
 _EXECUTION: dict[str, Schema] = {
@@ -149,7 +149,7 @@ def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
 
 
 def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
-    """Return the execution without its state, which holds prompts and outputs that may contain secrets."""
+    """Return the execution without its state, because prompts and outputs in the state may contain secrets."""
     execution, calls = found.execution, found.calls
     state = PlanningState.from_json(execution.state)
     path = node_steps(found.steps, began=execution.created_at)

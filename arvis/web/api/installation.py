@@ -1,4 +1,4 @@
-"""The installation over HTTP: the progress of its first setup, its examination, and its backups."""
+"""The installation over HTTP: the progress of its first setup, the findings of `arvis doctor`, and its backups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
 #: The names of agents that exist from the first start on.
 _GIVEN_AGENTS = frozenset({"helper", "conductor"})
-#: The number of recent conversations of this port that are searched, each with its newest messages.
+#: The number of recent conversations of the dashboard and the API that are searched for a reply, and the number of
+#: newest messages in each.
 _LOOK = 20
 
 SETUP = object_schema(
@@ -113,8 +114,8 @@ def _set_dismissed(tx: Transaction, now: int) -> None:
     tx.settings.put(_DISMISSED, str(now), now)
 
 
-# `arvis doctor`, with the same findings. The examination runs as a separate program, which the composition root
-# provides. One runs at a time, and its findings are cached for a few seconds.
+# The findings of `arvis doctor`, which runs as a separate program. The composition root provides the function that
+# starts it. One examination runs at a time, and its findings are cached for `_KEEP` seconds.
 
 #: Seconds for which findings are cached.
 _KEEP = 5.0
@@ -187,7 +188,7 @@ class DoctorRoutes:
 
 
 def _item(check: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a finding. Raises `KeyError` and `TypeError` for unexpected output."""
+    """Return one finding from the program's output. Raise `KeyError` or `TypeError` for unexpected output."""
     shown = {name: str(check[name]) for name in ("id", "group", "status", "what")}
     return {**shown, "why": check["why"] or None, "fix": check["fix"] or None}
 
@@ -219,7 +220,7 @@ class BackupRoutes:
         except Unavailable:
             raise
         except StoreError as error:
-            # The owner requested the backup and receives the error about the database. It is not a defect of the
-            # daemon.
+            # A `Conflict` shows the error to the owner who requested the backup. Otherwise it would count as a defect
+            # of the daemon.
             raise Conflict(error.what, why=error.why, fix=error.fix, code=error.code) from error
         return answer(backup_view(made), 201)

@@ -1,4 +1,4 @@
-"""The queue over HTTP: list jobs, show their timelines, and retry, cancel or delete one or many."""
+"""The queue over HTTP: list jobs, show their timelines, and retry, cancel or delete one or many jobs."""
 
 from __future__ import annotations
 
@@ -36,12 +36,6 @@ from arvis.web.http.schema import (
     page_schema,
 )
 from arvis.web.http.views import Json, job_view, page_view, story_steps, timeline_view
-
-# Schemas of the queue: jobs with their subjects, timelines, and bulk actions.
-
-
-# Bulk actions. Each job is a separate write, so a job that refuses the action does not block the others.
-
 
 _MICROS = 1_000_000
 #: The maximum number of jobs per bulk request: by ids, and by filter.
@@ -121,7 +115,7 @@ def queue_view(item: QueueItem) -> Json:
 
 
 def message_timeline_view(item: QueueItem, timeline: MessageTimeline) -> Json:
-    """Return the timeline of a message's job, which is that of its message."""
+    """Return the timeline of a message's job. Its steps are those of the message's timeline."""
     timeline_fields: Mapping[str, Any] = timeline_view(timeline)
     same = ("explanation", "content", "steps", "costUsd", "inputTokens", "outputTokens")
     return {**_head(item), **{name: timeline_fields[name] for name in same}}
@@ -155,7 +149,7 @@ def _head(item: QueueItem) -> Json:
     }
 
 
-#: Concurrent writes of a bulk action: enough to share commits, too few to delay messages.
+#: Concurrent writes of a bulk action: enough to share commits, but too few to delay messages.
 _AT_ONCE = 16
 _COUNTED = 100_000
 _LONGEST_ID = 64
@@ -171,7 +165,8 @@ class Bulk:
     async def do(self, fields: Fields, by: str) -> Json:
         """Apply the action to the jobs in `ids`, or to those that match `filter`. `by` is the name of the person.
 
-        With a filter the response states how many jobs remain, and `cursor` continues after the last one.
+        Each job is a separate write, so a refused job does not stop the others. With a filter, the response contains
+        the number of jobs that remain, and a `cursor` for the next request.
         """
         verb = self._verb(fields.required_text("action"), by)
         ids, found = fields.texts("ids"), fields.mapping("filter")
@@ -320,7 +315,7 @@ class JobRoutes:
         return answer(story_view(story))
 
     async def _retry(self, call: Call) -> Response:
-        """Retry the job. The body is optional; without one, nothing is read."""
+        """Retry the job. The request needs no body."""
         job_id, fields = call.id("job"), await _optional_fields(call)
         content = fields.text("content")
         if content is None:

@@ -32,7 +32,7 @@ _CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2})\.(\d{1,15})", re.ASCII)
 _BLOCK = 65_536
 #: The maximum number of bytes that one call reads.
 _MOST_READ = 4_194_304
-#: The maximum number of bytes of a shown line. A longer line was not written by the daemon, or is unusually long.
+#: The maximum number of bytes of a shown line. Lines of the daemon are normally shorter.
 _LONGEST = 65_536
 #: The maximum number of characters of a shown field.
 _LONGEST_FIELD = 8_000
@@ -42,7 +42,7 @@ _OWN = frozenset({"timestamp", "level", "logger", "event", "exception"})
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """A position in the log: the next line ends before this byte of the file of this day (UTC)."""
+    """A position in the log. The next line to read ends before byte `offset` of the file of `day` (UTC)."""
 
     day: str
     offset: int
@@ -82,14 +82,14 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of lines, newest first. A `cursor` of None means that there are no older ones."""
+    """A page of lines, newest first. A `cursor` of None means that there are no older lines."""
 
     found: Sequence[LogLine]
     cursor: str | None
 
 
 def position_of(cursor: str) -> LogPosition | None:
-    """Parse a cursor; None if it is invalid."""
+    """Parse a cursor. Return None if it is invalid."""
     match = _CURSOR.fullmatch(cursor)
     return LogPosition(match[1], int(match[2])) if match else None
 
@@ -113,7 +113,8 @@ def file_of(folder: Path, day: str) -> Path | None:
 
 
 def read_back(folder: Path, wanted: LogFilter, start: LogPosition | None, limit: int) -> LogPage:
-    """Read at most `limit` lines. The page has a cursor if the read limit was reached before enough lines matched."""
+    """Read the matching lines before `start`, newest first: at most `limit` lines, from about `_MOST_READ` bytes. The
+    page has a cursor unless the whole log was read."""
     found: list[LogLine] = []
     left = _MOST_READ
     for day, size in days_of(folder):
@@ -143,8 +144,8 @@ def _begin_of(day: str) -> int:
 
 
 def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that end at or before `end`, last one first, each with its start position. Of a line over the
-    limit only the end is kept. A file that was deleted in the meantime has no lines."""
+    """Yield the lines that end at or before byte `end`, last line first, each with its start position. Yield nothing if
+    the file has been deleted."""
     try:
         with file.open("rb") as stream:
             yield from _lines_before(stream, end)
@@ -153,12 +154,13 @@ def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines before `position`, newest first. `held` are the bytes from `position` on; those after `stop`
-    have been returned already. Of a line over the limit, only the beginning is returned. An empty line states how far
-    the file has been read."""
+    """Yield the lines before byte `end`, last line first, each with its start position. Of a line longer than
+    `_LONGEST`, only the beginning is yielded; while its other parts are read, an empty line reports the position.
+
+    In the loop, `held` contains the bytes from `position` on, and its bytes from `stop` on were already yielded."""
     position, held, stop, cut_off = end, b"", 0, False
     while True:
-        # The last byte ends the requested line, unless the end of the file is gone.
+        # The byte before `stop` is the line break of the line to find, unless the end of that line was dropped.
         begin = held.rfind(b"\n", 0, stop if cut_off else max(0, stop - 1)) + 1
         if begin:
             yield position + begin, held[begin:stop]
@@ -179,8 +181,8 @@ def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _file_line(place: str, raw: bytes) -> LogLine | None:
-    """Parse one line; None for an empty one. A line that is not a JSON object (a crash cut it off) is shown
-    unchanged."""
+    """Parse one line. Return None for an empty line. The text of a line that is not a JSON object, for example because
+    a crash cut it off, becomes its event."""
     text = raw[:_LONGEST].decode("utf-8", "replace").strip()
     if not text:
         return None
@@ -265,7 +267,7 @@ DAYS = object_schema(
 
 
 class LogRoutes:
-    """Routes of the log. `folder` holds the daemon's log files."""
+    """Routes of the log. `folder` contains the daemon's log files."""
 
     def __init__(self, *, folder: Path) -> None:
         self._folder = folder

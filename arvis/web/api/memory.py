@@ -39,9 +39,6 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import Json, page_view
 
-# Requests and responses of the memory routes.
-
-
 _SCOPE = re.compile(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}:.{1,600}")
 
 AGENT: Schema = {**LABEL, "description": "Its slug or id."}
@@ -206,7 +203,6 @@ class MemoryRoutes:
                 "GET", _ALL, "List facts, newest first", ANYONE, self._list, {200: page_schema(FACT)}, query=found
             ),
             Endpoint("POST", _ALL, "Add a fact to an agent's memory", OPERATE, self._add, added, body=NEW_FACT),
-            # Before the routes of facts, because the first matching path wins.
             Endpoint(
                 "GET",
                 _STATES,

@@ -1,6 +1,6 @@
-"""Parses messages from the API and the socket for the inbox.
+"""The parser of messages from the API and the socket, which passes them to the inbox.
 
-Input over a limit is refused here, before anything is stored.
+Input over a limit is refused before anything is stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arvis.web.http.requests import SMALL, BodyLimit, Fields, unusable
 _MAX_FILES = 10
 _CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
-#: Reasons of the router that concern the agent named in the request.
+#: The router's reasons for a refusal that would reveal that the named agent exists.
 _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 
 
@@ -35,9 +35,9 @@ _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 class Draft:
     """A message to send.
 
-    `event_id` is the client's id of the message, or a new one. `taint` labels content that does not come from the
-    sender. `reply_to` is the id of the message that this one answers. `wishes` are parameters for the model
-    (`IncomingMessage`). `agent` names the agent that answers; without it the channel decides.
+    `event_id` is the client's id of the message, or a new id. `taint` labels content that does not come from the
+    sender. `reply_to` is the id of the message that this message answers. `wishes` are parameters for the model
+    (`IncomingMessage`). `agent` names the agent that answers; None: the agent of the channel.
     """
 
     content: str
@@ -56,7 +56,7 @@ class Sent:
 
 
 class MessageParser:
-    """Passes messages to the inbox. `new_token` creates ids for messages that have none."""
+    """The parser of messages, which passes them to the inbox. `new_token` creates the ids of messages without an id."""
 
     def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:
         self._inbox = inbox
@@ -65,8 +65,8 @@ class MessageParser:
 
     @property
     def body_limit(self) -> BodyLimit:
-        """Return the largest JSON size of a message: an escaped character is up to six times as long, base64 adds a
-        third, and a text may consist of commas only."""
+        """Return the limits of a JSON body that contains a message: an escaped character is up to six times as long,
+        base64 adds a third, and a text can consist of commas only, which count as marks."""
         text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
         return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
 
@@ -80,14 +80,15 @@ class MessageParser:
         return Draft(content, self._event_id(fields), uploads, reply_to=reply_to, agent=agent)
 
     def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
-        """Return the click on a button that Arvis itself has shown; None for any other button."""
+        """Return the click if the button belongs to Arvis itself (a question or Stop). Return None for a button that an
+        agent wrote."""
         button = fields.label("buttonId") or ""
         if button.partition(".")[0] not in {WAIT, STOP}:
             return None
         return Click(address, _inbox_id(self._event_id(fields), address), sender, button)
 
     def click(self, fields: Fields) -> Draft:
-        """Return the message that the click on a button means."""
+        """Return the message that an agent gets for a click on its button."""
         button = fields.label("buttonId")
         if button is None:
             raise unusable("buttonId", "is missing")
@@ -99,7 +100,8 @@ class MessageParser:
         return Draft(content, self._event_id(fields))
 
     async def send(self, draft: Draft, address: Address, sender: Sender) -> Sent:
-        """Send the message and return once it is committed. Raises if it was refused (and recorded as dropped)."""
+        """Send the message and return after its commit. Raise an error if the inbox refused the message and stored it
+        as dropped."""
         _check_channel(draft.agent, address)
         message = IncomingMessage(
             address=address,
@@ -169,9 +171,9 @@ def _voice(fields: Fields) -> bool:
 def _inbox_id(event_id: str, address: Address) -> str:
     """Return the id of the message for the inbox.
 
-    The inbox identifies messages by channel and id, and people who share a channel in different threads must not
-    share ids. The thread comes before the last slash and the id after it, so a client cannot choose an id that
-    belongs to another thread.
+    The inbox identifies a message by its channel and id. People in different threads of one channel must not share
+    ids, so the thread is added before a slash. Slashes in the client's id are escaped, so that no client can choose an
+    id of another thread.
     """
     own = event_id.replace("%", "%25").replace("/", "%2f")
     return f"{address.thread}/{own}" if address.thread else own
@@ -204,8 +206,8 @@ def _check_channel(agent: str | None, address: Address) -> None:
 
 
 def _hides(reason: str, sender: Sender) -> bool:
-    """Return whether the sender must not learn that the named agent exists. Members see no list of all agents, so a
-    closed agent answers them like an unknown one."""
+    """Return whether the sender must not learn that the named agent exists. Members see no list of all agents, so they
+    get the same error for an agent they may not use as for an unknown agent."""
     return sender.role is PrincipalRole.MEMBER and reason in _CLOSED
 
 

@@ -41,17 +41,17 @@ from arvis.web.http.static_files import file_response
 from arvis.web.http.streams import Timeouts
 from arvis.web.http.views import page_view, timeline_view
 
-# Requests that wait until a message is finished or needs a person. The bus wakes them; nothing here polls. An event
-# is only a signal: the waiting request then reads the status from the database. A request stops waiting when its
-# credential ends.
+# Requests that wait until a message is finished or needs a person. An event on the bus is only a signal: the waiting
+# request then reads the status from the database. It also reads the status at intervals, because a notification can be
+# lost. A request stops waiting when its credential ends.
 
 #: Statuses that end a wait: the message is finished, or it needs a person.
 SETTLED_STATUSES = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Watch:
-    """One request that waits for one message. It ends once `closed`. `refused` is set when its caller may no longer
-    receive anything."""
+    """A request that waits for a message or a run. `closed`: the wait must end. `refused`: the error for a caller whose
+    credential has ended."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -60,7 +60,7 @@ class Watch:
 
     @property
     def failure(self) -> Failure:
-        """The error that ended the wait."""
+        """Return the error that ended the wait."""
         return STOPPING if self.refused is None else failure_of(self.refused)
 
     def raise_if_refused(self) -> None:
@@ -68,7 +68,7 @@ class Watch:
             raise self.refused
 
     async def changed(self, timeout: float) -> None:
-        """Wait until the message is finished or needs a person, until the server stops, or for `timeout` seconds."""
+        """Wait until `wake` is called, or for `timeout` seconds. The caller then reads the status again."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._woken.wait()
@@ -84,7 +84,7 @@ class Watch:
 
 
 class StatusWaiter:
-    """All waiting requests of this server, by message."""
+    """The waiting requests of this process, by message."""
 
     def __init__(self, *, access: OpenAccess) -> None:
         self._access = access
@@ -93,7 +93,7 @@ class StatusWaiter:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Subscribe to the bus."""
+        """Subscribe to the bus while the context is open."""
         self._closed = False
         subscriptions = [
             bus.subscribe(StatusChanged, self._status_changed),
@@ -138,11 +138,11 @@ class StatusWaiter:
                 watch.wake()
 
 
-# Files of replies on this port. A caller who may read the message may fetch the files of its reply.
+# Files of replies to messages from the web. A caller who may read the message may download the files of its reply.
 
 
-#: Content types that a browser may receive. All other files are plain bytes, so that the browser runs nothing that a
-#: model wrote.
+#: The content types that are sent to a browser unchanged. All other files are sent as plain bytes, so that the browser
+#: runs nothing that a model wrote.
 _SHOWN_AS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BYTES = "application/octet-stream"
 _NUMBER: Schema = {**INTEGER, "minimum": 0}
@@ -314,7 +314,7 @@ class MessageRoutes:
         return answer(timeline_view(await self._timeline(call)))
 
     async def _wait(self, call: Call) -> Response:
-        """Wait for a status. It subscribes before reading, so that it misses no change in between."""
+        """Wait for a status. The request subscribes before it reads the status, so that it misses no change."""
         end = self._clock.monotonic() + call.seconds("timeout", _DEFAULT_WAIT, _LONGEST_WAIT)
         with self._board.watch(call.id("message"), call.identity) as watch:
             timeline = await self._timeline(call)
@@ -332,8 +332,8 @@ class MessageRoutes:
         return answer(timeline_view(timeline))
 
     async def _timeline(self, call: Call) -> MessageTimeline:
-        """Return the timeline if the caller may see it. A chat key sees only its own messages; others do not exist
-        for it."""
+        """Return the timeline if the caller may see it. A chat key may see only its own messages; for any other message
+        it gets the same error as for an unknown message."""
         timeline = await self._insights.message(call.id("message"))
         if timeline is None or not (
             call.identity.role in READ or await self._gate.owns(call.identity, timeline.message.principal_id)

@@ -203,7 +203,7 @@ def _price(price: ModelPrice | None) -> dict[str, float | None]:
 
 
 def _rank(name: str) -> tuple[int, str]:
-    """Rank providers: the common ones first, those of other packages last."""
+    """Return a sort key of a provider: the order of `_VENDORS`, then the providers of other packages by name."""
     known = list(_VENDORS)
     return (known.index(name) if name in _VENDORS else len(known), name)
 

@@ -36,9 +36,6 @@ from arvis.web.http.schema import (
 from arvis.web.http.views import Json, job_view, wait_view
 from arvis.web.latency import LatencySeries, Point, Span
 
-# Schemas and views of the page Now.
-
-
 _TOOL = re.compile(r"tool \d+: (.+)", re.DOTALL)
 _LONGEST_ACTIVITY = 200
 

@@ -1,6 +1,6 @@
-"""People over HTTP: those who have written, their roles, and unpaired users who request access.
+"""People over HTTP: the people who have written, their roles, and pairing requests.
 
-Viewers may read, operators may pair or reject unpaired users, and only owners may change roles.
+Viewers may read, operators may also approve or reject pairing requests, and only owners may change roles.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 _MOST_CHANGES = 50
 _LONGEST_CODE = 40
-#: More dashboard users than an installation has.
+#: The most dashboard users that are read. No installation has so many.
 _MOST_USERS = 10_000
 
 PERSON = object_schema(
@@ -71,8 +71,8 @@ CODE_OR_ID = object_schema({"code": CODE, "id": STRING}, required=())
 
 
 class PeopleRoutes:
-    """Routes of people. `owners` are those of the configuration and the first user; dashboard users with the role
-    owner are added."""
+    """Routes of people. `owners`: the owners in the configuration and the first user. The dashboard users with the
+    role `owner` are added to them in each request."""
 
     def __init__(
         self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, sessions: Sessions, owners: Owners
@@ -230,7 +230,7 @@ class PeopleRoutes:
 
 
 def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
-    """Change the person. Returns the ended logins: all of a person who is now blocked."""
+    """Change the person. If the person is now blocked, end all their logins and return the hashes of these."""
     changed = people.change(tx, person_id, **how)
     return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
 

@@ -1,6 +1,6 @@
 """Questions to people over HTTP: approvals, reviews and questions of agents.
 
-A credential with the role `chat` sees only the questions of its own conversations that its person may answer.
+A credential with the role `chat` sees only questions in its person's own conversations that the person may answer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class AskingState(State):
 
     address: Address | None = stored(None, read=Address.from_json)  # noqa: RUF009 - it declares a field
     conversation: str | None = None
-    #: Of a proposal: the state of the turn that proposes it, the change, its text and the hash of that.
+    #: The state of the turn that proposes a change. It and the next three fields are set only for a proposed change:
+    #: the change itself, its text, and the hash of the text.
     turn: Mapping[str, Any] | None = stored(None, key="from")
     proposal: Mapping[str, Any] | None = None
     question: str = ""
@@ -92,12 +93,12 @@ class AskingState(State):
 
     @property
     def place(self) -> Address | None:
-        """The place of the execution, or of the turn that proposes a change."""
+        """Return the address of the execution, or of the turn that proposes a change."""
         return self.address if self.turn is None else AskingState.from_json(self.turn).address
 
 
 def listed_view(view: WaitView, rights: WaitRights) -> Json:
-    """Return the question for a list. A long text is cut and marked; `question_view` returns all of it."""
+    """Return the question for a list. A long text is cut and marked as cut; `question_view` returns the whole text."""
     shown = question_view(view, rights)
     change = shown["change"]
     if change is not None:
@@ -126,7 +127,7 @@ def question_view(view: WaitView, rights: WaitRights) -> Json:
 
 
 def conversation_of(view: WaitView) -> str | None:
-    """Return the conversation of the asking execution: its own, or that of the turn which proposes a change."""
+    """Return the conversation of the execution that asks, or of the turn that proposes a change."""
     state = AskingState.from_json(view.execution.state)
     return AskingState.from_json(state.turn or {}).conversation or state.conversation
 
@@ -141,7 +142,7 @@ def _wanted(view: WaitView) -> Json:
         change = {"text": view.wait.prompt, "hash": question["hash"]}
         return {"tool": None, "arguments": None, "risk": None, "change": change}
     asking = state.asking
-    # The state describes only the open question. For an earlier decision the prompt is the record.
+    # The state describes only the open question. Of an answered question only the prompt is known.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
     call = Rounds.from_json(view.execution.state).last.tool_calls()[asking["call"]]
@@ -192,8 +193,8 @@ class QuestionRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        """List questions. Filters that the database cannot apply are applied here, to a bounded number of pages at a
-        time."""
+        """List questions. The filters that the database cannot apply are applied here, to at most `_MOST_PAGES` pages
+        in each request."""
         by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))

@@ -39,9 +39,6 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import page_view
 
-# Requests and responses for crons, heartbeats and their occurrences.
-
-
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 _SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a number and post it, without a model."}
@@ -124,9 +121,9 @@ OCCURRENCE = object_schema(
     }
 )
 
-#: Fields of the body -> fields of a `Schedule`.
+#: The fields of the body, and the fields of `Schedule` to which they belong.
 _TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
-#: Fields that `null` empties.
+#: Fields that `null` sets to "".
 _EMPTIED = ("connector", "thread")
 
 
@@ -301,7 +298,7 @@ class ScheduleRoutes:
         return answer({"schedule": None if back is None else await self._detail(back.id)})
 
     async def _runs(self, call: Call) -> Response:
-        """List occurrences, also of a deleted schedule, whose occurrences are kept for a while."""
+        """List the occurrences of a schedule. Those of a deleted schedule are still listed until they are removed."""
         page = await self._insights.occurrences(call.id("schedule"), limit=call.limit, cursor=call.query("cursor"))
         if not page.items and call.query("cursor") is None:
             await self._store.read(schedules.find_schedule, call.id("schedule"))

@@ -1,5 +1,5 @@
-"""Login and logout over HTTP: a one-time code or a password becomes a cookie. When the cookie ends, all its sockets
-close."""
+"""Login and logout over HTTP, and the list of logins. A one-time code or a password is exchanged for a cookie. When the
+login ends, all its sockets close."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
 from arvis.web.http.views import page_view
 
-# The logins of a user over HTTP: list them, and end one, which closes its sockets.
-
-
 #: The number of digits of a login's hash that form its id.
 _SHOWN = 16
 _ID = re.compile(rf"[0-9a-f]{{{_SHOWN}}}", re.ASCII)
 _CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
-#: Sorts after every time and every hash.
+#: The position before the newest login: a time and a hash that are greater than all others.
 _FIRST = (10**15, "g")
 
 SESSION = object_schema(
@@ -161,8 +158,8 @@ NEW_PASSWORD = object_schema(
 
 
 class LoginRoutes:
-    """Routes of login and logout. `login_link` returns the address with a code in its fragment. `secure` limits the
-    cookie to HTTPS."""
+    """Routes of login and logout. `login_link` returns the login address with a code in its fragment. `secure`: the
+    cookie is sent only over HTTPS."""
 
     def __init__(
         self,

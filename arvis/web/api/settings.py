@@ -1,7 +1,7 @@
 """The configuration over HTTP: effective values, their sources, and the settings that can be changed here.
 
-A secret is never returned; the response states only whether one is set. Changes are stored in the database. They
-override the file, are overridden by the environment, and can be undone.
+A secret is never returned; the response states only whether the secret is set. Changes are stored in the database.
+They override the file, are overridden by the environment, and can be undone.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class SkillRoutes:
 
 
 def _given(fields: Fields) -> tuple[str | None, str | None]:
-    """Return the text and the address. Exactly one of them must be present."""
+    """Return the text and the address from the body. Raise `Unprocessable` unless exactly one of them is present."""
     text, url = fields.text("text"), fields.label("url", _LONGEST_ADDRESS)
     if (text is None) == (url is None):
         raise Unprocessable("Either `text` or `url` is required.", fix="Send one of them.")

@@ -1,4 +1,4 @@
-"""Dashboard users over HTTP, for owners: accounts, roles and login links."""
+"""Dashboard users over HTTP, for owners: list, add, change and delete users, and create login links."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ class UserRoutes:
         return answer(await self._code_for((await self._known(call)).id), 201)
 
     async def _set_password(self, call: Call) -> Response:
-        """Set the password. A login is not enough, so that a person who finds an open page cannot lock its owner out."""
+        """Set a user's password. Only an owner's key may do this: with a login, a person who finds an open dashboard
+        could lock its owner out."""
         if not call.identity.may_name:
             raise Forbidden(
                 "This requires an owner's key.",
@@ -158,7 +159,7 @@ class UserRoutes:
         return user
 
     async def _first(self) -> None:
-        """Return the first user, who is listed even before anyone has logged in."""
+        """Store the first user if it is missing, so that it is listed even before anyone has logged in."""
         if await self._store.read(_lacks_first):
             await self._store.write(users.first_user, self._clock.now())
 

@@ -82,7 +82,7 @@ NEW_WEBHOOK = object_schema(
 )
 CHANGED_WEBHOOK = object_schema({**_WRITABLE, "secret": _SECRET}, required=())
 
-#: Fields of the body -> fields of a `Webhook`.
+#: The fields of the body, and the fields of `Webhook` to which they belong.
 _TEXTS = {
     "path": "path", "name": "name", "agent": "agent_id", "template": "template", "platform": "platform",
     "connector": "connector", "channelId": "channel", "thread": "thread",
@@ -169,7 +169,7 @@ class WebhookRoutes:
         return await self._shown(webhook_id, secret=secret)
 
     async def _sealed(self, secret: str) -> dict[str, str]:
-        """Encrypt in a thread: the first call ever creates a key and writes it to disk."""
+        """Encrypt the secret in a thread, because the very first call creates a key and writes it to disk."""
         return {"secret": await asyncio.to_thread(self._secrets.seal, secret), "secret_end": secret[-_END:]}
 
     async def _shown(self, webhook_id: str, *, status: int = 200, secret: str | None = None) -> Response:

@@ -198,7 +198,7 @@ def version_view(row: VersionRow) -> Json:
 
 
 def problems_view(problems: Sequence[Problem]) -> list[Json]:
-    """Return the first problems, errors before warnings. A document may have thousands, one per letter."""
+    """Return at most `_MOST_PROBLEMS` problems; if there are more, errors first. A document can have thousands."""
     if len(problems) <= _MOST_PROBLEMS:
         return [problem_view(each) for each in problems]
     worst = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)
@@ -219,7 +219,7 @@ def problem_view(problem: Problem) -> Json:
 
 
 def names_view(known: KnownNames) -> Json:
-    """Return the names in order; None stays None."""
+    """Return the names, sorted. None (every name is allowed) stays None."""
     named = {
         "agents": known.agents,
         "webSearchAgents": known.searching,

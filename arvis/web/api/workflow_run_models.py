@@ -1,7 +1,7 @@
 """Requests and responses for workflow runs: results, logs, inputs, and a run as server-sent events.
 
-The stream reads rows and the bus only wakes it, so it reports the same in every process. A client that reconnects
-names the last line it received (`Last-Event-ID`, or `after`) and receives the later ones.
+The stream reads rows, and events on the bus only wake it, so that it reports the same in every process. A client that
+reconnects names the last line it received (`Last-Event-ID`, or `after`) and receives the later lines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Json = dict[str, Any]
 
 _Somewhere = TypeVar("_Somewhere", Place, RunChild)
 
-#: Characters of an output that are shown. The run keeps more.
+#: The most characters of an output that are shown. The stored output is longer.
 LONGEST_OUTPUT = 4_000
 _MICROS = 1_000_000
 
@@ -78,8 +78,8 @@ def run_view(row: RunRow) -> Json:
 
 
 def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
-    """Return the state of each node of the run's version, by node id. During the run, nodes that were not reached are
-    left out."""
+    """Return the state of each node of the run's version, by node id. Until the run has ended, nodes that it has not
+    reached are omitted."""
     asking = {drawn_id(each.node) for each in view.row.asked if each.node is not None}
     places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
     found: Json = {}
@@ -99,7 +99,7 @@ def outputs_view(view: RunView) -> Json:
 
 
 def shortened(output: Any) -> Any:
-    """Return the output unchanged, or the beginning of its text if it is too long."""
+    """Return the output unchanged, or the beginning of its text if the text is longer than `LONGEST_OUTPUT`."""
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     return output if len(text) <= LONGEST_OUTPUT else f"{text[:LONGEST_OUTPUT]}…"
 
@@ -116,7 +116,7 @@ def _ids(document: Mapping[str, Any]) -> list[str]:
 
 
 def _by_node(each_somewhere: Sequence[_Somewhere]) -> dict[str | None, list[_Somewhere]]:
-    """Group the tokens by node in one pass, because a run may have hundreds."""
+    """Group the tokens or children by node in one pass, because a run can have hundreds of them."""
     found = defaultdict[str | None, list[_Somewhere]](list)
     for each in each_somewhere:
         found[each.node].append(each)
@@ -160,14 +160,14 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
 
 
 def _has_logged_failure(view: RunView) -> bool:
-    """Return whether a node has logged its failure. If none has, the run broke off at the current node."""
+    """Return whether a node has stored its failure. If no node has, a failed run stopped at its current nodes."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
 
 def _is_blocked(view: RunView, place: Place) -> bool:
-    """Return whether the token is blocked. A token that waits for its own child is at work; one before a gate, or
-    behind a question of another branch, is blocked."""
+    """Return whether the token is blocked. A token that waits for its own child is not blocked, because the child
+    works. A token before a gate, or one that pauses because another branch asks a question, is blocked."""
     if place.waits_for is not None:
         return place.waits_for is not WaitKind.CHILD
     return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED
@@ -270,7 +270,7 @@ RUN_DOCUMENT = object_schema(
 )
 
 
-# The run as events: its log while it is written, each line once and in order, and its status.
+# The run as a stream of events: each line of its log, once and in order, and each change of its status.
 
 #: Log lines per read.
 _LINES = 200
@@ -283,7 +283,8 @@ class RunStream:
         self._timeouts = timeouts
 
     async def events(self, run_id: str, after: int, watch: Watch) -> AsyncIterator[str]:
-        """Yield the lines after line `after` up to the end of the run. An error becomes the last event."""
+        """Yield the log lines after line `after` and the changes of the status, until the run ends. An error becomes
+        the last event."""
         last_status: Json | None = None
         while True:
             # The status is read before the lines, so that a finished run has all its lines.
@@ -334,7 +335,7 @@ class RunStream:
 
 @contextlib.contextmanager
 def waking(bus: Bus, run_id: str, watch: Watch) -> Iterator[None]:
-    """Wake the watch at every event of this run."""
+    """Wake the watch at every event of this run, while the context is open."""
 
     def advanced(news: RunAdvanced) -> None:
         if news.run_id == run_id:
@@ -368,12 +369,12 @@ def run_status(row: RunRow) -> Json:
 
 
 def result_view(result: Any) -> Any:
-    """Return the result of the run: its last output, if its graph ended as a workflow."""
+    """Return the result of the run for display: the `output` in the result, or the whole result if it has none."""
     output = result.get("output", result) if isinstance(result, Mapping) else result
     return shortened(output)
 
 
 def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> str:
-    """Format an event. JSON has no line breaks, so each event has one data line."""
+    """Format a server-sent event. The JSON contains no line breaks, so one data line is enough."""
     named = "" if number is None else f"id: {number}\n"
     return f"{named}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"

@@ -202,7 +202,7 @@ class WorkflowRunRoutes:
         return await self._shown(call, begun.id, 201)
 
     async def _open_question(self, run_id: str) -> str:
-        """Return the oldest open approval."""
+        """Return the id of the run's oldest open approval. Raise `Conflict` if there is none."""
         row = await self._insights.run_head(run_id)
         if row is None:
             raise _no_run()
@@ -284,7 +284,7 @@ def _begin(
 
 
 def _id_of(tx: Transaction, name: str) -> str:
-    """Return the id of a workflow, also of a removed one, whose runs are kept for a while."""
+    """Return the id of a workflow. A removed workflow is found only by its id, because its runs can still be listed."""
     gone = tx.workflows.get(name)
     return gone.id if gone is not None else workflow_runs.find(tx, name).id
 
@@ -298,8 +298,8 @@ def _document_of(tx: Transaction, run_id: str) -> tuple[str, int, Any]:
 
 
 def _after(call: Call) -> int:
-    """Return the number of the last line that the client has received, from the query or from the header that
-    browsers send on reconnection."""
+    """Return the number of the last line that the client has received. It is in the query, or in the header that
+    browsers send when they reconnect."""
     text = call.query("after") or call.request.headers.get("last-event-id") or "0"
     if not _NUMBER.fullmatch(text):
         raise Unprocessable("`after` must be the number of a line.", fix="Omit it for the whole log.")

@@ -53,7 +53,7 @@ from arvis.workflows.service import AvailableNames, CheckedDocument, Wanted
 from arvis.workflows.validation.check import KnownNames
 
 ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
-#: A document with its name and description.
+#: The limit of a body that contains a document with its name and description.
 LIMIT = BodyLimit(size=1_048_576, marks=MOST_MARKS)
 _NUMBER = {"version": {**INTEGER, "minimum": 1}}
 _REFUSED = 422
@@ -268,8 +268,8 @@ class WorkflowRoutes:
         return answer(detail_view(replace(row, workflow=workflow), newest, checked.problems), status)
 
     async def _checked(self, raw: Mapping[str, Any], workflow: str | None = None) -> CheckedDocument:
-        """Validate the document in a thread, because a large one would block the event loop. `workflow` is the saved
-        workflow it belongs to."""
+        """Validate the document in a thread, because a large document would block the event loop. `workflow`: the id of
+        the saved workflow that contains the document, if any."""
         return await asyncio.to_thread(service.check_document, raw, await self._known(workflow))
 
     async def _known(self, workflow: str | None) -> KnownNames:
@@ -280,7 +280,7 @@ class WorkflowRoutes:
 
 
 async def names_in(store: Store, choices: Choices, workflow: str | None) -> KnownNames:
-    """Return the names that the document of this workflow may use. None means an unsaved one."""
+    """Return the names that the document of this workflow may use. `workflow` is None for an unsaved workflow."""
     tools = {tool.spec.name for tool in await choices.tools()}
     available = AvailableNames(tools=tools, servers=set(choices.servers()), models=choices.served())
     return await store.read(service.known_in, available, workflow)
@@ -316,7 +316,7 @@ def _number(text: str) -> int:
 
 
 def _refused(checked: CheckedDocument) -> Response:
-    """Return the error in the usual format, with all problems."""
+    """Return the error in the usual format, with the problems of the document."""
     count = checked.errors
     error = Unprocessable(
         f"The document has {count} {'error' if count == 1 else 'errors'}.",

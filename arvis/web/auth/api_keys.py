@@ -1,7 +1,7 @@
 """API keys: those of the configuration, those created in the product, and the daemon's own key in the data folder.
 
 Keys are stored and compared as hashes and never shown in clear. Keys of the configuration are compared in constant
-time. Keys of the product are looked up by their hash, no part of which a caller can choose.
+time. Keys of the product are looked up by their hash; a caller cannot choose any part of a hash.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.identity import OWNER_ID, PRINCIPAL_ROLES, Identity, Role
 
-#: The prefix of product keys. People and secret scanners recognise leaked keys by it.
+#: The prefix of keys created in the product, by which people and secret scanners recognise leaked keys.
 PREFIX = "arvis_"
 
 #: The minimum time between two updates of a key's last use (ms).
@@ -26,7 +26,7 @@ _TOUCH_MS = 3_600_000
 
 
 class ApiKeyCache:
-    """Resolves keys. `daemon_key` is the content of `DATA/api-key`, which is an owner key."""
+    """The API keys and their holders. `daemon_key` is the content of `DATA/api-key`, which is an owner key."""
 
     def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey], store: Store, clock: Clock) -> None:
         given = [(key.key.get_secret_value(), key) for key in keys]
@@ -37,18 +37,19 @@ class ApiKeyCache:
         self._clock = clock
 
     async def holder(self, key: bytes, *, guessable: bool = True) -> Identity | None:
-        """Return the owner of the key. Without `guessable`, keys of the configuration that can be guessed are
-        ignored."""
+        """Return the holder of the key, or None if the key is not valid. `guessable` False: ignore those keys of the
+        configuration that can be guessed."""
         offered = _digest(key)
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 
     async def renew(self, key_id: str) -> Identity | None:
-        """Return the current owner of this product key; None if it was revoked."""
+        """Return the holder of this product key with the current rights; None if the key was revoked."""
         found = await self._store.read(_get, key_id)
         return None if found is None else _identity(found)
 
     def _configured(self, offered: bytes, *, guessable: bool) -> Identity | None:
-        """Compare with every entry, also after a match, so that timing reveals nothing."""
+        """Return the holder of a configured key. Every entry is compared, even after a match, so that the time reveals
+        nothing."""
         found = None
         for digest, weak, identity in self._holders:
             if hmac.compare_digest(digest, offered) and (guessable or not weak):
@@ -78,7 +79,7 @@ def key_hash(key: str) -> str:
 
 
 def user_of_key(key_id: str) -> str:
-    """Return the user id of a product key without the role owner."""
+    """Return the user id of a key that was created in the product with another role than owner."""
     return f"key-{key_id}"
 
 
@@ -95,8 +96,8 @@ def _identity(key: StoredKey) -> Identity:
 
 
 def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:
-    """Return the identity of a key. A key without the role owner is a user of its own. A chat key with named agents
-    counts as paired with them; without, it reaches only agents that have no risky tools."""
+    """Return the identity of a key. All owner keys are the same user; each other key is a separate user. A chat key
+    with named agents counts as paired; without them, it can use only agents that have no risky tools."""
     match role:
         case Role.OWNER:
             return Identity(Role.OWNER, OWNER_ID, "Owner", paired=True, may_name=True, key=key)

@@ -1,4 +1,4 @@
-"""Identifies the credential of a request and decides whether it may pass. Every route and every socket uses it."""
+"""Authentication and authorisation: every route and every socket identifies its caller and checks their rights here."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ from arvis.web.auth.sessions import Sessions
 from arvis.web.http.identity import ANONYMOUS, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
 from arvis.web.http.rate_limits import KeyGuesses
 
-# Data that belongs to a credential which sees nothing else: its conversations, messages and questions.
-
-
 _BEARER = b"bearer "
 
 
 class Authorizer:
-    """Authenticates and authorises callers. `cookie` is the name of the session cookie. `owners` is the
+    """The authentication and authorisation of callers. `cookie` is the name of the session cookie, `owners` the
     configuration's `owners.web`."""
 
     def __init__(
@@ -49,9 +46,9 @@ class Authorizer:
         self._guesses = KeyGuesses(clock=clock)
 
     async def identify(self, connection: HTTPConnection) -> Identity:
-        """Return the caller: `ANONYMOUS` without a credential. Raises `Unauthorised` for a credential that is not valid.
+        """Return the caller, or `ANONYMOUS` without a credential. Raise `Unauthorised` for an invalid credential.
 
-        If a key is sent, it alone decides, and a cookie is ignored.
+        If a key is sent, a cookie is ignored.
         """
         for name, value in connection.headers.raw:
             if name == b"authorization":
@@ -65,9 +62,8 @@ class Authorizer:
         return identity
 
     def token(self, connection: HTTPConnection) -> str | None:
-        """Return the session cookie as it was sent. The library's parser unescapes quotes, which our cookies never
-        contain, and takes seconds for a malicious header. If the name occurs twice, the last one counts, as in the
-        library."""
+        """Return the session cookie as it was sent. The library's parser is not used, because it takes seconds for a
+        malicious header. If the name occurs twice, the last value counts, as in the library."""
         found = None
         for pair in connection.headers.get("cookie", "").split(";"):
             name, _, value = pair.partition("=")
@@ -79,8 +75,8 @@ class Authorizer:
         return await self._unblocked(await self._holder(key.encode(), address))
 
     async def renew(self, identity: Identity) -> Identity | None:
-        """Return the identity if the credential would still be accepted with the same rights; else None. Counts as a
-        use of the login."""
+        """Return the identity if its credential is still valid with the same rights, else None. The call counts as a use
+        of the login."""
         if identity.session is not None:
             found = await self._sessions.renew(identity.session)
         elif identity.key is not None:
@@ -104,19 +100,20 @@ class Authorizer:
         return sender_for(identity, user_id, user_name, self._owners)
 
     async def principal(self, sender: Sender) -> Principal:
-        """Return the stored person of a sender, created on first use."""
+        """Return the stored person of a sender; create the row if it is missing."""
         return await self._store.write(_seen, sender, self._clock.now())
 
     async def principal_id(self, identity: Identity) -> str:
-        """Return the id of the person of a credential, created on first use."""
+        """Return the id of the stored person of a credential; create the row if it is missing."""
         return (await self.principal(self.sender(identity))).id
 
     async def known(self, identity: Identity) -> Principal | None:
-        """Return the stored person of a credential; None before their first recorded action."""
+        """Return the stored person of a credential, or None if no row exists yet."""
         return await self._store.read(_find, identity.user_id)
 
     async def asker(self, identity: Identity) -> Principal:
-        """Return the person whose permission counts, with the role of the credential. Reading writes nothing."""
+        """Return the person of a credential, with the credential's role, and store nothing. A person without a row gets
+        the id "". A blocked person stays blocked."""
         sender, known = self.sender(identity), await self.known(identity)
         if known is None:
             return Principal("", PLATFORM, sender.user_id, sender.name, sender.role or PrincipalRole.MEMBER)
@@ -124,7 +121,7 @@ class Authorizer:
         return known if blocked or sender.role is None else replace(known, role=sender.role)
 
     async def owns(self, identity: Identity, principal_id: str | None) -> bool:
-        """Return whether an object of this principal belongs to the caller."""
+        """Return whether this principal is the caller's person, so that the caller owns the principal's data."""
         principal = await self._store.read(_find, identity.user_id)
         return principal is not None and principal.id == principal_id
 
@@ -134,8 +131,8 @@ class Authorizer:
         return identity
 
     async def _is_blocked(self, identity: Identity) -> bool:
-        """Return whether the person is blocked. Owners cannot be blocked: the person who holds the data folder must
-        not be locked out."""
+        """Return whether the person is blocked. Owners cannot be blocked, so that the person who has the data folder
+        always has access."""
         if identity.role in {Role.OWNER, Role.ANONYMOUS}:
             return False
         person = await self._store.read(_find, identity.user_id)
@@ -147,8 +144,8 @@ class Authorizer:
         return await self._holder(header[len(_BEARER) :].strip(), address)
 
     async def _holder(self, key: bytes, address: str) -> Identity:
-        """Return the holder of the key. Failed guesses are counted per address. At an address with too many failures
-        only keys that cannot be guessed are still accepted."""
+        """Return the holder of the key. Wrong keys are counted per address. From an address with too many wrong keys,
+        only keys that cannot be guessed are accepted."""
         exhausted = self._guesses.exhausted(address)
         identity = await self._keys.holder(key, guessable=exhausted is None)
         if identity is None:
@@ -171,7 +168,7 @@ def _find(tx: Transaction, user_id: str) -> Principal | None:
 
 
 async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
-    """Return the person whose data is shown; None for callers who may read all data."""
+    """Return the person to whose data the caller is limited; None for callers who may read all data."""
     if identity.role in READ:
         return None
     principal = await gate.known(identity)
@@ -179,7 +176,7 @@ async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
 
 
 def is_own_place(identity: Identity, address: Address) -> bool:
-    """Return whether this credential may write there, and no other credential without a higher role may."""
+    """Return whether the credential may write to this address, which must be a channel of the web."""
     if address.platform != PLATFORM or address.connector != PLATFORM:
         return False
     try:
@@ -189,7 +186,7 @@ def is_own_place(identity: Identity, address: Address) -> bool:
 
 
 async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity, conversation_id: str) -> TalkDetail:
-    """Return the conversation if the caller may see it; for others it does not exist."""
+    """Return the conversation if the caller may see it. Raise `NotFound` if not, as for an unknown conversation."""
     found = await insights.talk(conversation_id)
     person = await person_of(gate, identity)
     if found is None or (person is not None and not await _is_own(insights, identity, person, found)):
@@ -198,7 +195,7 @@ async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity,
 
 
 async def _is_own(insights: Insights, identity: Identity, person: Person, found: TalkDetail) -> bool:
-    """Return whether the conversation is in the person's own channel and contains a message of theirs."""
+    """Return whether the conversation is in a channel of the person and contains a message that the person wrote."""
     if not is_own_place(identity, found.talk.address):
         return False
     messages = await insights.talk_messages(found.talk.id, own=person, limit=1, cursor=None)

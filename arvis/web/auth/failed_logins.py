@@ -1,8 +1,8 @@
-"""Failed logins, recorded where people read them: as lines of the log, limited per minute, and as rows of the audit.
+"""Records of failed logins: lines of the log, limited per minute, and rows of the audit.
 
-Guesses must not fill the disk. Attempts above the limits are counted, and the next line or row states their number.
-For one kind and address the audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and
-so on. After the first few addresses of an hour, further addresses share their rows.
+Failed attempts must not fill the disk. Attempts above the limits are counted, and the next line or row states their
+number. For each kind and address the audit gets a row for the first attempt of an hour, then for the tenth, the
+hundredth and so on. If there are more than `_MOST_KEYS` kinds and addresses in an hour, further addresses share rows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OTHERS = "other addresses"
 
 @dataclass
 class _AttemptCount:
-    """Attempts of one kind within an hour: their number, the start of the hour (seconds), and the number that no row
-    states yet."""
+    """The attempts of one kind and address within an hour: the start of the hour in seconds, the number of attempts,
+    and the number of those that are not in a row yet."""
 
     begun: float
     times: int = 0
@@ -48,8 +48,8 @@ class FailedLogins:
         self._unreported = 0
 
     async def note(self, address: str, event: str, by: str, user: str = "") -> None:
-        """Record a failed attempt from an address. `by` is a password, a link or a key. `user` is the name as it was
-        entered, never the secret."""
+        """Record a failed attempt from an address. `by`: `password`, `link` or `key`. `user`: the name as it was
+        entered; the secret is never recorded."""
         self._log(address, event, by, user)
         seen, shown = self._counted(address, event, by)
         if seen.times == 1 or _is_power_of_ten(seen.times):
@@ -58,7 +58,7 @@ class FailedLogins:
             await self._store.write(_keep, Attempt(AccessKind(event), shown, fields), self._clock.now())
 
     def _counted(self, address: str, event: str, by: str) -> tuple[_AttemptCount, str]:
-        """Return the count of this attempt, and the address that it is counted under."""
+        """Count the attempt. Return its count, and the address under which it is counted (perhaps `_OTHERS`)."""
         now = self._clock.monotonic()
         self._counts = {key: seen for key, seen in self._counts.items() if seen.unwritten or now - seen.begun < _HOUR}
         if (address, event, by) not in self._counts and len(self._counts) >= _MOST_KEYS:

@@ -1,8 +1,8 @@
 """Open sockets, streams and waiting requests, which end as soon as their credential ends.
 
-A request is checked when it arrives (`Authorizer.identify`). Longer connections are held here and checked again
-whenever rights may have changed: a person was blocked or removed, or a role, a login or a key was revoked, in this
-process or in another one.
+A request is checked when it arrives (`Authorizer.identify`). Longer connections are registered here and checked again
+after every change that can affect rights, in this process or in another one: a person was blocked or removed, or a
+role, a login or a key was revoked.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from arvis.ports.bus import Bus
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import Identity
 
-#: Topics whose changes can change a person's rights.
+#: The topics of changes that can affect a person's rights.
 _OF_RIGHTS = frozenset({ChangeTopic.USERS, ChangeTopic.KEYS, ChangeTopic.PEOPLE})
 
 Renew = Callable[[Identity], Awaitable[Identity | None]]
 
 
 class _Held:
-    """An open connection, and the function that ends it."""
+    """The identity of an open connection, and the function that ends the connection."""
 
     __slots__ = ("end", "identity")
 
@@ -35,8 +35,8 @@ class _Held:
 
 
 class OpenAccess:
-    """The open connections. `renew` returns the current identity of a credential; None if it is invalid or has other
-    rights."""
+    """The open connections. `renew` returns the current identity of a credential; None if the credential is no longer
+    valid or its rights have changed."""
 
     def __init__(self, *, renew: Renew) -> None:
         self._renew = renew
@@ -63,8 +63,8 @@ class OpenAccess:
 
     @contextlib.contextmanager
     def held(self, identity: Identity, end: Callable[[], None]) -> Iterator[None]:
-        """Call `end` as soon as the credential becomes invalid. The credential is checked immediately, because it may
-        have ended since the request was admitted."""
+        """Call `end` if the credential becomes invalid while the context is open. If any rights have changed since the
+        start, check the credential soon, because it may have ended after the request was admitted."""
         each = _Held(identity, end)
         self._held.add(each)
         if self._changed:
@@ -81,7 +81,7 @@ class OpenAccess:
             self._recheck_all()
 
     def _session_ended(self, event: SessionEnded) -> None:
-        """End the connections of a login or key that has ended, without another check."""
+        """End the connections of a login or key that has ended. The credential needs no check."""
         self._changed = True
         self._end(each for each in set(self._held) if event.session in {each.identity.session, each.identity.key})
 
@@ -95,7 +95,7 @@ class OpenAccess:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """Check every credential once. A change during the check causes another check."""
+        """Check each credential of the doubtful connections once. A change during the check causes another check."""
         try:
             while self._all_stale or self._fresh:
                 doubted = set(self._held) if self._all_stale else set(self._fresh)

@@ -1,7 +1,7 @@
-"""Logins of the dashboard: one-time codes, passwords and cookie sessions. The database holds only hashes.
+"""Logins of the dashboard: one-time codes, passwords and cookie sessions. The database contains only hashes.
 
-A session ends some time after its last use (an open socket counts as use), some time after its creation, at logout,
-or when a person revokes it.
+A session ends a configured time after its last use (an open socket counts as use) or after its creation, at logout, or
+if a person revokes it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from arvis.web.auth import users
 from arvis.web.http.identity import Identity, Role
 from arvis.web.http.rate_limits import LoginLimiter
 
-# A short description of the browser: enough for a person to recognise their own logins.
+# A short description of the browser, by which a person recognises their own logins.
 
 
 _LONGEST_HEADER = 1000
 _LONGEST = 60
 
-#: Part of the header -> name. The first match counts, because most headers name several browsers.
+#: A part of the header, and the name of the browser. The first match counts, because most headers name several browsers.
 _BROWSERS = (
     ("edg", "Edge"),
     ("opr/", "Opera"),
@@ -54,8 +54,8 @@ _SYSTEMS = (
 
 
 def device_of(user_agent: str) -> str:
-    """Return a name such as `Chrome on Linux`; for an unknown program the first word of its header, and "" without
-    one."""
+    """Return a name such as `Chrome on Linux`. For an unknown program, return the first word of the header, which can
+    be empty."""
     text = user_agent[:_LONGEST_HEADER].lower()
     browser = next((word for sign, word in _BROWSERS if sign in text), "")
     system = next((word for sign, word in _SYSTEMS if sign in text), "")
@@ -108,29 +108,31 @@ class Sessions:
         self.life = life
 
     async def new_code(self, user_id: str = FIRST_USER) -> str:
-        """Return a login code of this user, valid once, for ten minutes."""
+        """Return a new login code for this user. It is valid once, for ten minutes."""
         code, now = self._new_token(), self._clock.now()
         await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
         return code
 
     async def log_in(self, code: str, old_token: str | None, device: str) -> Login:
-        """Exchange a code for a new session. The session that came with the request ends."""
+        """Exchange a code for a new session, and end the session of `old_token`, which came with the request."""
         token = self._new_token()
         user = await self._store.write(_spend, hashed(code), self._opening(token, device))
         return await self._begun(token, user, old_token, "bad_code")
 
     async def begin(self, user: User, old_token: str | None, device: str) -> Login:
-        """Start a session for a user whose password was checked, and end the session that came with the request."""
+        """Start a session for a user whose password was checked, and end the session of `old_token`, which came with the
+        request."""
         token = self._new_token()
         known = await self._store.write(_open_for, user, self._opening(token, device))
         return await self._begun(token, known, old_token, "wrong_password")
 
     async def identify(self, token: str) -> Identity | None:
-        """Return the holder of this cookie; None if the session has ended."""
+        """Return the holder of the session with this cookie, or None if the session has ended."""
         return await self.renew(hashed(token))
 
     async def renew(self, session: str) -> Identity | None:
-        """Record a use of a session (by its hash), written at most once a minute. Returns None if it has ended."""
+        """Record a use of a session, which is named by its hash. Return its holder, or None if the session has ended. The
+        use is stored at most once a minute."""
         found, now = await self._store.read(_session, session), self._clock.now()
         if found is None:
             return None
@@ -142,7 +144,7 @@ class Sessions:
         return _identity(found)
 
     async def end(self, session: str) -> bool:
-        """End a session and its sockets. Returns False if it had ended already."""
+        """End a session and its sockets. Return False if the session had ended before."""
         ended = await self._store.write(_end, session)
         self.announce_end([session])
         return ended
@@ -174,7 +176,7 @@ def hashed(token: str) -> str:
 
 
 def _identity(found: LoginSession) -> Identity | None:
-    """Return the holder of a session; None if they are blocked or no longer a user."""
+    """Return the holder of a session, or None if the person is blocked or no longer a user."""
     user = found.user or users.implied(found.principal.user_id, found.created_at)
     if user is None or found.principal.role is PrincipalRole.BLOCKED:
         return None
@@ -194,7 +196,7 @@ def _spend(tx: Transaction, code_hash: str, opening: _Opening) -> User | None:
 
 
 def _open_for(tx: Transaction, shown: User, opening: _Opening) -> User | None:
-    """Open a session. Checks the user again, because the password may have been changed since it was verified."""
+    """Open a session. Return None if the user was removed, or the password has changed since it was verified."""
     if shown.id == FIRST_USER:
         users.first_user(tx, opening.now)
     user = tx.users.get(shown.id)
@@ -224,11 +226,12 @@ def _end(tx: Transaction, session: str) -> bool:
     return tx.logins.close_session(session)
 
 
-# Passwords. A wrong user and a wrong password give the same answer in the same time.
+# Passwords. An unknown user and a wrong password get the same response after the same time.
 
 
 class LoginService:
-    """Password logins. `configured` is `web.password`, the first user's password until one is set in the product."""
+    """Logins by password. `configured` is `web.password`, the password of the first user until another password is set
+    in the product."""
 
     def __init__(
         self,
@@ -248,7 +251,8 @@ class LoginService:
         self._configured = configured
 
     async def check(self, address: str, user_id: str, password: str) -> User:
-        """Return the user. Raises `Unauthorised`, or `TooMany` before the password is checked."""
+        """Return the user if the password is right. Raise `Unauthorised` if not, or `TooMany` without checking the
+        password."""
         self._limiter.count(address)
         user = await self._store.read(users.find, user_id)
         self._limiter.count_account(user_id, known=user is not None)
@@ -269,7 +273,7 @@ class LoginService:
         return self._configured is not None or await self._store.read(_any_password)
 
     async def change(self, address: str, identity: Identity, password: str, current: str | None) -> None:
-        """Change the password of the logged-in user. All other logins of this user end."""
+        """Change the password of the logged-in user, and end all other logins of this user."""
         if identity.session is None:
             raise Forbidden(
                 "A key has no password.",
@@ -294,7 +298,8 @@ class LoginService:
         self._sessions.announce_end(ended)
 
     async def _fits(self, user: User | None, password: str) -> bool:
-        """Compare the password. An unknown user and the password of the configuration take as long as any other."""
+        """Return whether the password is right. The time is the same for an unknown user and for the password in the
+        configuration."""
         kept = None if user is None else user.password_hash
         # The length is limited, so that a caller cannot cause expensive hashing.
         fits = await self._passwords.matches(password[: LONGEST_PASSWORD + 1], kept)

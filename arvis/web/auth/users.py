@@ -1,4 +1,4 @@
-"""Changes of dashboard users, as scripts. A user who loses rights loses their logins in the same commit."""
+"""Changes of dashboard users. Transaction scripts. A change of a user's role ends their logins in the same commit."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD, 
 from arvis.ports.store import Transaction
 from arvis.web.http.identity import PLATFORM, PRINCIPAL_ROLES, Role
 
-#: No hyphen: `web-ann-notes` is a channel of `ann` and must not be the default channel of another user.
+#: The form of user ids. Hyphens are not allowed, because `web-ann-notes` is a channel of `ann` and must not be the
+#: default channel of a user `ann-notes`.
 USER_ID = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
-#: User ids that are not allowed, because users of keys are named `key-…` and would share their channels.
+#: User ids that are not allowed. The users of API keys are named `key-…`, so a user `key` would own their channels.
 _TAKEN = {"key"}
 
 
 def implied(user_id: str, created_at: int) -> User | None:
-    """Return the first user while no row exists for them."""
+    """Return the first user if this is their id, else None. The first user exists even without a row."""
     if user_id != FIRST_USER:
         return None
     return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)
 
 
 def first_user(tx: Transaction, now: int) -> User:
-    """Return the first user, created if missing."""
+    """Return the first user; create the row if it is missing."""
     if (known := tx.users.get(FIRST_USER)) is not None:
         return known
     user = User(FIRST_USER, "Owner", UserRole.OWNER, None, now, now)
@@ -36,17 +37,17 @@ def first_user(tx: Transaction, now: int) -> User:
 
 
 def principal_of(tx: Transaction, user: User, now: int) -> Principal:
-    """Return the person of platform `web` for a user, with the permissions of their role."""
+    """Return the person on the platform `web` for a user, with the role of the user. Create the row if it is missing."""
     return tx.principals.seen(PLATFORM, user.id, user.name, PRINCIPAL_ROLES[Role(user.role)], now)
 
 
 def find(tx: Transaction, user_id: str) -> User | None:
-    """Return a user; the first user always exists."""
+    """Return a user, or None. The first user always exists."""
     return tx.users.get(user_id) or implied(user_id, 0)
 
 
 def known(tx: Transaction, user_id: str, now: int) -> User:
-    """Return a user. Raises `NotFound`."""
+    """Return a user. Raise `NotFound` if the user does not exist."""
     user = first_user(tx, now) if user_id == FIRST_USER else tx.users.get(user_id)
     if user is None:
         raise NotFound("There is no such user.", fix="GET /api/users lists them.")
@@ -71,7 +72,7 @@ def add(tx: Transaction, user_id: str, name: str, role: UserRole, now: int) -> U
 def change(
     tx: Transaction, user_id: str, name: str | None, role: UserRole | None, now: int
 ) -> tuple[User, Sequence[str]]:
-    """Change name or role. Returns the user, and the logins that ended because the role changed."""
+    """Change the name or role of a user. Return the user, and the logins that ended because the role changed."""
     user = known(tx, user_id, now)
     changed = replace(user, name=name or user.name, role=role or user.role, updated_at=now)
     if changed.role is not user.role:
@@ -83,7 +84,7 @@ def change(
 
 
 def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
-    """Remove a user. Returns the logins that ended."""
+    """Remove a user. Return the logins that ended."""
     user = known(tx, user_id, now)
     _check_stays(user)
     tx.users.remove(user.id)
@@ -97,7 +98,8 @@ def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
 
 
 def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | None = None) -> Sequence[str]:
-    """Store the hash of a new password. Returns the ended logins: all but one. Unused links end as well."""
+    """Store `kept`, the hash of a new password. End the user's logins except `but`, and the unused login links. Return
+    the logins that ended."""
     user = replace(known(tx, user_id, now), password_hash=kept, updated_at=now)
     tx.users.update(user)
     tx.logins.drop_codes(user.id)
@@ -105,8 +107,9 @@ def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | 
 
 
 def change_password(tx: Transaction, shown: User | None, kept: str, now: int, session: str) -> Sequence[str]:
-    """Change the password of the logged-in user. `shown` is the password that was verified: in the meantime another
-    one may have been set, or another person may have ended this login to lock its holder out."""
+    """Change the password of the logged-in user. `shown` is the user whose password was verified before. Raise
+    `Unauthorised` if the password has changed or this login has ended since then, so that an ended login cannot lock
+    the user out."""
     holder, user = tx.logins.session(session), None if shown is None else find(tx, shown.id)
     if holder is None or user is None or shown is None or user.password_hash != shown.password_hash:
         raise Unauthorised(

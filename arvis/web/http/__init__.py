@@ -1,1 +1,1 @@
-"""HTTP basics: endpoints, requests, errors, rate limits, OpenAPI."""
+"""HTTP basics: endpoints, requests, errors, rate limits, schemas, files."""

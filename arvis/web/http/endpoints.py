@@ -1,7 +1,7 @@
-"""The table of routes: method, path, access rule, request and response.
+"""The type of a route: method, path, access rule, request and response.
 
-Routing, access control and the OpenAPI document are all built from it, so that no route can exist without an access
-rule.
+Routing, access control and the OpenAPI document are all built from the same list of routes, so that no route can exist
+without an access rule.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from arvis.web.http.identity import Access, Identity
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
-# The topic that a route changes, so that one place announces every change made through the API.
+# The topic that a route changes. `application.py` announces the changes of all routes with it.
 
 
 _API = "/api/"
 _LONGEST_ID = 200
 
-#: First path segment after /api -> topic, where their names differ.
+#: The topic for the first path segment after /api, if their names differ.
 _OTHERS: Mapping[str, ChangeTopic] = {
     "api_keys": ChangeTopic.KEYS,
     "attachments": ChangeTopic.MESSAGES,
@@ -45,23 +45,23 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "sessions": ChangeTopic.USERS,
     "speech": ChangeTopic.MESSAGES,
 }
-#: These routes write nothing, although their method is POST.
+#: The routes that write nothing, although their method is POST.
 _ASKING = frozenset({"/api/workflows/validate"})
 _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTopic}, **_OTHERS}
 
 
 def topic_of(path: str) -> ChangeTopic | None:
-    """Return the topic of a route's path; None for a path outside the API. A path without a topic counts as a
-    setting, so that every change is announced."""
+    """Return the topic of a route's path, or None for a path outside the API. An API path without a topic gets the topic
+    of settings, so that every change is announced."""
     if not path.startswith(_API):
         return None
     return _KNOWN.get(path.removeprefix(_API).partition("/")[0], ChangeTopic.SETTINGS)
 
 
 def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Changed | None:
-    """Return the change that a successful request has made; None if it only read. `path` is the path of the route.
-    `parameters` are the values of its parameters in order: the first one is the id, or the first two if one of them
-    is the platform."""
+    """Return the change that a successful request has made, or None if the request only read. `path` is the path of the
+    route, and `parameters` are its parameters in order. The id of the changed object is the first parameter; for a bot
+    it is the first two, platform and name."""
     topic = topic_of(path)
     if method in {"GET", "HEAD"} or topic is None or path in _ASKING:
         return None
@@ -96,21 +96,22 @@ class Call:
     schema: Schema | None = None
 
     async def fields(self) -> Fields:
-        """Read the body. A field that the schema does not describe raises `Unprocessable`."""
+        """Return the fields of the body. Raise `Unprocessable` for a field that the schema does not describe."""
         fields = await read_json(self.request, self.body_limit)
         if self.schema is not None:
             fields.refuse_others(self.schema)
         return fields
 
     def id(self, name: str) -> str:
-        """Return an id from the path. A malformed id raises `NotFound`."""
+        """Return an id from the path. Raise `NotFound` if it is malformed."""
         value = str(self.request.path_params[name])
         if not _ID.fullmatch(value):
             raise NotFound("There is nothing with this id.", fix="Check the id.")
         return value
 
     def named(self, name: str, pattern: re.Pattern[str]) -> str | None:
-        """Return a name from the path that is not an id; None if it is malformed."""
+        """Return a name from the path, for names that do not have the form of an id. Return None if it does not match
+        `pattern`."""
         value = str(self.request.path_params[name])
         return value if pattern.fullmatch(value) else None
 
@@ -139,7 +140,7 @@ class Call:
                 raise _wrong_query(name, "true or false")
 
     def seconds(self, name: str, default: float, most: float) -> float:
-        """Return a duration, limited to `most`."""
+        """Return a number of seconds from the query, at most `most`."""
         text = self.query(name)
         if text is None:
             return default
@@ -172,23 +173,23 @@ class Endpoint:
     summary: str
     access: Access
     handler: Callable[[Call], Awaitable[Response]]
-    #: Schema per status of success.
+    #: The schema of the response for each success status.
     answers: Mapping[int, Schema]
     body: Schema | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)
-    #: The body may contain attachments.
+    #: The body can contain attachments, so its size limit is larger.
     large: bool = False
     #: Schemas of path parameters that are not ids.
     names: Mapping[str, Schema] = field(default_factory=dict)
     #: The last path parameter may contain slashes.
     deep: bool = False
-    #: The route accepts `Idempotency-Key`. False: it has its own protection against repetition.
+    #: The route accepts `Idempotency-Key`. False: it writes nothing, or has its own protection against repetition.
     keyed: bool = True
-    #: The route finds its earlier work by the key.
+    #: The route finds its earlier work by the `Idempotency-Key`, so it can run again after a crash (`request_of`).
     repeatable: bool = False
     #: Content types of its responses, separated by ", ".
     media: str = "application/json"
-    #: Set if the errors do not have the format of the API.
+    #: The format of the errors, if it is not the format of the API.
     errors: ErrorForm | None = None
     #: Error statuses that only this route returns.
     refusals: tuple[int, ...] = ()

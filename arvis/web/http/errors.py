@@ -1,6 +1,6 @@
-"""Errors of this port: one table from exceptions to HTTP statuses, and one format.
+"""Errors of the API: one table from exceptions to HTTP statuses, and one format.
 
-Only errors written for people show their text. All other errors only report that they happened.
+The client gets the text of the exceptions in the table only. For every other exception it gets a general text.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ async def attempt(work: Awaitable[T]) -> T | Failure:
         return await work
     except ArvisError as error:
         return failure_of(error)
-    # The boundary of the web handlers: one failed request must not end a connection or the server.
+    # A defect in one request must not end a connection or the server.
     except Exception:
         log.exception("Unexpected error while answering a request")
         return INTERNAL
 
 
 def failure_of_http(error: HTTPException) -> Failure:
-    """Return the router's own refusals: unknown path, wrong method."""
+    """Convert an error of the router: an unknown path or a wrong method."""
     known = {404: "not_found", 405: "method_not_allowed"}
     return Failure(error.status_code, known.get(error.status_code, "bad_request"), f"{error.detail}.", _WHERE)
 

@@ -1,9 +1,9 @@
 """Repeatable writes: `Idempotency-Key` names a write, and a second request with the same key gets the first response.
 
-A key belongs to the caller. The stored request and response are encrypted, because both may hold secrets: a caller
-who lost the response can request a new API key again, and a reader of the database does not learn it. A request that
-a crash interrupted has an unknown outcome. PUT and DELETE are idempotent and are repeated, as are routes that find
-their earlier work by the key (`Endpoint.repeatable`, `request_of`). For all others a person has to check.
+A key belongs to the caller. The stored request and response are encrypted, because both can contain secrets, such as a
+new API key. If a crash interrupted the first request, its outcome is unknown. The second request then runs again if its
+method is PUT or DELETE, or if its route finds its earlier work by the key (`Endpoint.repeatable`, `request_of`). All
+other routes return an error, and a person has to check.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ REPLAYED = "Idempotency-Replayed"
 
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 _REPEATABLE = frozenset({"PUT", "DELETE"})
-#: Headers that belong to the response itself.
+#: The headers that are stored with a response.
 _KEPT_HEADERS = ("content-type", "etag", "location")
-#: For this time (ms) another process may still be working on the request.
+#: The time in ms in which another process can still be working on the first request.
 _IN_PROGRESS_MS = 120_000
 _SERVER_ERROR = 500
-#: Errors that mean "later" and not "no". They are not stored: the next attempt runs.
+#: Responses with this status or a server error are not stored, because a repeated request can succeed.
 _TOO_MANY = 429
 
 Handler = Callable[[Call], Awaitable[Response]]
-#: The caller, and the key.
+#: The user id of the caller, and the `Idempotency-Key`.
 Mark = tuple[str, str]
 
 
 class Idempotency:
-    """Runs each keyed write once. A request without the header has no overhead."""
+    """The keyed writes, each of which runs once. A request without the header is passed to its handler unchanged."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
         self._store = store
@@ -55,7 +55,7 @@ class Idempotency:
         self._running: set[Mark] = set()
 
     async def serve(self, endpoint: Endpoint, call: Call) -> Response:
-        """Return the response of the handler, or its earlier response to the same request."""
+        """Return the response of the handler, or the stored response to the same request."""
         key = call.request.headers.get(IDEMPOTENCY_KEY)
         if key is None or not takes_key(endpoint):
             return await endpoint.handler(call)
@@ -96,11 +96,11 @@ class Idempotency:
         return await self._do(endpoint.handler, call, mark)
 
     async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
-        """Run the handler and store its response before sending it. If storing fails, the response is still sent, and
-        a repeated request gets the error that the outcome is unknown."""
+        """Run the handler, and store its response before it is sent. If the response cannot be stored, it is still sent,
+        and a repeated request gets the error that the outcome is unknown."""
         found = await attempt(handler(call))
         response = found.to_response() if isinstance(found, Failure) else found
-        body = getattr(response, "body", None)  # a stream has none
+        body = getattr(response, "body", None)  # a stream has no body
         final = response.status_code < _SERVER_ERROR and response.status_code != _TOO_MANY
         if not final or not isinstance(body, bytes) or response.headers.get("content-type") != "application/json":
             await attempt(self._store.write(_release, mark))
@@ -122,19 +122,19 @@ class Idempotency:
 
 
 def request_of(call: Call) -> str | None:
-    """Return the identifier of this keyed write, for rows that remember the request that created them; None without a
-    key."""
+    """Return the id of this keyed write, or None without a key. Rows store the id of the request that created them."""
     key = call.request.headers.get(IDEMPOTENCY_KEY)
     return None if key is None else hashlib.sha256(f"{call.identity.user_id}\n{key}".encode()).hexdigest()
 
 
 def takes_key(endpoint: Endpoint) -> bool:
-    """Return whether the route accepts `Idempotency-Key`: writes with a credential do."""
+    """Return whether the route accepts `Idempotency-Key`: a route that writes and needs a credential, unless its `keyed`
+    is False."""
     return endpoint.method in WRITES and endpoint.access != PUBLIC and endpoint.keyed
 
 
 async def _fingerprint(call: Call) -> tuple[Call, str]:
-    """Return the call with its body in memory, and the fingerprint of the request."""
+    """Read the body. Return the call with the body in memory, and the fingerprint of the request."""
     body = await read_body(call.request, call.body_limit.size)
     url = call.request.url
     parts = (call.request.method.encode(), f"{url.path}?{url.query}".encode(), body)
@@ -145,7 +145,7 @@ async def _fingerprint(call: Call) -> tuple[Call, str]:
 
 
 def _with_body(request: Request, body: bytes) -> Request:
-    """Return the same request with its body unread."""
+    """Return the request with this body, so that the handler can read the body again."""
     parts = [body]
 
     async def receive() -> Message:

@@ -1,9 +1,10 @@
-"""The caller of a request and their rights at this port.
+"""The caller of a request and their rights.
 
-The credential decides: an owner key may name the user it speaks for, and every other credential is a user of its own.
-Channels follow the credential, too. Owners and operators may use any channel. Others may use their own channels
-(`web-ID`, `cli-ID`, and these with a `-suffix`) and `dashboard-agent-X` with their user id as the thread, so that
-people who write to the same agent do not see one another's messages.
+The credential determines the user: a login belongs to its user, an owner key may name the user for whom it sends a
+message, and every other key is a separate user. The credential also determines the channels. Owners and operators may
+use any channel. Others may use their own channels (`web-ID`, `cli-ID`, and these with a `-suffix`) and
+`dashboard-agent-X` with their user id as the thread, so that people who write to the same agent do not see one
+another's messages.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from arvis.domain.users import FIRST_USER
 
 PLATFORM = "web"
 
-#: The user id of the person who holds the data folder and the owner keys.
+#: The user id of the person who has the data folder and the owner keys.
 OWNER_ID = FIRST_USER
 
 AGENT_CHANNEL = "dashboard-agent-"
 
 
 class Role(StrEnum):
-    """Roles of keys and dashboard users."""
+    """The roles of keys and dashboard users."""
 
     ANONYMOUS = "anonymous"
     CHAT = "chat"
@@ -52,9 +53,9 @@ PRINCIPAL_ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A verified credential. `agents` limits a chat key (None: no limit). `session` is the hash of the login's
-    cookie. `key` is the id of a key that was created in the product. `may_name` is true for owner keys, which speak
-    for the users they name."""
+    """A verified credential. `agents`: the agents to which a chat key is limited (None: no limit). `session`: the hash
+    of the login's cookie. `key`: the id of a key that was created in the product. `may_name`: the credential is an
+    owner key, which may name the user for whom it sends a message."""
 
     role: Role
     user_id: str
@@ -70,8 +71,8 @@ ANONYMOUS = Identity(Role.ANONYMOUS, "", "")
 
 
 def sender_for(identity: Identity, user_id: str | None, user_name: str | None, owners: frozenset[str]) -> Sender:
-    """Return the sender of a message. A `user_id` counts only if the credential may name one. `owners` is the
-    configuration's `owners.web`."""
+    """Return the sender of a message. `user_id` and `user_name` are ignored unless the credential may name a user.
+    `owners` is the configuration's `owners.web`."""
     if identity.may_name and user_id is not None:
         owner = user_id == OWNER_ID or user_id in owners
         role = PrincipalRole.OWNER if owner else PrincipalRole.MEMBER
@@ -81,7 +82,8 @@ def sender_for(identity: Identity, user_id: str | None, user_name: str | None, o
 
 
 def address_for(identity: Identity, channel: str) -> Address:
-    """Return the address of a channel for this credential. Raises `Forbidden` if the channel is not theirs."""
+    """Return the address of a channel for this credential. Raise `Forbidden` if the credential may not use the
+    channel."""
     if identity.role in OPERATE:
         return Address(PLATFORM, PLATFORM, channel)
     if channel.startswith(AGENT_CHANNEL):

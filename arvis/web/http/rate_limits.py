@@ -1,5 +1,5 @@
-"""Rate limits: one token bucket per name, which refills over time. Buckets are kept in memory: a restart refills all
-of them."""
+"""Limits of login attempts, of concurrent requests, and of requests over time. All counts are in memory, so a restart
+clears them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,16 @@ from contextlib import contextmanager
 from arvis.domain.errors import TooMany
 from arvis.ports.clock import Clock
 
-# The limits of login attempts: 5 per minute and 20 per hour from one address, and the same for one account. Counts
-# are kept in memory: a restart clears them, and codes expire after minutes in any case.
-
-
-# The number of concurrent long requests, in total and per caller.
-
-
-#: (attempts, seconds)
+#: The most login attempts of one address, or for one account, and the seconds in which they are counted.
 _WINDOWS = ((5, 60.0), (20, 3600.0))
+#: The most wrong keys from one address, and the seconds in which they are counted.
 _KEY_WINDOWS = ((30, 60.0), (300, 3600.0))
 _MOST_NAMES = 10_000
 
 
 class LoginLimiter:
-    """Limits login attempts. An attempt counts before its outcome is known, so that concurrent attempts cannot exceed
-    the limit; a success is removed from the count."""
+    """The limits of login attempts. An attempt counts before its outcome is known, so that concurrent attempts cannot
+    exceed the limit; a success is removed from the count."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._addresses = _Tries(clock)
@@ -60,8 +54,8 @@ class LoginLimiter:
 
 
 class KeyGuesses:
-    """Failed keys per address. Keys that cannot be guessed are always checked, so clients behind the same address
-    cannot lock out the holder of such a key."""
+    """The wrong keys from each address. Keys that cannot be guessed are always checked, so other clients at the same
+    address cannot lock out the holder of such a key."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys from this address.")
@@ -70,12 +64,13 @@ class KeyGuesses:
         return self._tries.refusal(_network(address))
 
     def count(self, address: str) -> None:
-        """Count a failed key. Raises `TooMany` above the limit."""
+        """Count a wrong key. Raise `TooMany` above the limit."""
         self._tries.count(_network(address))
 
 
 class _Tries:
-    """The attempts per name. If there are too many names, the one without attempts for the longest time is dropped."""
+    """The attempts of each name. If there are more than `_MOST_NAMES` names, the name with the oldest last attempt is
+    dropped."""
 
     def __init__(
         self,
@@ -101,7 +96,7 @@ class _Tries:
             self._tries.popitem(last=False)
 
     def refusal(self, name: str) -> TooMany | None:
-        """Return the error if this name may not try now."""
+        """Return the error if this name has reached a limit, else None."""
         now, tries = self._clock.monotonic(), self._tries.get(name, ())
         for most, seconds in self._windows:
             counted = [at for at in tries if now - at < seconds]
@@ -116,7 +111,8 @@ class _Tries:
 
 
 def _network(address: str) -> str:
-    """Return the network of an address: one household has one IPv4 address or one IPv6 /64."""
+    """Return the network by which an address is counted: the IPv4 address or the IPv6 /64, because one household usually
+    has one of these."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -129,7 +125,7 @@ def _network(address: str) -> str:
 
 
 class ConcurrencyLimit:
-    """A limit of `most` concurrent requests, of which one caller may hold `most_of_one`, so that one caller cannot
+    """A limit of `most` concurrent requests in total, and of `most_of_one` for each caller, so that one caller cannot
     block all others."""
 
     def __init__(self, *, most: int, most_of_one: int) -> None:
@@ -139,7 +135,7 @@ class ConcurrencyLimit:
 
     @contextmanager
     def taken(self, user_id: str) -> Iterator[None]:
-        """Hold a slot for the length of the block. Raises `TooMany`."""
+        """Count a request of this user while the context is open. Raise `TooMany` above a limit."""
         if self._held.total() >= self._most or self._held[user_id] >= self._most_of_one:
             raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them has finished.")
         self._held[user_id] += 1
@@ -155,7 +151,7 @@ _MOST_BUCKETS = 1_000
 
 
 class Buckets:
-    """Token buckets. Each holds `burst` tokens and regains `per_second`."""
+    """Token buckets, one for each name. A bucket contains at most `burst` tokens and gets `per_second` new tokens."""
 
     def __init__(self, *, clock: Clock, burst: int, per_second: float) -> None:
         self._clock = clock
@@ -164,7 +160,7 @@ class Buckets:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> int:
-        """Take a token. Returns 0, or the whole seconds until one is available."""
+        """Take a token and return 0. If the bucket is empty, return the whole seconds until a token is available."""
         now = self._clock.monotonic()
         tokens, then = self._buckets.get(name, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - then) * self._per_second)

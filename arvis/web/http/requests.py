@@ -1,7 +1,7 @@
-"""Reads client input: bodies within their limits, strict JSON, typed fields.
+"""Input of clients: bodies within their limits, strict JSON, typed fields.
 
-This is the border: NUL characters and lone surrogates never pass it (databases and encoders would refuse them later),
-and nothing is read beyond its limit.
+NUL characters are removed and lone surrogates are replaced, because databases and encoders would refuse them. Nothing
+is read beyond its limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
 from arvis.web.http.schema import Schema
 
-#: Larger JSON is parsed in a thread, so that a large attachment does not block the event loop (bytes).
+#: The size in bytes above which JSON is parsed in a thread, so that a large attachment does not block the event loop.
 _THREAD_BYTES = 262_144
 _READ_SECONDS = 60
 _MAX_WHOLE = 2**53 - 1
@@ -26,8 +26,9 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """The limits of JSON input: `size` in bytes (for a frame in characters), and `marks`, the number of brackets and
-    commas. The second limit bounds memory, because `[{},{},…]` takes 24 times its own size."""
+    """The limits of JSON input: `size` in bytes (for a frame of a socket in characters), and `marks`, the number of
+    opening brackets and commas. `marks` limits the memory, because the parsed `[{},{},…]` takes 24 times the memory of
+    its text."""
 
     size: int
     marks: int
@@ -41,7 +42,8 @@ SMALL = BodyLimit(size=65_536, marks=65_536)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Read the body, at most `limit` bytes. Reading stops at the limit, whatever length the headers declare."""
+    """Read the body, at most `limit` bytes. Raise `TooLarge` at the limit, even if the headers declare a smaller
+    body."""
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > limit:
         raise _too_large(limit)
@@ -93,8 +95,8 @@ def _parse(data: str | bytes, limit: BodyLimit) -> Any:
 
 
 class Fields:
-    """The fields of a JSON object, read by type. `null` counts as absent. A wrong type raises `Unprocessable`, and
-    the error names the field."""
+    """The fields of a JSON object, read by type. A field that is `null` counts as absent. A field of the wrong type
+    raises `Unprocessable` with the name of the field."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -119,7 +121,7 @@ class Fields:
         return value
 
     def display_name(self, name: str, most: int = 200) -> str | None:
-        """Return a display name: control characters are dropped, and a long name is cut."""
+        """Return a display name without control characters, cut to `most` characters."""
         value = "".join(letter for letter in self.text(name) or "" if letter >= " " and letter != "\x7f")
         return value[:most].strip() or None
 
@@ -145,7 +147,7 @@ class Fields:
         return value
 
     def objects(self, name: str) -> list[Fields]:
-        """Return a list of objects; empty if absent."""
+        """Return a list of objects; an empty list if the field is absent."""
         value = self._values.get(name)
         if value is None:
             return []
@@ -154,7 +156,7 @@ class Fields:
         return [Fields(item) for item in value]
 
     def otherwise(self, name: str, value: Any) -> Fields:
-        """Return the fields with this default for an absent field."""
+        """Return the fields with `value` for this field if it is absent."""
         return self if self._values.get(name) is not None else Fields({**self._values, name: value})
 
     def refuse_others(self, schema: Schema) -> None:

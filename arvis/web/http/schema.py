@@ -10,9 +10,6 @@ from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.jobs import JobKind, JobStatus
 from arvis.domain.messages import MessageStatus
 
-# Schemas as the OpenAPI document shows them: shared ones under their name, bodies as strictly as they are read.
-
-
 Schema = dict[str, Any]
 
 STRING: Schema = {"type": "string"}
@@ -211,15 +208,15 @@ _DEEPER = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"}
 
 
 class Components:
-    """The components of the OpenAPI document. Each `named` schema, and each schema with a title, is written once
-    under its name."""
+    """The schemas in the components of the OpenAPI document. Each `named` schema, and each schema with a title, is
+    written once under its name."""
 
     def __init__(self, named: Mapping[str, Schema]) -> None:
         self._named = named
         self.schemas: dict[str, Schema] = {}
 
     def share(self, schema: Any) -> Any:
-        """Return the schema with references to the shared ones."""
+        """Replace each shared schema in `schema` by a reference to it."""
         if isinstance(schema, list):
             return [self.share(part) for part in schema]
         if not isinstance(schema, dict):
@@ -232,7 +229,7 @@ class Components:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _name_of(self, schema: Schema) -> str | None:
-        """Return the name of a shared schema; None also for a title that another schema has."""
+        """Return the name of a shared schema, or None. A title that another schema has is not a name."""
         for name, part in self._named.items():
             if part == schema:
                 return name
@@ -243,7 +240,8 @@ class Components:
         return title if self.schemas.get(title, parts) == parts else None
 
     def _parts(self, schema: Schema) -> Schema:
-        """Share the parts of a schema. Property names are not keywords, although one may have the name of a keyword."""
+        """Share the parts of a schema. Properties are treated separately, because a property can have the name of a
+        keyword."""
         found = {name: self.share(part) if name in _DEEPER else part for name, part in schema.items()}
         if "properties" in schema:
             found["properties"] = {name: self.share(part) for name, part in schema["properties"].items()}
@@ -251,7 +249,7 @@ class Components:
 
 
 def for_bodies(schema: Any) -> Any:
-    """Return the schema as bodies are read: additional fields are not allowed, and `null` equals an absent field."""
+    """Return the schema for a request's body: additional fields are not allowed, and `null` equals an absent field."""
     if isinstance(schema, list):
         return [for_bodies(part) for part in schema]
     if not isinstance(schema, dict):

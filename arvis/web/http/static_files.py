@@ -1,8 +1,8 @@
-"""The dashboard's files.
+"""The dashboard's files, and responses with stored files.
 
-The list of files is built once at the start, so a path cannot lead outside it. Bytes are read on request, because
-requests are rare and the daemon stays small. One document serves all addresses of the dashboard: a browser that opens
-a path which is neither a file nor a route of the API gets that document.
+The list of the dashboard's files is built once at the start, so a path cannot lead outside their folder. Their bytes
+are read at each request, so that they take no memory. All pages of the dashboard are one document: a browser that opens
+a path which is neither a file nor a route of the API gets this document.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-# Stored bytes are sent as a download that the browser does not run.
+# Stored files. A browser displays or plays them, or saves them, but never runs them.
 
 
-#: Signatures of the file types that a page may display or play inline. The file name from the sender is ignored, so
-#: that the browser runs no file from outside.
+#: The first bytes of the file types that a page may display or play. The type is not taken from the file name, because
+#: the sender chose the name.
 _BEGINNINGS: Mapping[bytes, str] = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -39,7 +39,8 @@ _BYTES = "application/octet-stream"
 
 
 def sniffed(data: bytes) -> str:
-    """Return the type by the first bytes. A file that is neither a raster image nor audio is plain bytes."""
+    """Return the content type of a file from its first bytes. All files except raster images and audio are plain
+    bytes."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12], _BYTES)
     if data[4:8] == b"ftyp" and data[8:11] == b"M4A":
@@ -48,7 +49,7 @@ def sniffed(data: bytes) -> str:
 
 
 def file_response(data: bytes, filename: str) -> Response:
-    """Serve a file: inline if its type is safe to display, else as a download."""
+    """Return a response with a file. The browser displays the file if its type is safe, and otherwise saves it."""
     kind = sniffed(data)
     way = "attachment" if kind == _BYTES else "inline"
     headers = {
@@ -81,8 +82,8 @@ _INDEX = "/index.html"
 _LASTING = "/assets/"
 _FOREVER = "public, max-age=31536000, immutable"
 
-#: The first path segments of the dashboard's own addresses. The page is served for each of them and for all paths
-#: below.
+#: The first path segments of the dashboard's pages. The document is served for each of these and for all paths below
+#: them.
 ADDRESSES = frozenset(
     {
         "chat",
@@ -109,11 +110,11 @@ class Asset:
 
 
 class Page:
-    """The files of `folder` that have a known type. If a `.gz` file exists beside one, it is sent to clients that
-    accept gzip."""
+    """The dashboard: the files in `folder` whose type is known, and their routes. Clients that accept gzip get the
+    `.gz` file beside a file, if there is one."""
 
     def __init__(self, folder: Path) -> None:
-        # A name that begins with a dot is a private note of the build.
+        # Files whose name begins with a dot are internal files of the build.
         self._assets = {
             f"/{path.relative_to(folder).as_posix()}": _asset(path)
             for path in sorted(folder.rglob("*.*"))
@@ -123,7 +124,7 @@ class Page:
         }
 
     def opens(self, path: str) -> bool:
-        """Return whether links on other sites may lead to this path."""
+        """Return whether a link on another site may open this path."""
         before, _, rest = path.partition("/")
         return path == "/" or path in self._assets or (not before and rest.partition("/")[0] in ADDRESSES)
 
@@ -132,7 +133,8 @@ class Page:
         return [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *sorted(self._assets))]
 
     async def missing(self, request: Request) -> Response:
-        """Answer a browser at an unknown address with the page, which shows the error."""
+        """Return the document with status 404, for a browser that opened an unknown address. The page then shows the
+        error."""
         response = await self._serve(request)
         if response.status_code == HTTPStatus.OK:
             response.status_code = HTTPStatus.NOT_FOUND

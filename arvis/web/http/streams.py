@@ -1,4 +1,4 @@
-"""Answers that take long: the timeouts of this port, and server-sent events."""
+"""The timeouts of the web server, and responses with server-sent events."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from starlette.types import Receive, Scope, Send
 class Timeouts:
     """Timeouts and intervals in seconds."""
 
-    #: For a new socket to authenticate.
+    #: The time in which a new socket must authenticate.
     greeting: float = 10.0
-    #: For a client to accept one frame.
+    #: The time in which a client must accept one frame.
     sending: float = 10.0
-    #: Between two checks of an open socket's login.
+    #: The time between two checks of an open socket's login.
     renewal: float = 60.0
-    #: Between two reads of a message's status during a wait, because events of other processes do not reach this bus.
+    #: The time between two reads of a message's status during a wait. The status is read because a notification can be
+    #: lost.
     look: float = 5.0
-    #: For a closing socket to accept the remaining frames, and for running requests when the server stops.
+    #: The time in which a closing socket must accept the remaining frames, and in which running requests must end when
+    #: the server stops.
     closing: int = 3
-    #: For a connection to send a whole request, and to accept the next part of a response.
+    #: The time in which a connection must send a whole request, and accept the next part of a response.
     idle: int = 15
-    #: For the answer to a chat completion that is not streamed.
+    #: The longest wait for the answer to a chat completion that is not streamed.
     completion: float = 600.0
-    #: Between two keep-alive comments of an idle stream.
+    #: The time between two keep-alive comments of an idle stream.
     keepalive: float = 15.0
-    #: For a chat completion whose message is retried later because no model answers now.
+    #: The longest wait of a chat completion whose message is retried later because no model answers now.
     put_off: float = 30.0
 
 
@@ -39,8 +41,8 @@ KEEP_ALIVE = ": keep-alive\n\n"
 
 
 class EventStream(StreamingResponse):
-    """A response of server-sent events. It releases `held` at its end, and calls `left` if the client disconnected
-    before."""
+    """A response of server-sent events. At its end it closes `held`. If the client disconnects before the last event,
+    it calls `left`."""
 
     def __init__(
         self,

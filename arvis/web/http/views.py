@@ -1,6 +1,6 @@
 """Domain objects as JSON: camelCase, times in milliseconds since the epoch, URLs without their logins.
 
-`http/schema.py` and the modules of `api/` document the schemas; a view adds no data.
+The schemas are in `http/schema.py` and the modules of `api/`. A view only converts data and reads nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MICROS = 1_000_000
 
 
 def step_view(step: TimelineStep) -> Json:
-    """Return the stored step with `costUsd`, `actor`, `input` and `output` where they are known."""
+    """Return the stored step, with `costUsd`, `actor`, `input` and `output` if these are known."""
     shown = {_camel(name): value for name, value in step.data.items()}
     return {**_common(step.step, shown), **shown, "at": step.at, "step": step.step}
 
@@ -52,7 +52,8 @@ def story_steps(story: JobStory) -> list[Json]:
 
 
 def node_steps(steps: Sequence[Step], *, began: int) -> list[Json]:
-    """Return the visits of nodes as steps. Each lasts from the end of the previous one to its own."""
+    """Return the visits of nodes as steps of a timeline. A visit lasts from the end of the previous visit (the first:
+    from `began`) to its own end."""
     ends = [began, *(step.at for step in steps)]
     durations = [max(0, after - before) for before, after in pairwise(ends)]
     return [
@@ -89,8 +90,8 @@ def _questions(wait: Wait) -> list[Json]:
 
 
 def _sent(delivery: Delivery, parts: Sequence[Part], at: int) -> list[Json]:
-    """Return the parts that were attempted. A delivery without planned parts is returned as one part with its current
-    state."""
+    """Return a step for each part whose sending was attempted. If there is none, return one step with the state of the
+    delivery."""
     tried = [each for each in parts if each.tried_at is not None]
     if not tried:
         return [_step(at, "delivery", part=delivery.part, state=delivery.state, seq=delivery.seq)]
@@ -214,7 +215,7 @@ def agent_view(agent: Agent) -> Json:
 
 
 def delivery_frame(delivery: Delivery) -> Json:
-    """Return a delivery as the frame that the socket sends."""
+    """Return the frame with which a socket sends a delivery."""
     return {
         "type": "message",
         "channelId": delivery.address.channel,
@@ -232,8 +233,8 @@ def delivery_frame(delivery: Delivery) -> Json:
 
 
 def file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
-    """Return a file with its URL. Clients fetch the bytes, because a frame with bytes would be sent again to every
-    socket that reconnects."""
+    """Return a file with its URL, from which clients download the bytes. A frame does not contain the bytes, because it
+    is sent again to every socket that reconnects."""
     return {
         "name": file.filename,
         "contentType": file.content_type,

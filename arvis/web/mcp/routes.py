@@ -1,7 +1,7 @@
 """`POST /mcp`: Arvis as a server of the Model Context Protocol, with the same keys and checks as the API.
 
-Requests are stateless: there are no sessions and no open streams. The first request loads the protocol's package,
-because loading takes seconds and the package may be missing.
+Requests are stateless: there are no sessions and no open streams. The package `mcp` is loaded only at the first
+request, because loading takes seconds and the package may be missing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from arvis.web.http.requests import SMALL, BodyLimit, Fields, read_json
 from arvis.web.http.schema import Schema
 from arvis.web.mcp.tools import ArvisTools
 
-#: The key under which a request carries its verified credential to the tools.
+#: The key of the ASGI scope under which the tools find the verified credential of a request.
 IDENTITY = "arvis.identity"
 
-#: Concurrent requests, in total and per key. Each may wait for minutes.
+#: The most concurrent requests, in total and per key. Each request can wait for minutes.
 _MOST = 32
 _MOST_OF_ONE = 8
 #: The fields of a protocol message that are passed on.
@@ -52,7 +52,7 @@ _MESSAGE: Schema = {"type": "object", "description": "One JSON-RPC message of th
 
 
 class McpServing(Protocol):
-    """The running server of the protocol's package."""
+    """The running server of the package `mcp`."""
 
     async def answer(self, scope: Scope, body: bytes) -> Response: ...
 
@@ -77,7 +77,7 @@ class McpRoutes:
         ]
 
     async def close(self) -> None:
-        """Close because the server stops. A later request would start it again."""
+        """Close the server of the package. A later request would start it again."""
         async with self._loading:
             if self._serving is not None:
                 await self._serving.close()
@@ -94,8 +94,7 @@ class McpRoutes:
         with self._slots.taken(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
-            # The body is not a message that can be answered, so the refusal has the format of the API and not of the
-            # protocol.
+            # The body is not a message that can be answered in the protocol, so the refusal has the format of the API.
             return _NO_MESSAGE.to_response()
         return answer
 
@@ -123,8 +122,8 @@ def _handed_on(fields: Fields) -> bytes:
 
 
 def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
-    """Return the request for the package: with the verified identity, and with headers that request a single JSON
-    answer."""
+    """Return the ASGI scope for the package: with the verified identity, without credentials, and with headers that
+    request a single JSON response."""
     replaced = {b"content-length": str(length).encode(), b"accept": b"application/json"}
     hidden = {*replaced, b"authorization", b"cookie", b"transfer-encoding"}
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
@@ -133,7 +132,8 @@ def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
 
 
 class BufferedExchange:
-    """Receives and sends for an ASGI application that is called from here: `body` in, one response out."""
+    """The functions `receive` and `send` for one direct call of an ASGI application. `body` is the request's body, and
+    `response` returns the response."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body

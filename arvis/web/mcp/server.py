@@ -1,4 +1,5 @@
-"""The protocol's package as a server. `ArvisTools` answers its requests. Only the first request imports this module."""
+"""The MCP server of the package `mcp`, with the tools of `ArvisTools`. This module is imported only at the first
+request, because the package may be missing."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ async def serve(tools: ArvisTools) -> Serving:
 
 
 class Serving:
-    """The package's request manager, which one task must open and close."""
+    """The request manager of the package. One task opens and closes it, because the package requires this."""
 
     def __init__(self, tools: ArvisTools) -> None:
         server: Server[Any] = Server(

@@ -26,7 +26,7 @@ _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 120
 _DEFAULT_HITS, _MOST_HITS = 20, 50
 _DEFAULT_MESSAGES, _MOST_MESSAGES = 50, 200
-#: Characters of one message in a list, and of a whole list.
+#: The most characters of a search result, of a message in a conversation, and of all these messages together.
 _EXCERPT = 300
 _MESSAGE = 8_000
 _CONVERSATION = 200_000
@@ -38,7 +38,7 @@ continue waiting; this does not send the message again."""
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """A tool as it is offered. `reads`: it changes nothing."""
+    """A tool that programs can call. `access`: the roles that may call it. `reads`: it changes nothing."""
 
     name: str
     description: str
@@ -49,7 +49,8 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A result: `data` for programs, and `text` where that is easier to read."""
+    """The result of a tool: `data` for programs, and `text` for models. If `text` is empty, models get `data` as
+    JSON."""
 
     data: Mapping[str, Any]
     text: str = ""
@@ -126,7 +127,7 @@ class ArvisTools:
         return [each for each in _OFFERED if identity.role in each.access]
 
     async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool. Raises `ArvisError` with the problem. The caller has checked that the tool is offered."""
+        """Call a tool that `offered` contains. Raise an `ArvisError` that describes a problem."""
         described = next(each for each in _OFFERED if each.name == name)
         self._gate.admit(identity, described.access)
         for strange in arguments.keys() - described.parameters["properties"].keys():
@@ -145,7 +146,8 @@ class ArvisTools:
         return _outcome(timeline, sent.event_id)
 
     async def _rested(self, message_id: str, seconds: float, identity: Identity) -> MessageTimeline:
-        """Wait for a final status. It subscribes before reading, so that it misses no change in between."""
+        """Wait until the message is finished or needs a person, or for `seconds`. Return its timeline. The wait
+        subscribes before it reads the status, so that it misses no change."""
         end = self._clock.monotonic() + seconds
         with self._board.watch(message_id, identity) as watch:
             while True:
@@ -196,7 +198,7 @@ class ArvisTools:
         return ToolResult({"id": conversation, "messages": _within(shown)})
 
     async def _only(self, identity: Identity) -> str | None:
-        """Return the person whose messages are visible; None if all are."""
+        """Return the id of the person to whose messages the caller is limited; None if the caller sees all messages."""
         if identity.role is not Role.CHAT:
             return None
         return (await self._gate.principal(self._gate.sender(identity))).id
@@ -239,7 +241,7 @@ def _of(principal: str, messages: Sequence[StoredMessage]) -> list[StoredMessage
 
 
 def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
-    """Return the newest messages that fit, in order of time."""
+    """Return the newest messages that have at most `_CONVERSATION` characters together, in order of time."""
     left = _CONVERSATION
     shown: list[dict[str, Any]] = []
     for message in newest_first:
@@ -252,7 +254,7 @@ def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
 
 
 def _around(content: str, query: str) -> str:
-    """Return the text around the match."""
+    """Return the part of the text around the first match of the query."""
     start = max(0, content.lower().find(query.lower()) - _EXCERPT // 3)
     return ("…" if start else "") + _cut(content[start:], _EXCERPT)
 

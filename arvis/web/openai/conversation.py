@@ -1,8 +1,8 @@
-"""Finds the conversation that a `/v1` request continues.
+"""The conversation that a `/v1` request continues.
 
-The client sends the whole conversation each time. A request continues a conversation only if the client's history
-matches it exactly. An edited, regenerated or unknown history starts a new conversation, which receives the history as
-text. Two chats of a key never share a conversation, and a repeated request is the same message (ADR 0044).
+The client sends the whole conversation in each request. A request continues a stored conversation only if the client's
+history matches it exactly. An edited, regenerated or unknown history starts a new conversation, which gets the history
+as text. Two chats of a key never share a conversation, and a repeated request is the same message (ADR 0044).
 """
 
 from __future__ import annotations
@@ -26,15 +26,19 @@ from arvis.web.openai.requests import HistoryMessage, ParsedRequest
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
 #: The header in which OpenAI's libraries count their repetitions of a request.
 _RETRIES = "X-Stainless-Retry-Count"
-#: For this time (ms) an equal request counts as a repetition.
+#: The time in ms in which an equal request counts as a repetition.
 _RETRY_MS = 15 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class RequestIdentity:
-    """The identity of a request. `base` is the thread that belongs to the name of its conversation. `remembers`: the
-    server keeps the conversation under this name (`user`), so a request without history continues it. `earlier` and
-    `answer` are the history that the request continues (None: a history that cannot be ours)."""
+    """The hashes and names by which the conversation of a request is found.
+
+    `base`: the thread for the name of the conversation. `remembers`: the request names its conversation in `user`, so a
+    request without history continues it. `named`: `user` or a header names the conversation. `earlier` and `answer`:
+    the hashes of the history before its last reply, and of this reply. They are None if Arvis cannot have written the
+    history.
+    """
 
     scope: str
     base: str
@@ -52,7 +56,8 @@ class RequestIdentity:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRequest:
-    """The conversation of a request. `fresh`: the whole history is new there. `instructed`: its system text is new."""
+    """The stored request with its thread. `fresh`: the request starts the conversation, so its whole history is new to
+    the agent. `instructed`: the system text is new to the agent."""
 
     request: CompletionRequest
     fresh: bool
@@ -60,7 +65,7 @@ class PlacedRequest:
 
 
 def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, agent: str) -> RequestIdentity:
-    """Hash the request. Call it in a thread, because it may contain files."""
+    """Return the identity of the request. Call this function in a thread, because it hashes files."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
     if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
         raise unusable("X-OpenWebUI-Chat-Id", "and other chat names must be 1 to 200 printable characters")
@@ -93,7 +98,8 @@ def answer_mark(text: str) -> str:
 
 
 def place(tx: Transaction, wanted: RequestIdentity, now: int) -> PlacedRequest:
-    """Return the request's row: a new one, or that of an equal earlier request."""
+    """Store the request in the conversation that it continues or starts. For a repeated request, return the row of the
+    first request."""
     known = _sent_before(tx, wanted, now)
     if known is not None:
         return _repeated(known)
@@ -138,8 +144,8 @@ def _same(known: CompletionRequest, wanted: RequestIdentity) -> CompletionReques
 
 
 def _repeated(known: CompletionRequest) -> PlacedRequest:
-    """Return the place of a repeated request. Its message exists, unless a crash came between the row and the
-    message."""
+    """Return the place of a repeated request. `fresh` and `instructed` only matter if a crash interrupted the first
+    request before its message was stored; otherwise the message exists already."""
     return PlacedRequest(known, fresh=known.position == 1, instructed=known.position == 1)
 
 
@@ -163,7 +169,8 @@ def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> st
 
 
 def _tail(talk: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage] | None, str | None]:
-    """Return the last question and reply in the client's history. Ours ends with a reply of plain text."""
+    """Return the client's history without its last reply, and the mark of this reply. Return (None, None) if the history
+    does not end with a question and a reply of plain text, because Arvis then did not write it."""
     if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
         return None, None
     return talk[:-1], answer_mark(talk[-1].text)

@@ -23,16 +23,15 @@ from arvis.web.http.schema import (
     optional,
 )
 
-#: Names the message in every response to an accepted request.
+#: The header with the id of the message, in every response to an accepted request.
 MESSAGE_HEADER = "X-Arvis-Message-Id"
-#: OpenAI's clients obey this header: an accepted request is answered once, and the client must not repeat it
-#: automatically.
+#: A header for OpenAI's libraries: they must not repeat an accepted request automatically, because it is answered once.
 _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Allow further fields, because clients send more. `parameters` defines which of them are honoured and which are
-    refused."""
+    """Return the schema with further fields allowed, because clients send more. `requests.parameters_of` defines which of
+    them are applied and which are refused."""
     return {**schema, "additionalProperties": True}
 
 
@@ -96,12 +95,13 @@ _TYPES = {
 }
 _FIRST_OF_THE_SERVER = 500
 _UNPROCESSABLE = 422
-#: Codes of status 422 that are not about a field: the same key with another request (RFC draft on `Idempotency-Key`).
+#: The error codes that keep status 422; all other errors with this status get 400, as with OpenAI. The RFC draft on
+#: `Idempotency-Key` requires 422 if a key was used for another request.
 _KEPT_CODES = frozenset({"key_reused"})
 
 
 def error_of(failure: Failure) -> dict[str, Any]:
-    """Return the error in OpenAI's format. The fix is part of the message, because clients show only that."""
+    """Return the error in OpenAI's format. The fix is part of the message, because clients show only the message."""
     kind = "server_error" if failure.status >= _FIRST_OF_THE_SERVER else "invalid_request_error"
     named = _PARAMETER.match(failure.message)
     return {

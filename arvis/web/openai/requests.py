@@ -1,6 +1,6 @@
-"""Parses a chat completion request: the agent, the conversation, the question, the history and the parameters.
+"""The parser of chat completion requests: the agent, the conversation, the question, the history and the parameters.
 
-Every parameter is honoured or refused by name.
+Every parameter is either applied or refused with its name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from arvis.domain.taint import Label, Taint
 from arvis.domain.text import BEFORE, NOW
 from arvis.web.http.requests import Fields, unusable
 
-# The history that a client sends, as text for the agent and as labels of its sources. The client can write anything
-# there, also in the name of a tool or of the agent. The text therefore states that the program supplied it, quotes
-# every line, and carries taint (ADR 0017): actions based on it need an approval.
+# The history that a client sends, as text for the agent and as labels of its sources. The client can write anything in
+# the history, even as a tool or as the agent. The text therefore states that a program sent it, quotes every line, and
+# has a taint (ADR 0017), so that actions based on it need an approval.
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 _LABELS: Mapping[str, Label] = {
@@ -30,8 +30,8 @@ _LABELS: Mapping[str, Label] = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message of the request: its text, its files as fields of the inbox, and all other fields as JSON, such as its
-    role and the tool calls that the client made."""
+    """A message of the request. `files`: its files, in the form of attachments of the API. `more`: its other fields as
+    JSON, such as the tool calls that the client made."""
 
     role: str
     text: str
@@ -40,8 +40,8 @@ class HistoryMessage:
 
 
 def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
-    """Return the messages as text: each under its role, each line after `> `, so that no line can be taken for one of
-    ours. It keeps the newest part that fits into `most_bytes`."""
+    """Return the newest messages that fit into `most_bytes` as text: each message under its role, and each line after
+    `> `, so that no line looks like a line that Arvis wrote."""
     blocks: list[str] = []
     left = most_bytes
     for number, message in enumerate(reversed(before)):
@@ -55,8 +55,8 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
 
 
 def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
-    """Return the possible sources of these messages. The system text of an owner's key counts as the owner's own;
-    that of any other key may come from anyone."""
+    """Return the possible sources of these messages. System text that was sent with an owner's key counts as the owner's
+    own text; with any other key it counts as text of other people."""
     labels = {
         Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role]
         for each in before
@@ -66,20 +66,20 @@ def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
 
 
 def _block(message: HistoryMessage) -> str:
-    # Every character that a reader may treat as a line break counts as one.
+    # `splitlines` splits at every character that a reader could take for a line break.
     text = "\n".join(part for part in (message.text, message.more) if part)
     return "\n".join([f"[{message.role}]", *(f"> {line}" for line in text.splitlines() or [""])])
 
 
-# The parameters besides the messages. Model parameters go to the model (`wishes` of the message). A parameter that an
-# agent cannot honour is answered with 400.
+# The parameters besides the messages. Parameters for the model become `wishes` of the message. A parameter that an agent
+# cannot apply is refused with status 400.
 
 _MOST_STOPS = 4
 _LONGEST_STOP = 200
 _MOST_TOKENS = 1_000_000
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-#: Parameters that are read elsewhere, or that do not affect a single answer of one agent: notes of the client,
-#: billing at a vendor, and the mode of tool calls without tools.
+#: Parameters that other functions read, and parameters that cannot change an agent's single answer: notes of the
+#: client, the vendor's billing, and the mode of tool calls (because `tools` is refused).
 _HEEDED = frozenset(
     {
         "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
@@ -92,7 +92,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
 }
-#: Parameters that are refused unless their value equals the existing behaviour, with the reason.
+#: Parameters that are refused unless their value equals the behaviour of Arvis: the test of the value, and the reason.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "tools": (lambda value: not value, "is not supported: an agent has its own tools"),
     "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
@@ -122,16 +122,16 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Parameters of a request. `wishes` go to the model: `max_tokens`, and under `sampling` the model parameters by
-    their OpenAI names. The answer ends before the first of `stops`."""
+    """The parameters of a request. `wishes` are for the model: `max_tokens`, and under `sampling` the other parameters by
+    their OpenAI names. `stops`: the answer ends before the first of these texts."""
 
     stops: tuple[str, ...] = ()
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
-    """Parse the parameters. `names` are all fields of the request. Raises `Unprocessable` for one that cannot be
-    honoured."""
+    """Parse the parameters. `names` are the names of all fields of the request. Raise `Unprocessable` for a parameter
+    that cannot be applied."""
     for name in names:
         value = fields.raw(name)
         if value is None or name in _HEEDED or name in _RANGES or name in {"seed", "reasoning_effort"}:
@@ -154,14 +154,14 @@ def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
 
 
 def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """Return the text before the first stop sequence, and whether there was one."""
+    """Return the text before the first stop sequence, and whether the text contains a stop sequence."""
     found = min((at for stop in stops if (at := text.find(stop)) >= 0), default=-1)
     return (text, False) if found < 0 else (text[:found], True)
 
 
 def certain(text: str, stops: Sequence[str]) -> str:
-    """Return the part of a growing text that certainly belongs to the answer: without an end that may begin a stop
-    sequence."""
+    """Return the part of a growing text that certainly belongs to the answer: without an end that could be the beginning
+    of a stop sequence."""
     text, ended = cut(text, stops)
     if ended:
         return text
@@ -210,7 +210,9 @@ _OTHER_FIELDS = ("name", "tool_calls", "function_call", "tool_call_id")
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A chat completion request. `conversation` is its `user`. `usage`: the stream ends with its token usage."""
+    """A chat completion request. `model`: the slug of an agent. `conversation`: the field `user`, which names the
+    conversation. `question`: the last message. `before`: the messages before it. `usage`: the stream ends with its token
+    usage."""
 
     model: str
     conversation: str | None
@@ -240,7 +242,7 @@ class ParsedRequest:
 
 
 def parse_request(fields: Fields) -> ParsedRequest:
-    """Parse a request. Raises `Unprocessable` with the field that cannot be used."""
+    """Parse a request. Raise `Unprocessable` with the name of a field that cannot be used."""
     model = fields.label("model")
     if model is None:
         raise unusable("model", "is missing: name the slug of an agent")
@@ -279,14 +281,15 @@ def _message(message: Fields, index: int) -> HistoryMessage:
 
 
 def _more(message: Fields) -> str:
-    """Return the fields as JSON in a fixed order. Clients send back many fields of an answer that are empty."""
+    """Return the fields in `_OTHER_FIELDS` as JSON in a fixed order, or "" if all are empty. Clients send back empty
+    fields of an answer."""
     found = {name: value for name in _OTHER_FIELDS if (value := message.raw(name))}
     return json.dumps(found, ensure_ascii=False, sort_keys=True) if found else ""
 
 
 def _of_parts(role: str, parts: Sequence[Fields], where: str) -> HistoryMessage:
-    """Return the text and files of a message's parts. Files of the question are kept; in the history a mark replaces
-    them."""
+    """Return the message with the text and the files of its parts. The agent gets only the files of the question; those
+    of the history only serve to recognise the conversation."""
     texts: list[str] = []
     files: list[Mapping[str, str]] = []
     for part in parts:

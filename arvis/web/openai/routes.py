@@ -1,7 +1,8 @@
 """`/v1`: Arvis as an OpenAI-compatible server. A model is an agent.
 
-A request becomes a message through the same inbox as every other message (docs/24-openai-compatible.md). An accepted
-request is answered even if the client disconnects; the answer is then in the conversation.
+A request becomes a message through the same inbox as every other message (docs/24-openai-compatible.md). If the client
+closes a stream, the answer is cancelled. If a client that does not stream disconnects, the answer is still written and
+is then in the conversation.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MO
 from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
 from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket, forget_request
 
-#: Concurrent waiting requests, in total and per key.
+#: The most concurrent waiting requests, in total and per key.
 _MOST = 256
 _MOST_OF_ONE = 64
 #: The maximum size in bytes of the text made from the earlier messages of a request.
 _MOST_BEFORE = 65_536
-#: A request contains the whole conversation. Its size is limited by the texts, not by brackets and commas.
+#: The number of brackets and commas that a request may contain besides those of one message, because a request contains
+#: the whole conversation.
 _MARKS = 262_144
 _SLUG = re.compile(r"[\w.-]{1,200}")
 
@@ -133,7 +135,7 @@ class CompletionRoutes:
         with ExitStack() as held:
             held.enter_context(self._slots.taken(call.identity.user_id))
             placed = await self._deps.store.write(place, wanted, self._deps.clock.now())
-            # Separate from the holder's messages on the dashboard.
+            # The thread separates this conversation from the user's messages on the dashboard.
             address = Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=placed.request.thread)
             live = AnswerEvents(address=address)
             if asked.stream:
@@ -171,7 +173,8 @@ class CompletionRoutes:
             await attempt(self._deps.store.write(forget_request, ticket.request_id))
 
     async def _send(self, call: Call, asked: ParsedRequest, placed: PlacedRequest, address: Address) -> Sent:
-        """Send the message. A refused message leaves no trace: the next request continues as if it had not been sent."""
+        """Send the message. If it is refused, delete the row of the request, so that the next request continues as if
+        this one had not been sent."""
         sender = self._deps.gate.sender(call.identity)
         try:
             draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)
@@ -181,7 +184,8 @@ class CompletionRoutes:
             raise
 
     async def _draft(self, asked: ParsedRequest, placed: PlacedRequest, *, owner: bool) -> Draft:
-        """Return the message for the inbox. Its files are those of the question."""
+        """Return the message for the inbox: the part of the history that is new to the agent, the question, and the files
+        of the question."""
         history = asked.before if placed.fresh else asked.system if placed.instructed else ()
         most = min(self._deps.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
         fields: Mapping[str, Any] = {

@@ -1,6 +1,6 @@
-"""Waits for the answer to a message that came as a chat completion, and reports it, at its end or while it is written.
+"""The wait for the answer to a chat completion, which is returned at its end or streamed while it is written.
 
-The message does not depend on the wait: it is in the queue and is answered in any case.
+The message is in the queue, so that it is answered even if the wait ends early.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from arvis.web.openai.conversation import answer_mark
 from arvis.web.openai.models import completion, completion_id, error_of, finish_reason_of, usage_of
 from arvis.web.openai.requests import certain, cut
 
-# An answer as server-sent events. A sent text cannot be withdrawn. If an answer restarts, nothing is sent until it is
-# as long as the shown text, provided that it is equal. If it differs, it is sent completely after a blank line. In
-# every case the sent text ends with the stored reply.
+# An answer as server-sent events. Text that was sent cannot be withdrawn. If an answer restarts with the same text,
+# nothing is sent until it is longer than the sent text. If it restarts with another text, it is sent completely after a
+# blank line. In every case the sent text ends with the stored reply.
 
 DONE = "data: [DONE]\n\n"
 _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """Turns a growing answer, which may restart, into pieces that are only appended. Blanks at the end of an answer
-    are not sent, because the stored reply has none there."""
+    """A growing answer, which can restart, as pieces that are only appended. Blanks at its end are not sent, because the
+    stored reply has no blanks at its end."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -51,14 +51,14 @@ class GrowingAnswer:
         return "".join(self._pieces)
 
     def more(self, text: str) -> str:
-        """Return the next piece for this state of the answer."""
+        """Return the next piece to send, if the answer has this text now."""
         text = text.strip()
         if self._sent.startswith(text):
             return ""
         return self._go_to(text)
 
     def last(self, text: str) -> str:
-        """Return the text that is missing to this reply."""
+        """Return the last piece to send, so that the sent text ends with this reply."""
         text = text.strip()
         return "" if text == self._sent else self._go_to(text)
 
@@ -70,8 +70,8 @@ class GrowingAnswer:
 
 
 class AnswerEvents:
-    """The events of a conversation while a request waits for an answer there: the current text of the answer, and
-    signals to read the database. It subscribes before the message is sent, so that no event is missed."""
+    """The bus events of a conversation in which a request waits for an answer: the current text of the answer, and
+    signals to read the database. The subscription begins before the message is sent, so that no event is missed."""
 
     def __init__(self, *, address: Address) -> None:
         self._address = address
@@ -110,7 +110,7 @@ class AnswerEvents:
         if event.address != self._address or self._message_id not in {None, event.message_id}:
             return
         known = self._texts.get(event.message_id, "")
-        if event.offset in {0, len(known)}:  # else something was missed, and the end brings it
+        if event.offset in {0, len(known)}:  # after a gap the rest is sent at the end
             self._texts[event.message_id] = known[: event.offset] + event.text
             self._wake()
 
@@ -131,7 +131,8 @@ class AnswerEvents:
 
 
 class Chunks:
-    """The events of one stream. With `usage`, every event but the last has a null `usage`, as with OpenAI."""
+    """The format of the events of one stream. With `usage`, the last event contains the token usage, and all other
+    events have a null `usage`, as with OpenAI."""
 
     def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
         self._common = {
@@ -166,7 +167,7 @@ _BAD_GATEWAY, _TOO_LATE = 502, 504
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome that the client reads, and the model calls that it is based on."""
+    """The text that the client gets, and the timeline of its message."""
 
     text: str
     timeline: MessageTimeline
@@ -174,7 +175,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The request's row, and its message. The answer ends before the first of `stops`."""
+    """The ids of a request's row and of its message. `stops`: the answer ends before the first of these texts."""
 
     request_id: str
     message_id: str
@@ -191,8 +192,8 @@ class AnswerWaiter:
     async def whole(
         self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
     ) -> dict[str, object] | Failure:
-        """Return the completion once the message is finished. `left` returns whether the client has disconnected: an
-        equal later request waits for the same answer."""
+        """Return the completion when the message is finished. Return an error if the wait takes too long, or if `left`
+        returns that the client has disconnected. An equal later request then waits for the same answer."""
         message_id = ticket.message_id
         begun = self._clock.monotonic()
         end = begun + self._timeouts.completion
@@ -211,7 +212,7 @@ class AnswerWaiter:
         return completion(ended.timeline, model, ended.text)
 
     async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, live: AnswerEvents) -> AsyncIterator[str]:
-        """Yield all events of the stream. An error becomes its last event."""
+        """Yield all events of the stream. An error becomes the last event."""
         answer = GrowingAnswer()
         yield chunks.begin()
         looked, spoke = None, self._clock.monotonic()
@@ -242,13 +243,14 @@ class AnswerWaiter:
             return
         if piece := answer.last(ended.text):
             yield chunks.piece(piece)
-        # Written before the client can continue the conversation.
+        # Stored before the last event, because the client can continue the conversation after it.
         await attempt(self._store.write(_answered, ticket.request_id, answer_mark(answer.whole)))
         yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
-        """Return the outcome if the message is finished. Return the reason if no answer will come soon, the wait has
-        `begun` and nothing was sent."""
+        """Return True if the message is finished, and False if the wait must continue. Return an error if no answer will
+        come soon. `begun`: the start of the wait; None if a part of the answer was sent, so that the wait continues in
+        any case."""
         if await self._is_settled(ticket.message_id):
             return True
         put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
@@ -257,7 +259,7 @@ class AnswerWaiter:
         return put_off or False
 
     async def _put_off(self, message_id: str, begun: float) -> Failure | None:
-        """Return the reason if no answer will come soon: no model answers, and the message is retried later."""
+        """Return an error if no answer will come soon, because no model answers and the message is retried later."""
         if self._clock.monotonic() - begun < self._timeouts.put_off:
             return None
         timeline = await self._insights.message(message_id)
@@ -278,8 +280,8 @@ class AnswerWaiter:
         return found is None or found[0] in SETTLED_STATUSES
 
     async def _end(self, ticket: Ticket) -> Outcome | Failure:
-        """Return the outcome. A failed message leaves no reply: the next request continues as if it had not been
-        sent."""
+        """Return the outcome of a finished message. If it failed, delete the row of the request, so that the next request
+        continues as if this one had not been sent."""
         timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
             raise NotFound("The message has been deleted.", fix="Send it again.")
@@ -292,7 +294,7 @@ class AnswerWaiter:
         return _failed(timeline)
 
     async def _question(self, timeline: MessageTimeline) -> str:
-        """Return the open question and the place to answer it."""
+        """Return a text with the open question of the turn, and the place to answer it."""
         execution = timeline.message.execution_id
         view = await self._insights.execution(execution) if execution is not None else None
         waits = view.waits if view is not None else ()

@@ -1,7 +1,8 @@
 """The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
 
-A delivery counts as sent even without an open socket, because it stays in the database and a returning socket
-requests missed deliveries. Only the connections are kept here.
+A delivery counts as sent even without an open socket, because it stays in the database, and a socket that reconnects
+requests the deliveries that it has missed. The memory of this process contains only the connections and the unfinished
+answers.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from arvis.web.http.identity import PLATFORM, Identity
 from arvis.web.http.views import delivery_frame
 
 # The outgoing side of one socket: a bounded buffer of frames. Adding a frame never waits, so a slow client delays no
-# other client. A client that falls too far behind is disconnected with 1013 and resumes by `lastSeq`. Deltas of one
-# answer are merged while they wait.
+# other client. If the buffer is full, the client is disconnected with code 1013 and can reconnect with `lastSeq`. Deltas
+# of one answer are merged in the buffer.
 
 _MAX_FRAMES = 1_000
 _MAX_CHARACTERS = 4_000_000
@@ -49,7 +50,7 @@ NO_ACCESS = 4001
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """Close the socket with this code and send no more frames."""
+    """The instruction to close the socket with this code and send no more frames."""
 
     code: int
     reason: str
@@ -57,7 +58,7 @@ class HangUp:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame as text. `seq` is set for deliveries."""
+    """A frame as text. `seq`: the number of its delivery; None for other frames."""
 
     text: str
     seq: int | None = None
@@ -69,7 +70,8 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A signal to read deliveries from the database, because some may exist that were not pushed to this client."""
+    """A signal to read deliveries from the database, because it may contain deliveries that were not pushed to this
+    client."""
 
 
 LOOK = Look()
@@ -77,7 +79,7 @@ LOOK = Look()
 
 @dataclass(slots=True)
 class _Stream:
-    """Successive deltas of one answer."""
+    """Merged deltas of one answer, from character `offset` to `end`."""
 
     message_id: str
     offset: int
@@ -101,7 +103,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Client:
-    """An authenticated socket. `seen` is the `seq` of the last delivery that was sent to it."""
+    """An authenticated socket with its buffer. `seen` is the `seq` of the last delivery that was sent to it."""
 
     def __init__(self, *, id: str, identity: Identity, sender: Sender, address: Address) -> None:  # noqa: A002
         self.id = id
@@ -119,8 +121,8 @@ class Client:
         self._grew(item.size)
 
     def look(self) -> None:
-        """Signal that deliveries exist which only the database holds. They are sent in order among the waiting
-        frames."""
+        """Signal that the database contains deliveries that were not pushed. They are sent after the frames that are
+        waiting now."""
         if not self._waiting or self._waiting[-1] is not LOOK:
             self._waiting.append(LOOK)
         self._grew(0)
@@ -135,7 +137,7 @@ class Client:
         self._grew(len(delta.text))
 
     def hang_up(self, code: int, reason: str) -> None:
-        """Close immediately and drop all waiting frames."""
+        """Close the socket and drop all waiting frames."""
         if self._hang_up is None:
             self._hang_up = HangUp(code, reason)
         self._waiting.clear()
@@ -152,8 +154,8 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Look | HangUp:
-        """Return the next frame. A delivery that was sent before is skipped. A gap in the numbers makes the socket
-        read the database, because the deliveries in between may arrive later, or never, as frames."""
+        """Wait for the next frame or signal. A delivery that was sent before is skipped. A gap in the numbers of
+        deliveries becomes a signal to read the database, because the missing deliveries may never come as frames."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()
@@ -171,7 +173,7 @@ class Client:
                 return ready
 
     def accepts(self, item: Frame) -> bool:
-        """Return whether this frame must still be sent, and remember the delivery in it."""
+        """Return whether this frame must still be sent, and record its delivery in `seen`."""
         if item.seq is None:
             return True
         if item.seq <= self.seen:
@@ -188,12 +190,13 @@ class Client:
         self._woken.set()
 
 
-#: The maximum number of sockets of one channel. Each gets every frame, so the cost of a message grows with their
-#: number.
+#: The maximum number of sockets of one channel. Each socket gets every frame of its channel, so the cost of a message
+#: grows with their number.
 _MOST_SOCKETS = 100
 
 
-#: Characters of unfinished answers that are kept for sockets that connect later; the oldest answer is dropped first.
+#: The most characters of unfinished answers that are kept for sockets that connect later. Above this limit the answer
+#: without new text for the longest time is dropped.
 _MOST_RUNNING = 4_000_000
 
 
@@ -204,10 +207,10 @@ _CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
 
 
 class WebConnector:
-    """The connector of the platform `web`, whose name is also `web`. A delivery that is sent again is shown once, by
-    its `seq`.
+    """The connector of the platform `web`, whose name is also `web`. Clients recognise a repeated delivery by its `seq`
+    and show it once.
 
-    `notify_others` notifies the processes that hold further sockets (None: there are none).
+    `notify_others` notifies the other processes that have sockets; None: there are no other processes.
     """
 
     def __init__(self, *, notify_others: Notify | None = None) -> None:
@@ -228,7 +231,7 @@ class WebConnector:
         return _CAPABILITIES
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:  # noqa: ARG002 - the port's signature
-        """Do nothing: the sockets deliver incoming messages."""
+        """Report that the bot is up, then do nothing: the sockets pass incoming messages to the inbox."""
         up(BotUp(PLATFORM, PLATFORM))
         await asyncio.Event().wait()
 
@@ -236,11 +239,11 @@ class WebConnector:
         return [Piece(delivery.content, delivery.buttons, delivery.files)]
 
     async def close(self) -> None:
-        """Do nothing: the server owns the sockets."""
+        """Do nothing, because the server closes the sockets."""
 
     async def send(self, part: Part) -> Receipt:
-        """Send a delivery. Other processes are notified before it counts as sent: if this process dies in between,
-        the job repeats the notification."""
+        """Send a delivery. It counts as sent only after the other processes were notified. If this process ends before
+        that, the job repeats the notification."""
         delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
         if self._notify_others is not None:
@@ -255,7 +258,7 @@ class WebConnector:
         return sum(len(room) for room in self._rooms.values())
 
     def check_room(self, address: Address) -> None:
-        """Raise `TooMany` if no more sockets can join this channel."""
+        """Raise `TooMany` if the channel has the maximum number of sockets."""
         if len(self._rooms.get(address, ())) >= _MOST_SOCKETS:
             raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
 
@@ -340,15 +343,16 @@ class WebConnector:
 
 
 class _RunningTexts:
-    """The current text of every answer that is being streamed to the web, for a page that is opened or reloaded
-    meanwhile."""
+    """The current texts of the unfinished answers on the web, for pages that are opened or reloaded before the answer
+    ends."""
 
     def __init__(self) -> None:
         self._texts: dict[str, tuple[Address, str]] = {}
         self._characters = 0
 
     def add(self, delta: Delta) -> None:
-        """Append a piece. After a gap the pieces are useless, so the text restarts at the next offset 0."""
+        """Append a piece to the text of its answer. After a gap, drop the text and wait for the next piece with offset
+        0."""
         _, text = self._texts.get(delta.message_id, (delta.address, ""))
         self.end(delta.message_id)
         if delta.offset > len(text):

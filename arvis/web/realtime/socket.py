@@ -1,4 +1,4 @@
-"""The WebSocket: authenticates, receives the messages of its channel, and sends messages.
+"""The WebSocket: a client authenticates, sends messages, and receives the messages of its channel.
 
 An invalid frame is answered with an error, and the connection stays open. Reading and writing are separate tasks, so
 that a client that does not read is detected and delays no other client.
@@ -46,23 +46,23 @@ from arvis.web.realtime.subscriptions import Subscriptions
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """The content of the first frame. `last_seq` is the last delivery that the client has received (None: it wants no
-    earlier ones)."""
+    """The content of the first frame. `last_seq`: the number of the last delivery that the client has received; None: the
+    client requests no earlier deliveries."""
 
     client: Client
     last_seq: int | None
 
 
 class Handshake:
-    """Authenticates sockets. `new_token` creates the ids of clients."""
+    """The authentication of sockets. `new_token` creates the ids of clients."""
 
     def __init__(self, *, gate: Authorizer, new_token: Callable[[], str]) -> None:
         self._gate = gate
         self._new_token = new_token
 
     async def greet(self, fields: Fields, at_upgrade: Identity, address: str) -> Greeting:
-        """Authenticate the socket. A key in the frame takes precedence over the cookie or key of the upgrade. Raises
-        every error that `auth` can have."""
+        """Authenticate the socket. A key in the frame takes precedence over the cookie or key of the upgrade request
+        (`at_upgrade`). Raise an `ArvisError` if the key, the channel or a field is refused."""
         key = fields.text("apiKey")
         identity = at_upgrade if key is None else await self._gate.by_key(key, address)
         self._gate.admit(identity, ANYONE)
@@ -72,8 +72,8 @@ class Handshake:
         return Greeting(client, fields.whole("lastSeq"))
 
 
-#: Deliveries per database read. Each may be as long as `limits.reply_bytes`, and a client that does not read holds
-#: all of them in memory for a while.
+#: The number of deliveries in one database read. Each can be as long as `limits.reply_bytes`, and all stay in memory until
+#: the client has accepted them.
 _SLICE = 16
 
 #: The maximum number of topics in one frame.
@@ -85,7 +85,7 @@ _Handler = Callable[[Client, Fields], Awaitable[None]]
 
 
 class SocketRoute:
-    """Serves `/ws`."""
+    """The handler of `/ws`."""
 
     def __init__(
         self,
@@ -123,13 +123,13 @@ class SocketRoute:
         }
 
     async def serve(self, socket: WebSocket) -> None:
-        """Serve one connection from upgrade to end. An invalid cookie or key is refused before the upgrade."""
+        """Serve one connection from its upgrade to its end. An invalid cookie or key is refused before the upgrade."""
         identity = await attempt(self._gate.identify(socket))
         if isinstance(identity, Failure):
             await identity.to_response()(socket.scope, socket.receive, socket.send)
             return
         if identity.role is Role.ANONYMOUS and "origin" in socket.headers:
-            # A browser: the sockets of the page send its login cookie, because a page has no key.
+            # The dashboard in a browser authenticates by its cookie only. Without a cookie it is not logged in.
             await _NOT_LOGGED_IN.to_response()(socket.scope, socket.receive, socket.send)
             return
         await socket.accept()
@@ -145,7 +145,8 @@ class SocketRoute:
         return greeting
 
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting | None:
-        """Return the greeting; None if the socket was closed because no valid one came."""
+        """Return the first valid greeting. Return None if the socket was closed, because access was refused or no valid
+        greeting came in time."""
         try:
             async with asyncio.timeout(self._timeouts.greeting):
                 while True:
@@ -164,8 +165,8 @@ class SocketRoute:
         return None
 
     async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Read and write until either ends. The writer is signalled and never cancelled, because it may be in the
-        middle of a database read."""
+        """Read and write until the reader or the writer ends. The writer gets a signal and is never cancelled, because it
+        may be in the middle of a database read."""
         client = greeting.client
         self._connector.join(client)
         reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
@@ -183,7 +184,7 @@ class SocketRoute:
             await self._listening.leave(client)
 
     async def _close_after(self, socket: WebSocket, writer: asyncio.Task[Failure | None]) -> None:
-        """Close after the writer has ended. A writer that failed has sent no close frame."""
+        """Close the socket if the writer failed, because it has then sent no close frame."""
         if writer.cancelled() or not isinstance(writer.result(), Failure):
             return
         with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
@@ -197,8 +198,8 @@ class SocketRoute:
         client = greeting.client
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
-        # A client without a number wants no earlier deliveries. A client may be ahead of a restored database; its
-        # number then means nothing.
+        # Without `lastSeq` the client gets no earlier deliveries. After a restored backup, `lastSeq` can be greater than
+        # every number in the database.
         client.seen = last if greeting.last_seq is None else min(greeting.last_seq, last)
         await self._replay(socket, client)
         while True:
@@ -213,8 +214,8 @@ class SocketRoute:
                     return
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
-        """Send all deliveries after `client.seen`, in every state. The numbers of a channel run through all its
-        threads, so deliveries in threads of other people are counted and skipped."""
+        """Send all deliveries after `client.seen`, in every state. The deliveries of a channel are numbered across all its
+        threads, so those in threads of other people are counted, but not sent."""
         while not client.ended and (
             missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
         ):
@@ -224,13 +225,13 @@ class SocketRoute:
                     await self._send(socket, item)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
-        """Send a frame. Raises `TimeoutError` if the client does not accept it; the connection is then dropped."""
+        """Send a frame. Raise `TimeoutError` if the client does not accept it in time; the connection is then dropped."""
         async with asyncio.timeout(self._timeouts.sending):
             await socket.send_text(item.text)
 
     async def _read(self, socket: WebSocket, client: Client) -> None:
-        """Read frames. The login is checked again first: it may have ended before this socket was registered for its
-        logout."""
+        """Read and handle frames. First check the credential again, because it may have ended before this socket was
+        registered in `OpenAccess`."""
         loop = asyncio.get_running_loop()
         await self._renew(client)
         renewal = loop.time() + self._timeouts.renewal
@@ -245,15 +246,15 @@ class SocketRoute:
                 await self._take(client, text)
 
     async def _take(self, client: Client, text: str | None) -> None:
-        """Handle one frame, and send its error if it has one."""
+        """Handle one frame, and send the error if it fails."""
         fields = await attempt(_fields(text, self._parser.body_limit))
         done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
         if isinstance(done, Failure):
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
 
     async def _renew(self, client: Client) -> None:
-        """Renew the login. An open socket counts as a use of its login, and ends with its login or key, in whichever
-        process that ended."""
+        """Record a use of the login, and close the socket if its login or key has ended, in this process or in another
+        one."""
         if (identity := await self._gate.renew(client.identity)) is None:
             client.hang_up(NO_ACCESS, "logged out")
         else:
@@ -270,8 +271,8 @@ class SocketRoute:
         await self._deliver(client, await self._parser.draft(fields))
 
     async def _click(self, client: Client, fields: Fields) -> None:
-        """Handle a click: a button of Arvis answers a question or cancels a turn; any other button means a
-        message."""
+        """Handle a click. A button of Arvis itself answers a question or cancels a turn. A click on any other button
+        becomes a message to the agent."""
         self._gate.admit(client.identity, SEND)
         if (click := self._parser.answer(fields, client.address, client.sender)) is None:
             await self._deliver(client, self._parser.click(fields))
@@ -297,13 +298,13 @@ class SocketRoute:
         await self._listening.hear(client, fields)
 
     async def _watch(self, client: Client, fields: Fields) -> None:
-        """Add the topics to the watched ones."""
+        """Watch further topics."""
         self._gate.admit(client.identity, READ)
         watched = await self._watching.watch(client, _topics(fields))
         client.push(frame({"type": "watching", "topics": watched}))
 
     async def _unwatch(self, client: Client, fields: Fields) -> None:
-        """Remove the topics; without topics, all of them."""
+        """Stop watching these topics. Without `topics`, stop watching all."""
         watched = self._watching.unwatch(client, _topics(fields) if fields.has("topics") else None)
         client.push(frame({"type": "watching", "topics": watched}))
 
@@ -312,7 +313,7 @@ class SocketRoute:
 
 
 def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
-    """Return the close code and reason for the error that ended one side of the connection."""
+    """Return the close code and reason for the end of this task, the reader or the writer."""
     failure = task.result() if task.done() and not task.cancelled() else None
     match failure:
         case Failure(status=AWAY.status):
@@ -330,8 +331,7 @@ def _topics(fields: Fields) -> list[str]:
 
 
 async def _until_gone(work: Awaitable[None]) -> None:
-    """Run until the client leaves. A client that leaves, or reads nothing for too long, ends its connection without
-    an error."""
+    """Run `work` until the client leaves. If the client leaves or reads nothing for too long, that is not an error."""
     with contextlib.suppress(WebSocketDisconnect, TimeoutError):
         await work
 
@@ -344,7 +344,8 @@ async def _first_frame(text: str | None, greet: Callable[[Fields], Awaitable[Gre
 
 
 async def _receive(socket: WebSocket) -> str | None:
-    """Return the text of the next frame; None for a binary one. Raises `WebSocketDisconnect` at the end."""
+    """Return the text of the next frame, or None for a binary frame. Raise `WebSocketDisconnect` if the connection has
+    ended."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
@@ -359,6 +360,6 @@ async def _fields(text: str | None, limit: BodyLimit) -> Fields:
 
 
 def _error(failure: Failure, id: Any = None) -> Frame:  # noqa: A002 - the field's name
-    """Send an error. `id` is the id of the failed frame."""
+    """Return the frame of an error. `id` is the id of the frame that failed."""
     known = {"id": id} if isinstance(id, str) else {}
     return frame({"type": "error", **failure.to_json(), **known})

@@ -1,7 +1,7 @@
 """`speech` frames of the socket: partial transcripts of a speaking person become messages.
 
-A chunk has no acknowledgement of its own: the `ack` of a message names the chunks that it consists of. Until then a
-client keeps the chunks and may send them again.
+A chunk gets no separate acknowledgement: the `ack` of a message names the chunks that the message consists of. Until
+the `ack`, a client keeps the chunks and may send them again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.connector import Client, frame
 
 _LONGEST_ID = 150
-#: Chunks whose message is known. A client that lost the acknowledgement gets it again.
+#: The most chunks whose acknowledgement is kept. A client that sends such a chunk again gets the acknowledgement again.
 _MOST_RECEIPTS = 10_000
 
 
 class SpeechBuffers:
-    """Collects partial transcripts: one buffer per person and channel, which survives a lost connection."""
+    """The buffers of partial transcripts, one for each person and channel. A buffer is kept when the person's newest
+    connection replaces an earlier one."""
 
     def __init__(
         self, *, parser: MessageParser, clock: Clock, rules: UtteranceRules, detector: UtteranceDetector
@@ -43,7 +44,8 @@ class SpeechBuffers:
             _acknowledge(client, *receipt)
 
     async def leave(self, client: Client) -> None:
-        """Handle the end of the connection: the collected transcript is sent as a message."""
+        """Handle the end of a connection: send the collected transcript as a message, unless the person has a newer
+        connection."""
         key = _key(client)
         if self._speakers.get(key) is client:
             await self._buffer.release(key)
@@ -69,7 +71,7 @@ class SpeechBuffers:
         return Chunk(id_, text, bool(complete))
 
     async def _send(self, utterance: Utterance) -> None:
-        """Send the transcript as a message of the last speaker."""
+        """Send the transcript as a message over the person's newest connection."""
         client, first = self._speakers[utterance.key], utterance.chunk_ids[0]
         event_id = _event_id(client.sender.user_id, first)
         sent = await attempt(self._sent(client, Fields({"content": utterance.text, "id": event_id})))
@@ -94,8 +96,8 @@ def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:
 
 
 def _event_id(user_id: str, first: str) -> str:
-    """Return the id of the message: its first chunk identifies it. Other people in the channel may use the same chunk
-    numbers."""
+    """Return the id of the message, which contains the user and the id of the first chunk. Other people in the channel
+    may use the same chunk ids."""
     who = hashlib.blake2b(user_id.encode(errors="replace"), digest_size=8).hexdigest()
     return f"speech:{who}:{first}"
 

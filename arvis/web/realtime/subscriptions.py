@@ -1,7 +1,7 @@
-"""Live pages: a client subscribes to topics, receives coalesced change notices, and reads the data itself.
+"""Live pages: a client subscribes to topics, receives merged notices of changes, and reads the data itself.
 
-Without subscribers nothing listens to the bus, counts or runs timers. The counters of the top bar are computed once
-for all subscribers of `overview`, after a change and at most once a second.
+Without subscribers, this module has no subscription to the bus, no timer and no task. The counters of the top bar are
+read once for all subscribers of `overview`, after a change and at most once a second.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import READ, Identity
 from arvis.web.realtime.connector import Client, frame
 
-# Subscriptions of the clients and their pending notices. Both are bounded, however slow a client is.
+# The subscriptions of the clients and their pending notices. The size of both is limited, even for a slow client.
 
 
-#: The maximum number of ids in a notice. Beyond it a notice names none, and the page reads its list again.
+#: The maximum number of ids in a notice. A notice of more changes contains no ids, and the page reads its list again.
 MOST_IDS = 20
 
 
 class Pending:
-    """Changed topics, each with the ids of the changed objects (None: too many, or unknown)."""
+    """The changed topics, each with the ids of the changed objects (None: too many, or unknown)."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str] | None] = {}
@@ -48,13 +48,13 @@ class Pending:
         self._topics[topic] = None if merged is not None and len(merged) > MOST_IDS else merged
 
     def merge(self, other: Pending, topics: Container[str]) -> None:
-        """Add the other one's changes of these topics."""
+        """Add the changes in `other` that concern these topics."""
         for topic, ids in other._topics.items():
             if topic in topics:
                 self.add(topic, ids)
 
     def keep(self, topics: Collection[str]) -> None:
-        """Drop all other topics."""
+        """Drop the changes of all topics except these."""
         self._topics = {topic: ids for topic, ids in self._topics.items() if topic in topics}
 
     def frames(self) -> Iterable[dict[str, Any]]:
@@ -67,7 +67,7 @@ class Pending:
 
 
 class Subscriber:
-    """A client with its topics. `places` are the addresses of the conversations among them."""
+    """A client with its topics. `places`: the addresses of those topics that are conversations."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -83,8 +83,8 @@ class Subscriber:
         self._sent_counts = {}
 
     def send_changes(self, news: Pending) -> bool:
-        """Send changes to the client. If the client has not read the earlier frames, the changes are only stored, and
-        the result is False."""
+        """Send the changes of the client's topics, and return True. If the client has not read the earlier frames, keep
+        the changes, and return False if there are any."""
         self._pending.merge(news, self.topics)
         if self.client.behind:
             return not self._pending
@@ -94,7 +94,8 @@ class Subscriber:
         return True
 
     def send_counts(self, now: Headline, budget: int | None) -> bool:
-        """Send the counters if they differ from the last ones sent. `budget` is the budget of the day, in micros."""
+        """Send the counters if they differ from those that were sent last. Return False if the client has not read the
+        earlier frames. `budget`: the daily budget in millionths of a US dollar."""
         counts = counts_view(now, budget)
         if counts == self._sent_counts:
             return True
@@ -119,12 +120,12 @@ def counts_view(now: Headline, budget: int | None) -> dict[str, Any]:
     }
 
 
-#: The maximum number of watched conversations: a page shows a few side by side.
+#: The maximum number of conversations that a client watches. A page shows only a few side by side.
 MOST_CONVERSATIONS = 20
 _CONVERSATION = "conversation:"
 _LONGEST_TOPIC = 100
 
-#: Topics that change none of the counters.
+#: The topics whose changes do not change the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
 _WATCHED_EVENTS: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded, AgentMoved)
 
@@ -138,8 +139,8 @@ class Intervals:
 
 
 class Subscriptions:
-    """All subscriptions of this server. `zone` is the time zone of the days in the counters. `limits` returns the
-    current budgets."""
+    """All subscriptions of this process. `zone`: the time zone of the day in the counters. `limits` returns the current
+    budgets."""
 
     def __init__(
         self,
@@ -170,7 +171,8 @@ class Subscriptions:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Allow subscriptions. The bus is subscribed to only while a client watches a topic."""
+        """Allow clients to watch topics while the context is open. The bus has subscriptions only while a client watches a
+        topic."""
         self._bus = bus
         try:
             yield
@@ -184,8 +186,8 @@ class Subscriptions:
         return not self._endings and self._timer is None and self._counting is None
 
     async def watch(self, client: Client, topics: Collection[str]) -> list[str]:
-        """Add topics and return all topics of the client. Raises `Unprocessable` for an unknown topic and `NotFound`
-        for an unknown conversation; then nothing has changed."""
+        """Add topics, and return all topics of the client. Raise `Unprocessable` for an unknown topic, and `NotFound` for
+        an unknown conversation, without any change."""
         places = {topic: await self._place(topic) for topic in topics if _is_conversation(topic)}
         watcher = self._watchers.get(client) or Subscriber(client)
         if len(watcher.places.keys() | places.keys()) > MOST_CONVERSATIONS:
@@ -203,7 +205,7 @@ class Subscriptions:
         return sorted(watcher.topics)
 
     def unwatch(self, client: Client, topics: Collection[str] | None = None) -> list[str]:
-        """Remove the topics and return the remaining ones. Without `topics`, remove all."""
+        """Remove the topics (None: all) from those of the client, and return the remaining topics."""
         watcher = self._watchers.get(client)
         if watcher is None:
             return []
@@ -214,15 +216,15 @@ class Subscriptions:
         return sorted(watcher.topics)
 
     def recognise(self, client: Client, identity: Identity) -> None:
-        """Apply the renewed identity of the client. A role that may not read ends its subscriptions."""
+        """Apply the renewed identity of the client. If its role may not read all data, end its subscriptions."""
         client.identity = identity
         if identity.role not in READ and client in self._watchers:
             client.push(frame({"type": "watching", "topics": self.unwatch(client)}))
 
-    # -- what is heard ---------------------------------------------------------------------------------------
+    # -- events of the bus -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Update after a change of subscribers: count the watched topics, and listen to the bus if there are any."""
+        """Update the indexes after a change of subscribers. Subscribe to the bus if a topic is watched, else stop."""
         self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
         self._places = {}
         for watcher in self._watchers.values():
@@ -276,7 +278,7 @@ class Subscriptions:
             self._timer = asyncio.get_running_loop().call_later(self._pace.notices, self._send_all)
 
     def _send_all(self) -> None:
-        """Send one round of notices. A client whose buffer is full is tried again in the next round."""
+        """Send one round of notices. A client that has not read the earlier frames gets its notices in the next round."""
         self._timer, news, self._pending = None, self._pending, Pending()
         sent = [watcher.send_changes(news) for watcher in self._watchers.values()]
         if not all(sent):
@@ -288,7 +290,7 @@ class Subscriptions:
             self._counting = asyncio.create_task(self._keep_counting())
 
     async def _keep_counting(self) -> None:
-        """Count until nothing has changed for one interval."""
+        """Read and send the counters until nothing has changed for one interval."""
         while self._stale and ChangeTopic.OVERVIEW in self._watched:
             self._stale = False
             found = await attempt(self._insights.headline(day_of(self._clock.now(), self._zone)))
@@ -309,7 +311,7 @@ class Subscriptions:
 
 
 def _is_conversation(topic: str) -> bool:
-    """Return whether the topic is a conversation. Raises `Unprocessable` for an unknown topic."""
+    """Return whether the topic is a conversation. Raise `Unprocessable` for an unknown topic."""
     if topic.startswith(_CONVERSATION) and len(topic) <= _LONGEST_TOPIC:
         return True
     if topic not in set(ChangeTopic):

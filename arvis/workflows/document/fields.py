@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-# The fields of agent nodes, and those that several kinds have.
-
-
-# The labels of the choices of fields, in the order of the choices.
-
-
-#: Limits of a document; a larger one is refused. The size is that of its JSON in bytes.
+#: Limits of a document: nodes, connections, bytes of its JSON, and depth of nesting. A larger document is refused.
 MOST_NODES, MOST_CONNECTIONS, MOST_BYTES, MOST_DEPTH = 500, 2_000, 1_000_000, 30
 #: The maximum distance of a node from the centre, in pixels.
 FARTHEST = 1_000_000
@@ -21,9 +15,10 @@ FARTHEST = 1_000_000
 LARGEST = 2**53
 #: The version of the document format.
 SCHEMA = 1
-#: Ids of nodes and connections.
+#: The pattern of the ids of nodes and connections.
 ID = "[A-Za-z0-9_.:-]{1,128}"
-#: The handles of connections. An empty source handle is the output of a node with one output.
+#: The source handle of connections to subagents, and the target handle of connections back into a loop. An empty source
+#: handle is the output of a node that has only one.
 SUBAGENT = "subagent"
 LOOP_BACK = "loop-back"
 #: The names that other programs write for an empty handle.
@@ -49,9 +44,9 @@ class Form(StrEnum):
 class Field:
     """A field of a node or of a document. `least` and `most` limit numbers, the characters of texts, and the number
     of rows. `offers` names the list from which the editor lets people choose (agents, tools, workflows, models,
-    platforms, people). In the texts of a `template`, names in double braces are replaced when the node runs. `words`
-    are the labels of the choices, one for each; `unoffered` are choices that documents of other programs contain and
-    the editor does not offer, because nothing serves them."""
+    platforms, people). `template`: names in double braces are replaced when the node runs. `words` are the labels of
+    `choices`, in the same order. `unoffered` are choices that documents of other programs contain and that the editor
+    does not offer, because they have no effect in Arvis."""
 
     name: str
     form: Form
@@ -71,9 +66,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of node. `outs` are the source handles that it may have (empty text: the plain output); `row_handles`
-    (field, prefix) adds one for each row of a field. `chooses`: it takes one of its outputs, and connections without
-    a handle are not among them."""
+    """A kind of node. `outs` and `ins` are its source and target handles (empty text: the plain output or input).
+    `row_handles` (field, prefix) adds one source handle for each row of a field. `chooses`: a run leaves the node by one
+    of its outputs, and a connection without a handle belongs to none of them. `begins`: a run can begin at the node."""
 
     name: str
     label: str
@@ -105,7 +100,7 @@ JOIN_COUNT = Field(
     "joinCount", Form.NUMBER, "How many", "For “when this number has arrived”.", least=1, most=MOST_CONNECTIONS
 )
 
-#: The description of a document.
+#: The fields that describe a document.
 ABOUT = (
     Field("name", Form.LINE, "Name", most=200),
     Field("description", Form.TEXT, "Description", most=2_000),
@@ -119,7 +114,7 @@ SETTINGS = (
         "agent",
         Form.LINE,
         "Agent",
-        "Works at nodes that name no agent; empty: the conductor.",
+        "Works at nodes that name no agent; empty: the agent that was addressed, else the conductor.",
         most=64,
         offers="agents",
     ),
@@ -135,7 +130,7 @@ SETTINGS = (
         "unlabelled",
         Form.CHOICE,
         "Connections without a handle",
-        "Those that leave a node with several outputs.",
+        "Applies to connections from nodes with several outputs.",
         choices=("skip", "follow"),
         words=("Never followed", "Always followed"),
         default="skip",
@@ -228,14 +223,15 @@ TRIGGER_LABELS = (
 
 #: Kinds of triggers from documents of other programs that never start a run in Arvis.
 UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
-#: Kinds of triggers that another row must refer to: the name of that row, and how to add it.
+#: Kinds of triggers that start a run only if a schedule or web hook refers to the workflow: the name of the schedule or
+#: web hook, and the command that adds it.
 CALLED_TRIGGERS = {
     "schedule": ("schedule", "`arvis schedules create --workflow`"),
     "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),
     "webhook": ("web hook", "`arvis webhooks create --workflow`"),
 }
 
-#: Each is read after the word "is".
+#: The labels of the operators of rules. The editor shows each after the word "is".
 RULE_LABELS = (
     "equal to",
     "not equal to",

@@ -206,7 +206,7 @@ _KINDS = (
         "condition",
         "Condition",
         "routing",
-        "True or false: by the data if it has the fields, else by an agent.",
+        "Decides between true and false: by the data if it has the fields, else by an agent.",
         (
             AGENT,
             Field(

@@ -1,7 +1,7 @@
 """Convert every form of a document to the canonical form that all other code reads, and read and write files.
 
-Three forms are accepted: ours (`kinds.py`), that of seed 002, which ours extends, and that of behaviour.md 2.7
-(`playbooks.py`). The editor's copy of `normalise` does the same step by step.
+Three forms are accepted: the canonical form (`kinds.py`), an older form that it extends, and the form of another
+program's playbooks (`playbooks.py`). The editor has a copy of `normalise` with the same steps; change both together.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ from arvis.domain.errors import TooLarge, Unprocessable
 from arvis.domain.text import storable_json
 from arvis.workflows.document import kinds, playbooks
 
-# Documents that do not come from the editor: the blank one, and imported texts. Starting examples are in `examples/`.
-
-
 DocumentForm = Literal["json", "yaml"]
 
 #: Maximum number of brackets and commas of a document in JSON, because each costs work in the checks.
@@ -33,8 +30,8 @@ _PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle"
 
 
 def normalise(raw: Any) -> dict[str, Any]:
-    """Return the document in the canonical form. It never raises: a part that it cannot read stays unchanged, and the
-    check reports it. A canonical document stays the same, and unknown fields are kept. The result may share parts
+    """Return the document in the canonical form. It never raises: a part that cannot be read stays unchanged, and
+    `check` reports it. A canonical document stays the same, and unknown fields are kept. The result may share parts
     with `raw`, which is not changed."""
     given = dict(raw) if isinstance(raw, Mapping) else {"nodes": raw}
     drawn_elsewhere = "edges" in given and "connections" not in given
@@ -71,7 +68,7 @@ def _node(node: Any) -> Any:
 
 
 def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the conditions; older documents have one condition (seed 002)."""
+    """Convert the field `condition` of older documents, which is one condition, to the list `conditions`."""
     known = dict(data)
     old = known.get("condition")
     if isinstance(known.get("conditions"), list) or not isinstance(old, (str, Mapping)):
@@ -83,8 +80,8 @@ def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(data: dict[str, Any]) -> dict[str, Any]:
-    """Convert the value that a condition compares with to text, also where a document has a number, or a truth value
-    as YAML reads `yes` and `no`."""
+    """Convert the value of each condition to text. A document may contain a number, or a truth value, because YAML
+    reads `yes` and `no` as truth values."""
     rows = data.get("conditions")
     if not isinstance(rows, list):
         return data
@@ -101,7 +98,7 @@ def _compared(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _whole(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write numbers such as 2.0 as 2, because other languages treat the two as equal."""
+    """Convert numbers such as 2.0 to 2, because other languages treat the two as equal."""
     return {name: int(value) if _is_whole(value) else value for name, value in values.items()}
 
 
@@ -110,7 +107,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _types(nodes: Any) -> dict[str, Any]:
-    """Return the type of each node that has an id; of equal ids the first counts."""
+    """Return the type of each node that has an id. If several nodes have the same id, the first one counts."""
     types: dict[str, Any] = {}
     for node in nodes if isinstance(nodes, list) else []:
         if isinstance(node, Mapping) and isinstance(node.get("id"), str):
@@ -153,9 +150,9 @@ def _handle(handle: Any, plain: frozenset[str]) -> Any:
 
 
 def read(text: str, form: DocumentForm) -> Any:
-    """Return the content of a file, not yet normalised. Dates and values of other types become the text that was
-    written. Raises `TooLarge`, and `Unprocessable` with the line, if it is known, for content that cannot be read,
-    for repeated names and for YAML's aliases."""
+    """Return the content of a file, not yet normalised. Dates and values of other types that JSON does not have stay
+    the text in the file. Raises `TooLarge`. Raises `Unprocessable`, with the line if it is known, for content that
+    cannot be read, for repeated names and for YAML's aliases."""
     if len(text) > kinds.MOST_BYTES or len(text.encode(errors="surrogatepass")) > kinds.MOST_BYTES:
         raise TooLarge(
             f"The document has more than {kinds.MOST_BYTES} bytes",
@@ -202,13 +199,13 @@ def _finite(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Return the number as a whole number, or as the nearest float."""
+    """Return a whole number up to `_LARGEST` as `int`, and a larger one as the nearest float."""
     value = _finite(text)
     return int(text) if abs(value) <= _LARGEST else value
 
 
 def _twice(twice: _Twice, text: str) -> Unprocessable:
-    """Find the repeated name with the YAML parser, because JSON is close enough to YAML."""
+    """Return the error for a repeated name. The YAML parser finds its line, because most JSON is also YAML."""
     try:
         found = YamlText(text)
     except UnreadableText:
@@ -243,13 +240,13 @@ def _unreadable(why: str, fix: str, line: int | None = None) -> Unprocessable:
 
 
 def write(document: Mapping[str, Any], form: DocumentForm) -> str:
-    """Return the document as a file, which `read` reads to the same document."""
+    """Return the content of a file for this document; `read` returns the same document from it."""
     ordered = _in_order(document)
     return write_text(ordered) if form == "yaml" else json.dumps(ordered, ensure_ascii=False, indent=2) + "\n"
 
 
 def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Sort the keys so that the fields people look for first come first."""
+    """Sort the keys so that the file begins with the fields that people look for first."""
     known = {**{name: document[name] for name in _ORDER if name in document}, **document}
     for name in ("nodes", "connections"):
         if isinstance(known.get(name), list):
@@ -270,7 +267,7 @@ BLANK: Mapping[str, Any] = {
 
 def imported(text: str, form: str) -> Mapping[str, Any]:
     """Return the content of a text of this format (`json`, `yaml`, or `auto` to detect it), not yet normalised.
-    Raises what `read` raises."""
+    Raises the errors of `read`, and `Unprocessable` if the content is no object."""
     if form not in {"json", "yaml", "auto"}:
         raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to detect it automatically.")
     is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})

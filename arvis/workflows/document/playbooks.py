@@ -1,7 +1,6 @@
-"""Convert documents in the form of behaviour.md 2.7 to our node kinds, with the execution rules that they were
-written for.
+"""Convert another program's playbooks to documents of Arvis, with the execution rules for which they were written.
 
-All their nodes have the type `workflow`, their kind in `data.subtype` and their fields in `data.config`.
+All nodes of a playbook have the type `workflow`, their kind in `data.subtype` and their fields in `data.config`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 from arvis.workflows.document.kinds import JOIN, KINDS, LOOP_BACK, SUBAGENT
 
-#: By kind: their field names, and ours. Other fields have the same name or keep theirs.
+#: By kind: the names of fields in playbooks, and in Arvis. A field that is not listed keeps its name.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "trigger": {"triggerDescription": "description"},
     "agent": {"agentId": "agent", "additionalPrompt": "systemPrompt", "userMessage": "userPrompt"},
@@ -59,7 +58,7 @@ _OPERATORS: Mapping[str, str] = {
     "is_not_empty": "not_empty",
     "regex": "matches",
 }
-#: Triggers that have another name here.
+#: The names of triggers in playbooks that differ from those in Arvis, and the names in Arvis.
 _TRIGGERS: Mapping[str, str] = {"sulla-desktop": "dashboard"}
 _TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices})
 #: Kinds with their own rule for joins.
@@ -71,7 +70,7 @@ _SMALLEST, _LARGEST = 1e-4, 1e15
 
 
 def node(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the node in our form if it is one of theirs, else unchanged."""
+    """Return a node of a playbook in the form of Arvis, and any other node unchanged."""
     known, data = dict(given), given["data"]
     if known.get("type") != "workflow" or not isinstance(data, Mapping) or not isinstance(data.get("subtype"), str):
         return known
@@ -107,7 +106,7 @@ def _data(kind: str, config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _take_contract(data: dict[str, Any]) -> None:
-    """Convert the contract, which may be a text that is appended to the prompt."""
+    """Convert a completion contract that is a text to a switch, and append its text to the instructions."""
     contract = data.get("completionContract")
     if isinstance(contract, str):
         before = data.get("systemPrompt")
@@ -152,8 +151,8 @@ def _text(value: Any) -> Any:
 
 
 def with_its_rules(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply their rules: a node begins when all nodes before it are done, and connections without a handle are always
-    followed."""
+    """Apply the execution rules of playbooks: a node begins when all nodes before it are done, and connections without
+    a handle are always followed."""
     known = dict(document)
     if isinstance(known["settings"], Mapping):
         known["settings"] = {"unlabelled": "follow", **known["settings"]}

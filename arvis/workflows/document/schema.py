@@ -1,7 +1,7 @@
 """The published JSON schema (2020-12) of canonical documents, made from the kinds.
 
-It covers the fields; only `check.check` covers the workflow as a whole. `docs/workflow.schema.json` is a copy for
-editors: `python -m tests.fixtures.workflow_docs` regenerates it.
+The schema describes the fields; only `check.check` checks the workflow as a whole. `docs/workflow.schema.json` is a copy
+for editors: `python -m tests.fixtures.workflow_docs` regenerates it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Schema = dict[str, Any]
 
 
 def schema() -> Schema:
-    """Return a new copy every time, because the caller may change it."""
+    """Return the schema; each call makes a new copy, because the caller may change it."""
     return {
         "$schema": _DIALECT,
         "title": "Workflow",
@@ -112,7 +112,7 @@ def _field(field: Field) -> Schema:
 
 
 def _choices(field: Field) -> str:
-    """Return the choices with their labels, where they have any."""
+    """Return the choices whose label differs from their name, each with its label; empty if there are none."""
     named = [
         f"{one}: {words}" for one, words in zip(field.choices, field.words, strict=False) if words and words != one
     ]

@@ -21,7 +21,7 @@ BODY = "loop-start"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the document. `kind` is None for unknown types. `data` is empty where it cannot be read."""
+    """A node of the document. `kind` is None for an unknown type; `data` is empty if it cannot be read."""
 
     id: str
     type: str
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection between two existing nodes. An id that cannot be read is None."""
+    """A connection between two existing nodes. `id` is None if it cannot be read."""
 
     id: str | None
     source: str
@@ -46,9 +46,9 @@ class Connection:
 
 
 class Drawing:
-    """The nodes and connections of a document. `nodes` are those with a usable id, in their order (of equal ids the
-    first); `connections` those between them with handles that are texts, `flow` those of them that a run follows,
-    `delegations` those to subagents."""
+    """The nodes and connections of a document. `nodes`: the nodes with a usable id, in the order of the document; if
+    several have the same id, the first. `connections`: the connections between `nodes` whose handles are texts. `flow`
+    are the connections that a run follows; `delegations` are those to subagents."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.nodes: dict[str, Node] = {}
@@ -146,7 +146,7 @@ def _node(raw: Mapping[str, Any]) -> Node:
 
 
 def label_of(raw: Mapping[str, Any]) -> str:
-    """Return the name of a node: its label, else the name of its agent, else its id, else nothing."""
+    """Return the first of these texts that a node has: its label, the name of its agent, its id; else an empty text."""
     data = raw.get("data")
     agent = data.get("agentName") if isinstance(data, Mapping) else None
     return next((name for name in (raw.get("label"), agent, raw.get("id")) if isinstance(name, str) and name), "")
@@ -170,7 +170,8 @@ Ways = Mapping[str, Sequence[str]]
 
 
 def reach(starts: Iterable[str], ways: Ways, stop: Callable[[str], bool] = lambda _node: False) -> set[str]:
-    """Return these nodes and everything reachable from them; nothing is followed beyond a node at which `stop` holds."""
+    """Return `starts` and all nodes that can be reached from them. The search does not continue behind a node for which
+    `stop` returns True."""
     found = set(starts)
     open_ = list(found)
     while open_:
@@ -193,8 +194,8 @@ def backwards(ways: Ways) -> dict[str, list[str]]:
 
 
 def components(ids: Sequence[str], ways: Ways) -> list[list[str]]:
-    """Return the strongly connected components (Kosaraju), each before those that it leads to. Connections to nodes
-    outside `ids` do not count."""
+    """Return the strongly connected components (Kosaraju), each before the components to which it leads. Connections to
+    nodes outside `ids` are ignored."""
     inside = set(ids)
     back = backwards(ways)
     of: dict[str, int] = {}
@@ -237,8 +238,8 @@ def _by_end(ids: Sequence[str], inside: set[str], ways: Ways) -> list[str]:
 
 
 def circles(ids: Sequence[str], ways: Ways) -> list[list[str]]:
-    """Return one cycle of each component that has one, as its nodes in order, with the first once more at the end. A
-    cycle begins at its node that comes first in `ids`, and the cycles are sorted by that node."""
+    """Return one cycle of each component that contains a cycle: its nodes in order, with the first repeated at the end.
+    The first is the component's first node in `ids`, and the cycles are sorted by it."""
     found = []
     places = {node: place for place, node in enumerate(ids)}
     for group in components(ids, ways):

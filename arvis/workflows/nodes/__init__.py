@@ -1,4 +1,4 @@
-"""The work of each kind of node, by subject: a module maps its kinds to functions `make(spec, parts)`."""
+"""The work of each kind of node, by subject. The `MAKERS` of a module map its kinds to functions `make(spec, parts)`."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ _MAKERS: Mapping[str, Callable[[NodeSpec, NodeParts], Node]] = {
 
 
 def make_node(spec: NodeSpec, parts: NodeParts) -> Node:
-    """Make the node of this kind, or the one for unknown kinds."""
+    """Return the engine's node for `spec`; a node of an unknown kind is skipped with a warning."""
     return _MAKERS.get(spec.kind.name, control_flow.make_unknown)(spec, parts)

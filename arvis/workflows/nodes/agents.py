@@ -1,9 +1,8 @@
-"""`agent`: an agent works on the task, as a child of the run (seed 002; its steps are those of 2.7).
+"""`agent`: an agent works on the task, as a child of the run.
 
-A preparatory question, the task, a review of the result and its judgement are separate children, so none of them is
-repeated if the process is killed in between. If the result is judged insufficient, the task is tried once more; after
-that the run continues with a warning. Its subagents are tools of its run (seed 002): a tree, in which a subagent can
-have its own.
+A preparatory question, the task, a review of the result and its judgement are separate children, so a finished child is
+not repeated after a crash. If the result is judged insufficient, the agent tries the task once more; after that the run
+continues with a warning. The agent calls the node's subagents as tools; a subagent can have subagents, too.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ from arvis.workflows.validation.fields import SEARCH
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: Maximum tries of a task.
 _MOST_TRIES = 2
-#: Key of a run's state: missing capabilities of nodes for which a warning was written.
+#: The key of a run's state for the missing capabilities about which a warning was written.
 _WARNED = "lacking_told"
-#: The task where there is neither a prompt nor a previous output.
+#: The task if there is neither a prompt nor a previous output.
 _NO_TASK = "Begin."
 
 
@@ -61,7 +60,8 @@ def make_agent(spec: NodeSpec, parts: NodeParts) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A step that has ended: its text or its error, and the taint and files of its children."""
+    """The end of one child, such as the task or its review: its text or error, and the taint and files of all children
+    so far. `blocked`: the agent could not do its work."""
 
     text: str
     error: str | None
@@ -107,7 +107,7 @@ class _Agent:
         return await self._call(context, token, TASK, task, first)
 
     async def _after(self, context: NodeContext, token: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
-        """Continue after a step that succeeded."""
+        """Continue after a child that succeeded: with the next child, or with the end of the visit."""
         match kept["phase"]:
             case _ if kept["phase"] == BEFORE:
                 history = [["user", kept["before"]], ["assistant", ended.text]]
@@ -196,14 +196,14 @@ class _Agent:
         return f"{own}\n\n{replies.CONTRACT}" if self._data.get("completionContract") and phase == last else own
 
     def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
-        """Warn, once in a run, about capabilities that nodes need and do not get."""
+        """Warn about the capabilities that the node lacks, each once in a run, and return the change of the state."""
         warned: Mapping[str, Any] = context.state.get(_WARNED) or {}
         fresh = {name: text for name, text in self._lacking(agent) if name not in warned}
         write(context, [line(self._spec.id, LogType.WARNING, text) for text in fresh.values()])
         return {_WARNED: {**warned, **dict.fromkeys(fresh, True)}} if fresh else {}
 
     def _lacking(self, agent: Agent) -> Iterator[tuple[str, str]]:
-        """Return the capabilities that this node lacks, each with a sentence."""
+        """Yield a key and a warning for each capability that the node asks for and does not get."""
         if effort := self._data.get("reasoningEffort"):
             yield "effort", f"The reasoning effort “{effort}” is not passed on to the model."
         if (self._data.get("tools") or {}).get(SEARCH) is True and SEARCH not in agent.tools:
@@ -225,8 +225,8 @@ class _Agent:
 
 
 def _task_of(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
-    """Return the node's prompt with its templates replaced, else the previous output. An approval is no task: then it
-    is the newest text before it (seed 002)."""
+    """Return the task: the node's prompt with its templates replaced, or the previous output if there is no prompt. If
+    the previous output is an approval, the newest text output of the run takes its place."""
     output = token.output
     if is_approval(output):
         output = newest_text(context.state)
@@ -243,7 +243,7 @@ def is_approval(output: Any) -> bool:
 
 
 def newest_text(state: Mapping[str, Any]) -> str:
-    """Return the newest text; of two with the same time, the one that was kept later."""
+    """Return the newest text output of a node of the run; if two have the same time, the one that was stored later."""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each.get("output"), str)]
     newest = max(enumerate(kept), key=lambda each: (each[1].get("at") or 0, each[0]), default=None)
     return newest[1]["output"] if newest is not None else ""
@@ -256,7 +256,7 @@ def _team(
 
 
 def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
-    """Return the taint of the children, and the files that they made."""
+    """Return the taint of the children, and the change of the state that adds the files that they made."""
     states = [child.state for child in tx.executions.children_of(execution.id)]
     return taint_in(*states), with_files(
         execution.state, [file for state in states for file in WorkState.from_json(state).files]
@@ -266,9 +266,9 @@ def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
 # -- subagents ---------------------------------------------------------------------------------------------------------
 
 
-#: Maximum rounds of tool use of a subagent; seed 002's turns.
+#: Maximum rounds of tool use of the agent of a node, and of a subagent.
 MOST_ROUNDS = 20
-#: Instructions of a node that has none.
+#: The instructions of an agent whose node has none.
 DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of this step: the next step receives it."
 _KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
@@ -281,7 +281,8 @@ _TASK = "(the task)"
 def subagents_of(
     tx: Transaction, execution: Execution, document: Mapping[str, Any], node_id: str, known: templates.Known
 ) -> list[dict[str, Any]]:
-    """Return the subagents of this node, for its `TaskSpec`. Raises `ExecutionError` if one may not be used."""
+    """Return the subagents of this node, for its `TaskSpec`. Raises `ExecutionError` if the run may not use one of
+    them."""
     return [each.to_json() for each in _Tree(tx, execution, document, known).below(node_id, 0)]
 
 
@@ -338,11 +339,11 @@ class _Tree:
         )
 
     def _value_before_task(self, name: str) -> str | None:
-        """Return the value of a name for the description, in which the task has no text yet."""
+        """Return the value of a template's name in a description, in which a placeholder stands for the task."""
         return _TASK if name == templates.PREVIOUS else self._quoted(name)
 
     def _value_after_task(self, name: str) -> str | None:
-        """Return the value of a name; the task is unknown until it is given."""
+        """Return the value of a template's name; None for the task, because the calling agent gives it later."""
         return None if name == templates.PREVIOUS else self._known(name)
 
 
@@ -358,7 +359,7 @@ def _tool_name(node: Mapping[str, Any], taken: Mapping[str, Subagent]) -> str:
 def _described(
     node: Mapping[str, Any], agent: Agent, tools: Sequence[str] | None, prompt: str, below: Sequence[Subagent]
 ) -> str:
-    """Return the description that the model reads."""
+    """Return the description of a subagent, which the model of the calling agent reads."""
     data = node.get("data") or {}
     words = " ".join((prompt or str(data.get("systemPrompt") or "") or agent.description).split())
     if len(words) > _LONGEST_PROMPT:

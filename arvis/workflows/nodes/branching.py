@@ -1,9 +1,9 @@
 """The nodes that choose one of their outputs, and pass their input on unchanged.
 
-`if` (seed 002) takes the output of the first condition that holds for the previous output. `condition` is true or
-false, by the data if it has the fields, else by an agent; only true and yes pass. For `router` an agent names one of
-the routes. If its answer names none, it is asked once more; then the run takes the first route, and its log, its node
-and the explanation of the message carry a warning (behaviour.md 2.7).
+`if` takes the output of the first condition that holds for the previous output. `condition` is true or false: the data
+decides if it has the fields, else an agent; of the agent's answers, only true and yes count as true. For `router` an
+agent names one of the routes. If its answer names none, the agent is asked once more. If it names none again, the run
+takes the first route, and its log, the node and the explanation of the message show a warning.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class _Router:
         return _ROUTER_TASK.format(routes="\n".join(named), hint=hint and f"{hint}\n", output=as_text(token.output))
 
     def _succeed(self, context: NodeContext, token: Token, reply: ModelReply, index: int | None) -> Decision:
-        """Take the route of the label, or the first one with a warning."""
+        """Take the route that the agent named (`index`). If `index` is None, take the first route and log a warning."""
         lines = [line(self._spec.id, LogType.LLM_RESPONSE, reply.text)]
         if index is None:
             first = self._routes[0]["label"]
@@ -224,8 +224,8 @@ class _Router:
 
 
 def _chosen(routes: Sequence[Mapping[str, Any]], reply: str) -> int | None:
-    """Return the route whose label is the whole answer, ignoring case and surrounding punctuation; None if no label
-    matches, or more than one."""
+    """Return the index of the route whose label is the whole answer, ignoring case. If no label matches, also ignore
+    punctuation at the ends; return None if then no label matches, or more than one."""
     for form in (_exactly, _roughly):
         wanted = form(reply)
         found = [index for index, route in enumerate(routes) if wanted and form(str(route["label"])) == wanted]
@@ -239,7 +239,7 @@ def _exactly(text: str) -> str:
 
 
 def _roughly(text: str) -> str:
-    """Return the text without punctuation at its ends: models put labels into quotes and bold type."""
+    """Return the text without punctuation at its ends, because models put labels into quotes and bold type."""
     return _ENDS.sub("", _exactly(text))
 
 

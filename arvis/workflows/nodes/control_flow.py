@@ -1,11 +1,11 @@
-"""The nodes that control the way of a run, without agents or people.
+"""The nodes that control the path of a run.
 
-`start` and triggers begin it: their output is the input of the run, else the text of the node. `parallel` passes its
-input to all following nodes at once; failures of its branches are reported at its `merge`, whose output is the list of
-theirs. If all of them failed, the merge fails itself. `loop` sends its input through its body, from `loop-start` to the
-connection back, for a number of rounds or until its condition holds after a round; then it continues at `loop-exit`
-(behaviour.md 2.7). `wait` continues later with its input: the due time is in the database, and no process sleeps. An
-unknown kind (seed 002) writes a warning and gives no output.
+`start` and triggers begin a run: their output is the run's input, or the node's text if the run has no input.
+`parallel` passes its input to all following nodes at once. Its `merge` reports failures of the branches, and its output
+is the list of the branches' outputs; the merge itself fails if too few branches succeeded. `loop` sends its input
+through its body, from `loop-start` to the connection back, for a number of rounds or until its condition holds after a
+round; then it continues at `loop-exit`. An agent can judge the condition. `wait` continues later with its input: the due
+time is in the database, and no process sleeps. A node of an unknown kind writes a warning and has no output.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def make_merge(spec: NodeSpec, parts: NodeParts) -> Node:
 # -- loop --------------------------------------------------------------------------------------------------------------
 
 
-#: The nodes that a round can reach.
+#: The nodes that a round of a loop can reach.
 Body = Collection[str]
 
 _BODY, _EXIT = "loop-start", "loop-exit"
@@ -131,8 +131,8 @@ def _judged(context: NodeContext, spec: NodeSpec, token: Token, body: Body, repl
 
 
 def _round(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply: ModelReply | None = None) -> Decision:
-    """Begin a round. Visits are counted per round: in each, the nodes of the body begin without visits, and the loop
-    itself counts as visited once, regardless of its rounds."""
+    """Begin a round. Visits are counted for each round: the counts of the body's nodes begin at 0 again, and the loop
+    itself counts as visited once, regardless of the number of rounds."""
     number = token.rounds.get(spec.id, 0) + 1
     visits = {node: count for node, count in token.visits.items() if node not in body}
     visits[spec.id] = visits.get(spec.id, 0) - 1
@@ -141,7 +141,7 @@ def _round(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply
 
 
 def _out(context: NodeContext, spec: NodeSpec, token: Token, why: str, reply: ModelReply | None = None) -> Decision:
-    """Leave the loop. A token that comes again from outside begins with the first round."""
+    """Leave the loop. If the token enters the loop again later, it begins with the first round."""
     rounds = {loop: number for loop, number in token.rounds.items() if loop != spec.id}
     return _go(context, spec, replace(token, rounds=rounds), handle=_EXIT, text=f"ends {why}", reply=reply)
 

@@ -1,9 +1,9 @@
-"""The nodes by which other workflows work for a run.
+"""The nodes by which a run starts runs of other workflows.
 
-`sub-workflow`: the other workflow does the work as a run below this one, whose failure is this node's failure
-(behaviour.md 2.7). A run that is not waited for continues independently. `transfer` ends this run, and those that
-called it; the other workflow continues with its output, in the same place and for the same person. That is a separate
-run with its own log, independent of this workflow's nodes. It answers the turn.
+`sub-workflow` runs the other workflow as a child of this run; if the child fails, the node fails. If the node does not
+wait for the result, the other run is independent. `transfer` ends this run and the runs that called it. The other
+workflow continues with the output, in the same place and for the same person: a separate run with its own log, which
+answers the turn.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ async def _ended(context: NodeContext, spec: NodeSpec, token: Token, parts: Node
 
 
 def _brought(tx: Transaction, execution: Execution, node_id: str) -> tuple[Taint, dict[str, Any]]:
-    """Return the taint of the runs below, and as changes of the state their files and their last messages in the
-    chat."""
+    """Return the taint of the children, and the changes of the state that add their files and the messages that the
+    last child posted."""
     states: list[Mapping[str, Any]] = [child.state for child in tx.executions.children_of(execution.id)]
     files = with_files(execution.state, [file for state in states for file in WorkState.from_json(state).files])
     texts = [text for name, text in (states[-1] if states else {}).items() if name.startswith(SAID)]
@@ -91,8 +91,8 @@ def make_transfer(spec: NodeSpec, parts: NodeParts) -> Node:
 async def hand_over(
     context: NodeContext, spec: NodeSpec, parts: NodeParts, name: str, output: Any, *, read: Taint = CLEAN
 ) -> Decision:
-    """Transfer the run. The outermost run begins the other one; a run below it only returns the request to its
-    caller."""
+    """Transfer the run to the workflow `name`. Only the outermost run begins the other run; a run that another run
+    called returns the request to its caller."""
     if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
         raise ExecutionError(
             f"It was transferred {MOST_TRANSFERS} times already", fix="remove one of the transfers from the cycle"
@@ -116,16 +116,16 @@ async def hand_over(
 
 #: Maximum depth of runs that call one another, and maximum number of transfers.
 MOST_DEEP, MOST_TRANSFERS = 8, 50
-#: Key of a run's state: how often it was transferred.
+#: The key of a run's state for the number of transfers so far.
 TRANSFERS = "workflow_transfers"
-#: Parts of a turn's state that apply to any workflow that answers it.
+#: The keys of a turn's state that the run of another workflow takes over when it answers the turn.
 _CALLER_KEYS = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workflow that can run, and the agent for nodes that name none. `taint` is that of its author's text for this
-    run."""
+    """A workflow that can run, and the agent of its nodes that name none. `taint`: the taint of the document, if other
+    people than this run's person wrote it."""
 
     workflow: Workflow
     version: WorkflowVersion
@@ -134,8 +134,8 @@ class Target:
 
 
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
-    """Find a workflow by id or slug. Raises `ExecutionError` if it does not exist, cannot run, or names an agent that
-    this run may not use, and if the same origin has begun too many runs."""
+    """Find a workflow by id or slug. Raises `ExecutionError` if the workflow does not exist, cannot run, or names an
+    agent that this run may not use, or if the root of this execution has already started too many runs."""
     workflow_runs.check_room(tx, execution)
     try:
         workflow = find(tx, name)
@@ -149,7 +149,7 @@ def target(tx: Transaction, execution: Execution, name: str) -> Target:
 
 
 def deeper(state: Mapping[str, Any]) -> int:
-    """Return the depth of a run that this one begins. Raises `ExecutionError` if that is too deep."""
+    """Return the depth of a run that this run begins. Raises `ExecutionError` if the depth exceeds `MOST_DEEP`."""
     depth = int(state.get(DEPTH) or 0) + 1
     if depth > MOST_DEEP:
         raise ExecutionError(
@@ -160,7 +160,7 @@ def deeper(state: Mapping[str, Any]) -> int:
 
 
 def child_of(state: Mapping[str, Any], to: Target, input_: Any, taint: Taint, depth: int) -> dict[str, Any]:
-    """Return the state of a run that this one waits for; it has no more tools than this one."""
+    """Return the state of a child run, for which this run waits; the child has no more tools than this run."""
     child = called_state(state, to.version, input_, taint=taint | to.taint, agent_id=to.agent.id)
     return {**child, DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
 
@@ -176,8 +176,8 @@ def begin_detached(
     now: int,
     speaks_for: str = "",
 ) -> Execution:
-    """Begin a separate run, in the same place and for the same person. `speaks_for`: the source of the run that it
-    continues."""
+    """Begin a separate run, in the same place and for the same person. `speaks_for`: for a transfer, the source of the
+    run that the new run continues."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
     outer = WorkState.from_json(state).run
@@ -201,8 +201,8 @@ def begin_detached(
 
 
 def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, taint: Taint, now: int) -> Execution:
-    """Continue this run's purpose in the other workflow: it answers the turn, and its end is reported to the agent
-    that began the run."""
+    """Begin a run of the other workflow that replaces this run: it answers the turn, and its end is reported to the
+    agent that began this run."""
     times = {TRANSFERS: int(execution.state.get(TRANSFERS) or 0) + 1}
     if is_run(execution):
         starter = execution.state.get(STARTER)
@@ -235,7 +235,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
-    """Let the other execution answer the messages of the turn from now on."""
+    """Move the messages of the turn from `execution` to `begun`, which answers them from now on."""
     workflow_runs.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)
     newest = tx.messages.of_turn(begun.id)[-1]

@@ -1,11 +1,11 @@
 """The nodes that address people.
 
-`approval`: a person approves or rejects, and the node may name that person; an answer that cannot be read is no
-decision, and the run stays paused (seed 002). Without a deadline it waits without limit. After the deadline it counts
-as rejected, as approved, as failed, or is escalated: the owners are notified, and the question is repeated with a new
-deadline. `user-input`: the person's next message in the chat of the run is the output; any person with the right to
-answer may do so elsewhere. `response` posts a message where the run was requested, immediately. If it ends the run, its
-text is the run's reply and is posted once, by the end of the run.
+`approval`: a person approves or rejects, and the node may name that person. After an answer that is neither approval
+nor rejection, the question is asked again. Without a deadline the node waits without limit. After the deadline the question counts as
+rejected or approved, the node fails, or the question is escalated: the owners are notified, and the question is repeated
+with a new deadline. `user-input`: the output is the person's next message in the chat of the run, or an answer by any
+other person who may answer. `response` immediately posts a message where the run was requested. If the node is the last
+of the run, its text is the run's reply, and the end of the run posts it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def make_approval(spec: NodeSpec, parts: NodeParts) -> Node:
 
 
 def decision_of(answer: Answer) -> str | None:
-    """Read the decision with seed 002's words, except that an answer with neither is no decision."""
+    """Return the decision of an answer: a button's choice, or a text that contains `reject` or begins with `approve`.
+    Return None for any other answer."""
     value = answer.value if isinstance(answer.value, Mapping) else {"decision": answer.value}
     choice = str(value.get("decision") or "").strip().casefold()
     if choice in {APPROVE, "accept"}:
@@ -113,7 +114,7 @@ def _ask(context: NodeContext, spec: NodeSpec, token: Token, *, until: int | Non
 
 
 def _question(context: NodeContext, spec: NodeSpec, token: Token) -> str:
-    """Return the complete text to approve: displays shorten it, and an approval covers all of it."""
+    """Return the complete question. Displays may shorten it, but an approval is for the complete text."""
     return fill(str(spec.data.get("prompt") or "").strip() or _APPROVAL_QUESTION, context, token)
 
 
@@ -173,7 +174,7 @@ def make_user_input(spec: NodeSpec, parts: NodeParts) -> Node:
         value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
         text = str(value.get("text") or value.get("note") or "")
         who = await parts.store.read(name_of_person, context.answer.by)
-        # A person who answers for another one does not get that person's rights.
+        # The answer of another person is untrusted, so it is not used with the rights of the run's person.
         taint = CLEAN if context.answer.by == context.execution.principal_id else frozenset({Label.PEOPLE})
         log = [line(spec.id, LogType.INPUT_RECEIVED, f"{who}: {text}")]
         return succeed(context, spec, token, text, log=log, taint=taint)
@@ -216,8 +217,8 @@ def _say(context: NodeContext, spec: NodeSpec, token: Token, text: str, taint: T
 
 
 def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint: Taint, now: int) -> None:
-    """Post the text in the turn that the run answers, else in the channel of the run; not if this step leads to the
-    end of the run, which posts it."""
+    """Post the text in the turn that the run answers, or in the channel of a run without a turn. Post nothing if this
+    step ends the run, because the end of the run posts the text."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         return
@@ -242,7 +243,7 @@ def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint
 
 
 def _is_left_to_the_end(tx: Transaction, execution: Execution, node_id: str) -> bool:
-    """Return whether the run ends with this node's output: then the end of the run posts it."""
+    """Return whether the run ends with this node's output, which the end of the run then posts."""
     if execution.status is ExecutionStatus.DONE:
         return bool((execution.result or {}).get("last") == node_id)
     ends = [cursor for cursor in tx.executions.cursors(execution.id) if cursor.node == FINISH]

@@ -1,6 +1,8 @@
-"""`tool-call`: one call of a tool, without a model that requests it. It is judged, approved, executed once and
-recorded like any other call (`graphs/agent/tools.py`), with the tools of its agent. An agent may review the arguments
-before."""
+"""`tool-call`: one call of a tool that the node's agent has, without a model that requests it.
+
+The call is judged, approved, executed once and recorded like any other call (`graphs/agent/tools.py`). Before that, the
+agent may review the arguments.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ class _ToolCall:
     async def _use(
         self, context: NodeContext, token: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
     ) -> Decision:
-        """Judge the call; ask a person where the policy requires it; execute it."""
+        """Judge the call, ask a person if the policy requires it, and execute the call."""
         who = await self._store.read(_who, context.execution, self._spec)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
         call = ToolCall(context.visit, wire_name(str(self._spec.data["tool"])), kept["arguments"])
@@ -192,7 +194,7 @@ class _ToolCall:
 
 
 def _unfenced(text: str) -> str:
-    """Return the content of the first code block, else the whole text."""
+    """Return the content of the first code block, or the whole text if there is none."""
     _, fence, rest = text.partition("```")
     inner, end, _ = rest.partition("```")
     return inner.removeprefix("json").strip() if fence and end else text

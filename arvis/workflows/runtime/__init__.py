@@ -1,1 +1,1 @@
-"""Compile a workflow to a graph of the engine and run its nodes."""
+"""The functions and data that all nodes use in a run: tokens, joins, templates, conditions and the log."""

@@ -1,4 +1,4 @@
-"""Conditions that need no model: of `if` (seed 002), of `condition` and of loops (behaviour.md 2.7)."""
+"""The conditions of `if`, `condition` and `loop` nodes that need no model, and the reading of a model's yes or no."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from arvis.workflows.runtime.templates import MISSING, at_path, data_of
 #: The words that mean "true".
 YES = frozenset({"true", "yes"})
 _NO = frozenset({"false", "no"})
-#: The pattern matches white space only at its first character: thousands of blanks must not cost quadratic time.
+#: White space can match only from its first character on, so that thousands of blanks do not cost quadratic time.
 _CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
-#: A field that is a single template: its value is compared, and it is not read as a path.
+#: A field that is a single template: its value is compared and not read as a path.
 _TEMPLATE = re.compile(r"\{\{[^{}]{1,300}\}\}")
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
 #: Maximum characters of a rule's pattern, and of the text that it is matched with, so that no document can cause an
@@ -24,7 +24,7 @@ _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
 _LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000
 
 
-# -- if (seed 002) -----------------------------------------------------------------------------------------------------
+# -- if ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Check:
 def checks(
     conditions: Sequence[Mapping[str, Any]], output: Any, fill: Callable[[str], str] = lambda text: text
 ) -> list[Check]:
-    """Evaluate the conditions up to the first that holds. The output is compared as text or JSON in lower case with
-    the expected text: its templates replaced by `fill`, without surrounding blanks, in lower case. An empty text
-    never holds; any operator but `contains` means equality."""
+    """Evaluate the conditions up to the first that holds. The output, as text or JSON, is compared with the expected
+    text without regard to case; `fill` replaces the templates of the expected text, and blanks around it are ignored. A
+    condition with an empty text never holds. Every operator except `contains` means equality."""
     text = as_text(output).lower()
     done = list[Check]()
     for index, condition in enumerate(conditions):
@@ -59,12 +59,12 @@ def checks(
     return done
 
 
-# -- condition (2.7) ---------------------------------------------------------------------------------------------------
+# -- condition ---------------------------------------------------------------------------------------------------------
 
 
 def decide(rules: Sequence[Mapping[str, Any]], combinator: str, output: Any, fill: Callable[[str], str]) -> bool | None:
-    """Return whether the rules hold for this output, all of them (`and`) or one (`or`); None if the data does not
-    decide it. Fields and values of rules may contain templates, which `fill` replaces."""
+    """Return whether all rules hold for this output (`and`), or one of them (`or`). Return None if the data is not
+    sufficient to decide. `fill` replaces the templates in fields and values of rules."""
     known = [_holds(rule, output, fill) for rule in rules]
     settling = combinator == "or"
     if settling in known:
@@ -77,7 +77,7 @@ def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> 
     value = fill(str(rule.get("value") or ""))
     if _TEMPLATE.fullmatch(field):
         filled = fill(field)
-        # A template with an unknown name stays unchanged, and decides nothing.
+        # `fill` does not change a template with an unknown name; the rule then has no result.
         return None if filled == field else _compared(operator, data_of(filled), value)
     path = [part.strip() for part in fill(field).split(".") if part.strip()]
     data = data_of(output)
@@ -131,15 +131,16 @@ def _number(value: Any) -> float | None:
 
 
 def _matches(pattern: str, text: str) -> bool | None:
-    """Match a pattern with `*` for any text and `?` for one character against the whole text. A regular expression
-    could search without end."""
+    """Return whether the whole text matches the pattern, in which `*` stands for any text and `?` for one character;
+    None if one of them is too long. Regular expressions are not used, because their search could take for ever."""
     if len(pattern) > _LONGEST_PATTERN or len(text) > _LONGEST_SEARCHED:
         return None
     return _like(pattern.lower(), text.lower())
 
 
 def _like(pattern: str, text: str) -> bool:
-    """Match in at most the product of both lengths: backtrack to the last star only."""
+    """Return whether the text matches. Backtracking only to the last star limits the time to the product of both
+    lengths."""
     at, star, kept, here = 0, -1, 0, 0
     while here < len(text):
         if at < len(pattern) and pattern[at] == "*":
@@ -154,11 +155,12 @@ def _like(pattern: str, text: str) -> bool:
     return all(each == "*" for each in pattern[at:])
 
 
-# -- loops (2.7) -------------------------------------------------------------------------------------------------------
+# -- loops -------------------------------------------------------------------------------------------------------------
 
 
 def says_stop(resolved: str) -> bool:
-    """Return whether a loop's condition, with its templates replaced, ends the loop: true or yes, or `A contains B`."""
+    """Return whether a loop's condition, with its templates replaced, ends the loop. It does if it is `true` or `yes`,
+    or if it has the form `A contains B` and A contains B."""
     text = resolved.strip()
     if text.lower() in YES:
         return True
@@ -169,8 +171,8 @@ def says_stop(resolved: str) -> bool:
 
 
 def says_yes(answer: str) -> bool | None:
-    """Return whether a model answered true or yes: its first word counts. None if it is neither these nor false or
-    no, so that the answer decides nothing."""
+    """Return True if the first word of a model's answer is true or yes, False if it is false or no, and None for any
+    other word."""
     words = re.findall(r"[a-z]+", answer.lower())
     first = words[0] if words else ""
     return True if first in YES else False if first in _NO else None

@@ -1,9 +1,9 @@
 """Regions and joins of branches: the gates of a workflow's graph, computed from positions alone (ADR 0032).
 
-A region is the nodes between a `parallel` and its merge. A position carries the open ones, outermost first, each as the
-id of its `parallel` and the mark of the visit that opened it: two visits of one `parallel` are two regions, and their
-positions are kept apart. A join `all` opens when no other live position can still arrive along the connections, `any`
-at the first arrival, `n` at the n-th; later arrivals end at the join. Failed branches go only to merges.
+A visit of a `parallel` opens a region, which its merge closes. Each position carries its open regions, outermost first:
+the id of the `parallel` and a mark of the visit. Two visits of one `parallel` open two regions, and the positions of
+the two are not joined. A join `all` opens when no other live position can still arrive along the connections,
+`any` at the first arrival, `n` at the n-th; later arrivals end at the join. Failed branches go only to merges.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arvis.workflows.runtime.token import MOST_OUTPUT, Token, cut
 #: The prefix of the engine's names of gates.
 _GATE = "join:"
 _MARK = "#"
-#: Maximum depth of nested `parallel` nodes in the search for the merge of one.
+#: Maximum depth of nested `parallel` nodes in the search for a merge.
 _DEEPEST = 20
 
 
@@ -41,24 +41,25 @@ class MergeAhead:
 
 
 def gate_of(node_id: str) -> str:
-    """Return the gate where positions wait before a node that joins branches."""
+    """Return the name of the gate at which positions wait before a node that joins branches."""
     return f"{_GATE}{node_id}"
 
 
 def opened(open_: Sequence[str], parallel_id: str, visit: str) -> tuple[str, ...]:
-    """Return the open regions after this visit of a `parallel` has opened another. A region of an earlier visit on
-    the same path that reached no merge is closed."""
+    """Return the open regions after this visit of a `parallel` has opened one more. If an earlier visit of the same
+    `parallel` opened a region that is still open, this region and those inside it are closed."""
     before = next((index for index, one in enumerate(open_) if parallel_of(one) == parallel_id), len(open_))
     return (*open_[:before], f"{parallel_id}{_MARK}{visit}")
 
 
 def parallel_of(one: str) -> str:
-    """The id of the `parallel` that opened this region."""
+    """Return the id of the `parallel` that opened a region (`one`)."""
     return one.rpartition(_MARK)[0]
 
 
 def merge_behind(document: Mapping[str, Any], node_id: str, open_: Sequence[str]) -> MergeAhead | None:
-    """Return the merge of the innermost of these regions that has one, if this node comes before it."""
+    """Return the merge of the innermost of the regions `open_` that has a merge behind this node; None if no region
+    has."""
     merges = merges_of(document)
     nodes = {node["id"]: node for node in document["nodes"]}
     ahead = reachable(ways_of(document), node_id)
@@ -79,8 +80,8 @@ def reachable(ways: Mapping[str, Sequence[str]], start: str) -> set[str]:
 
 
 def merges_of(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return, by `parallel`, the nearest following merge that does not belong to a `parallel` between them. A
-    `parallel` without one is left out."""
+    """Return, by `parallel`, its merge: the nearest following merge that does not belong to a `parallel` between the
+    two. A `parallel` without a merge is left out."""
     kinds = {node["id"]: node["type"] for node in document["nodes"]}
     ways = ways_of(document)
     found = {node_id: _merge_of(node_id, kinds, ways) for node_id, kind in kinds.items() if kind == "parallel"}
@@ -97,7 +98,7 @@ def ways_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _merge_of(start: str, kinds: Mapping[str, str], ways: Mapping[str, Sequence[str]]) -> str | None:
-    """Search breadth-first for the first merge at which as many regions are closed as were opened."""
+    """Return the nearest merge at which as many regions are closed as were opened, by breadth-first search."""
     queue = deque((target, 1) for target in ways[start])
     seen = set(queue)
     while queue:
@@ -118,7 +119,7 @@ def _merge_of(start: str, kinds: Mapping[str, str], ways: Mapping[str, Sequence[
 # -- joins -------------------------------------------------------------------------------------------------------------
 
 
-#: The key of the state that counts how often a join has opened: a list of [regions, times].
+#: The prefix of the state's keys that count how often a join has opened: a list of [regions, times].
 _TIMES = "join:"
 ALL, ANY, COUNT = "all", "any", "n"
 
@@ -127,7 +128,7 @@ Regions = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """A position at the gate. `place` are the regions that distinguish it from other positions here."""
+    """A position at the gate. `place`: its open regions, without those inside the region that ends at this join."""
 
     cursor_id: str
     token: Token
@@ -136,9 +137,10 @@ class _Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A node before which branches are joined. `before` are the engine's names of all places from which this node can
-    be reached, `around` those from which it can be reached without opening one of `closes`, the `parallel` nodes
-    whose merge it is (None: all of them); `order` is that of the nodes in the document."""
+    """A node before which branches are joined. `closes`: the `parallel` nodes of which this node is the merge.
+    `before`: the engine's names of all nodes and gates from which this node can be reached. `around`: those of `before`
+    from which it can be reached without passing a node of `closes` (None: all). `order`: the order of the document's
+    nodes."""
 
     id: str
     rule: str
@@ -166,14 +168,14 @@ class Join:
         return _JoinWatch(self)
 
     def may_come(self, cursor: Cursor, waiting: Regions) -> bool:
-        """Return whether this position may still reach those that wait in these regions."""
+        """Return whether this position can still arrive and be joined with positions that wait in these regions."""
         return cursor.node in self.before and self._can_join(cursor.node, self.place_of(cursor), waiting)
 
     def is_late(self, cursor: Cursor, state: Mapping[str, Any]) -> bool:
         return self.rule != ALL and self._is_late(self._arrival(cursor), state)
 
     def place_of(self, cursor: Cursor) -> Regions:
-        """Return the regions that distinguish a position from others here."""
+        """Return the open regions of a position, without those inside the region that ends at this join."""
         return self._place(tuple((cursor.value or {}).get("regions", ())))
 
     def _place(self, regions: Regions) -> Regions:
@@ -181,9 +183,9 @@ class Join:
         return regions[: closed[-1] + 1] if closed else regions
 
     def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
-        """Return whether a position at this place may still join those that wait in these regions. It may not if it
-        is outside the region that ends here and could only come by opening that region again, as in the next round of
-        a loop."""
+        """Return whether a position at `node` with the regions `place` can still be joined with positions that wait in
+        the regions `waiting`. It cannot if it is outside the region that ends here and would have to open a new region
+        first, as in the next round of a loop."""
         if _apart(place, waiting):
             return False
         ending = bool(waiting) and parallel_of(waiting[-1]) in self.closes
@@ -194,13 +196,13 @@ class Join:
         return _Arrival(cursor.id, token, self._place(token.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
-        """Return the positions that continue as one; empty while the join stays closed."""
+        """Return the positions that are joined and continue as one; empty if the join must stay closed."""
         whole = [each for each in group if each.token.failed is None]
         if self.rule == ALL:
             return [] if coming else list(group)
         if len(whole) >= self.count:
             return whole[: self.count]
-        # Branches failed, and too few remain: the merge receives all of them, with the failures.
+        # Too few branches succeeded and no more can arrive: the merge gets all branches, with their errors.
         return list(group) if not coming and len(whole) < len(group) else []
 
     def _opened(self, taken: Sequence[_Arrival], live: Sequence[Cursor], state: Mapping[str, Any]) -> Opened:
@@ -222,24 +224,24 @@ class Join:
         return Opened([each.cursor_id for each in taken], token.to_json(), changes=changes)
 
     def _output(self, ordered: Sequence[Token]) -> Any:
-        """Return the output: for a merge the list of all, in the order of the document; for another node the list of
-        those that were joined, or the output of the only one."""
+        """Return the list of the joined outputs, in the order of the document. A node that is no merge gets the output
+        itself if only one position arrived."""
         if len(ordered) == 1 and not self.merges:
             return ordered[0].output
         room = MOST_OUTPUT // len(ordered)
         return [cut(each.output, room) if each.failed is None else {"failed": each.failed} for each in ordered]
 
     def _regions(self, ordered: Sequence[_Arrival]) -> Regions:
-        """Return the regions that contain all of them, without the one that ends here."""
+        """Return the regions that all these positions have in common, without the region that ends here."""
         places = [each.place for each in ordered]
         common = tuple(one for one, *_ in takewhile(lambda same: len(set(same)) == 1, zip(*places, strict=False)))
         return common[:-1] if common and parallel_of(common[-1]) in self.closes else common
 
-    # -- who came too late ---------------------------------------------------------------------------------------------
+    # -- late arrivals -------------------------------------------------------------------------------------------------
 
     def _is_late(self, arrival: _Arrival, state: Mapping[str, Any]) -> bool:
-        """Return whether the join has already opened for others of the same split. A position that went through
-        itself knows its own count (`passed`)."""
+        """Return whether the join has already opened for other positions of the same regions. The token of a position
+        that went through the join counts how often it did (`passed`)."""
         known = state.get(_TIMES + self.id, ()) if self.rule != ALL else ()
         mine = arrival.token.passed.get(self.id, 0)
         return any(times > mine and not _apart(tuple(place), arrival.place) for place, times in known)
@@ -247,8 +249,8 @@ class Join:
     def _noted(
         self, place: Regions, times: int, live: Sequence[Cursor], state: Mapping[str, Any]
     ) -> dict[str, list[list[Any]]]:
-        """Return the change of state that counts this opening, and keeps the counts of regions that still have live
-        positions."""
+        """Return the change of the state that counts this opening. Only regions that still have live positions keep
+        their counts."""
         places = {self.place_of(cursor) for cursor in live}
         known = [
             [other, count]
@@ -259,9 +261,9 @@ class Join:
 
 
 class _JoinWatch:
-    """Counts arrivals, and remembers for each place with waiting positions one position that may still arrive: while
-    that one has not moved, an `all` stays closed for the place. Other rules stay closed while too few have arrived
-    and none of these failed."""
+    """A quick test of whether a join must stay closed. For each `place` with waiting positions, it remembers one
+    position that can still arrive: while this position has not moved, a join `all` stays closed for the place. Joins of
+    other rules stay closed while too few positions have arrived and none of them failed."""
 
     def __init__(self, join: Join) -> None:
         self._join = join
@@ -296,7 +298,7 @@ class _JoinWatch:
 
 @dataclass(frozen=True, slots=True)
 class LastOne:
-    """The gate at which branches end: the last one goes on to the node that ends the run."""
+    """The gate at which branches end. The branch that ends last continues to the node that ends the run."""
 
     def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
         def ended(cursor: Cursor) -> int:
@@ -310,7 +312,7 @@ class LastOne:
 
 
 def _apart(one: Regions, other: Regions) -> bool:
-    """Return whether these belong to two different visits of one `parallel`, and so are independent."""
+    """Return whether the regions belong to two different visits of one `parallel`; their positions are not joined."""
     mine, yours = next(((a, b) for a, b in zip(one, other, strict=False) if a != b), ("", ""))
     return mine != yours and parallel_of(mine) == parallel_of(yours)
 

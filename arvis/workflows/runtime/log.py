@@ -1,4 +1,4 @@
-"""The log of a run: lines are written in the same commit as their step, and announced after it."""
+"""The log of a run: lines are written in the same commit as their step, and announced after the commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arvis.ports.store import Transaction
 LONGEST_LINE = 20_000
 _CUT = " […]"
 
-#: A line: the id of its node (or `system`), its type, and its content.
+#: A line of the log: the id of its node (or `system`), its type, and its content.
 Line = tuple[str, str, str]
 
 
@@ -49,7 +49,8 @@ def announce_state(context: NodeContext) -> None:
 
 
 def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
-    """Write the lines. Before the last line of a run come the results of calls that were still open."""
+    """Write the lines. If the last line ends the run, first close the calls of subagents that are still open, so that
+    their results precede it."""
     _explain(tx, run_id, lines, now)
     *before, last = lines
     if last[1] != LogType.RUN_END:

@@ -1,4 +1,4 @@
-"""The inputs from which nodes of workflow graphs are made."""
+"""The data and services from which nodes of workflow graphs are made."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.store import Store
 from arvis.workflows.document.kinds import Kind
 
-#: The engine's names of the nodes that every workflow graph has, and of the gate before the last of them.
+#: The engine's names of the first and the last node of every workflow graph, and of the gate before `FINISH`.
 BEGIN, FINISH, LAST = "begin", "finish", "last"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """The services that nodes use. `zone` is the daemon's time zone; `rules` say how tools may be used, `plugins` add
-    tools to the agents that have them."""
+    """The services that nodes use. `rules`: how tools may be used. `zone`: the daemon's time zone. `plugins`: they add
+    tools to the agents that use them."""
 
     store: Store
     rules: ToolRules
@@ -30,9 +30,8 @@ class NodeParts:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node of the document. `label` is its name for people and templates; `ways` are its outgoing connections
-    (without those to subagents), `document` is the whole canonical document, `subagents` the ids of the agents that
-    are its tools."""
+    """A node of the document. `label`: its name for people and templates. `ways`: its outgoing connections, without
+    those to subagents. `document`: the whole canonical document. `subagents`: the ids of the nodes of its subagents."""
 
     id: str
     kind: Kind
@@ -44,10 +43,10 @@ class NodeSpec:
 
 
 def name_of(node_id: str) -> str:
-    """Return the engine's name of a node of the document, and of the positions at it."""
+    """Return the engine's name for a node of the document."""
     return f"{POSITION}{node_id}"
 
 
 def drawn_id(name: str) -> str | None:
-    """Return the id of the document's node with this engine name; None if it is no such node."""
+    """Return the id of the document's node with this name in the engine; None if the name is not that of such a node."""
     return name.removeprefix(POSITION) if name.startswith(POSITION) else None

@@ -1,5 +1,5 @@
-"""Read an agent's reply beyond its text: that it is empty, that it is the error of a provider, the verdict of a
-judge, and the handed-back block (behaviour.md 2.7)."""
+"""Read agents' replies: recognise empty replies and errors of a vendor, and extract a judge's verdict and the block
+HAND_BACK."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from arvis.messaging import notices
 
-#: Added to the prompt of an agent whose node wants a summary.
+#: Added to the instructions of an agent whose node demands a summary.
 CONTRACT = """\
 End your answer with this block. Fill it in, and write nothing after it:
 HAND_BACK
@@ -17,18 +17,19 @@ Summary: the result in a few sentences
 Artifact: the path of what you made, or none
 Needs user input: yes or no
 Suggested next action: what is to be done next"""
-#: The instructions of the judge.
+#: The prompt of the judge.
 JUDGE = """\
-Judge whether the result below meets these criteria. Answer with one line and nothing else: `APPROVED`, or `RETRY: ` followed by the reason.
+Judge whether the result below meets these criteria. Answer with one line and nothing else: \
+`APPROVED`, or `RETRY: ` followed by the reason.
 
 Criteria:
 {criteria}
 
 Result:
 {result}"""
-#: Without the block, the first characters of the answer, at most this number, are its summary.
+#: Maximum characters of the summary of an answer without the block: its beginning.
 _LONGEST_SUMMARY = 500
-#: Longer replies count as an answer, whatever their beginning.
+#: A longer reply counts as an answer, even if it begins like an error.
 _LONGEST_ERROR = 1_000
 
 #: Each pattern examines a line at most once, because the text may come from an attacker.
@@ -37,7 +38,7 @@ _FIELD = re.compile(
     r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)",
     re.IGNORECASE,
 )
-#: Texts that vendors and their programs return instead of an answer; people begin no answer like this.
+#: The beginnings of texts that vendors and their programs return instead of an answer.
 _ERRORS = re.compile(
     r"""\s*(?:
         (?:API|LLM|Provider|Anthropic|OpenAI|Gemini|OpenRouter)\s+error\b
@@ -56,7 +57,7 @@ _VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<w
 
 @dataclass(frozen=True, slots=True)
 class HandBack:
-    """The handed-back block of an answer. `result` is the whole answer without the block."""
+    """The block HAND_BACK of an answer. `result`: the answer without the block."""
 
     summary: str
     artifact: str | None
@@ -69,8 +70,8 @@ class HandBack:
 
 
 def error_in(text: str, agent: str) -> str | None:
-    """Return why this is no answer of the agent of this name: it is empty, or the error of a provider; empty if it is
-    one."""
+    """Return the error if the text is empty or the error of a vendor; None if it is an answer. `agent`: the name of the
+    agent."""
     if not text.strip() or text.strip() == notices.no_answer(agent):
         return "The agent's answer is empty."
     if len(text) <= _LONGEST_ERROR and _ERRORS.match(text):
@@ -79,7 +80,7 @@ def error_in(text: str, agent: str) -> str | None:
 
 
 def handed_back(text: str) -> HandBack:
-    """Read the block; of several, the last one counts."""
+    """Read the block HAND_BACK of an answer. If the answer contains several, the last one counts."""
     marks = [*_MARKER.finditer(text)]
     result = text[: marks[-1].start()].strip() if marks else text.strip()
     fields = _fields(text[marks[-1].end() :]) if marks else {}
@@ -94,7 +95,7 @@ def handed_back(text: str) -> HandBack:
 
 
 def _fields(block: str) -> dict[str, str]:
-    """Return the texts of the block by their names in lower case; a text continues over lines that begin no other
+    """Return the fields of the block by their names in lower case. A field ends at the line that begins the next
     field."""
     found = dict[str, list[str]]()
     lines = list[str]()

@@ -1,6 +1,8 @@
-"""Templates in the texts of nodes (seed 002, behaviour.md 2.7): `{{PREVIOUS_OUTPUT}}`, `{{trigger}}`, `{{Label}}`,
-`{{Label.result}}`, `{{Label.threadId}}`, and paths into outputs that are JSON (`{{Label.result.order.total}}`).
-Unknown names stay unchanged; inserted text is not searched for templates again."""
+"""Templates in the texts of nodes: `{{PREVIOUS_OUTPUT}}`, `{{trigger}}`, `{{Label}}`, `{{Label.result}}`,
+`{{Label.threadId}}`, and paths into outputs that are JSON (`{{Label.result.order.total}}`).
+
+A template with an unknown name stays unchanged. Inserted text is not searched for templates.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,19 @@ from arvis.domain.markup import escape
 from arvis.domain.workflows import OUTPUT, STATE, as_text
 from arvis.workflows.runtime.token import CUT, MOST_FILLED, Token
 
-#: Returns the value of a name; None for an unknown name.
+#: A function that returns the value of a template's name; None for an unknown name.
 Known = Callable[[str], str | None]
 
 _PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
 PREVIOUS, TRIGGER = "PREVIOUS_OUTPUT", "trigger"
 _RESULT, _THREAD = "result", "threadId"
-#: Means "there is nothing at this path", which differs from null.
+#: The result for a path without a value; null is a value.
 MISSING = object()
 
 
 def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
-    """Replace the templates in a text, up to a number of characters: outputs that are inserted repeatedly must not
-    fill the memory. Each name is looked up once."""
+    """Replace the templates in a text. At most `most` characters are inserted, so that outputs that are inserted often
+    do not fill the memory. Each name is looked up once."""
     kept, end = most, 0
     values, parts = dict[str, str | None](), list[str]()
     for found in _PLACE.finditer(text):
@@ -45,7 +47,7 @@ def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
 
 
 def fill_all(value: Any, known: Known) -> Any:
-    """Replace the templates in all texts of a value, at any depth; they share the limit."""
+    """Replace the templates in all texts of a value, at any depth. All texts together have the limit `MOST_FILLED`."""
     room = MOST_FILLED
 
     def put(each: Any) -> Any:
@@ -65,8 +67,8 @@ def fill_all(value: Any, known: Known) -> Any:
 
 
 def as_data(known: Known, *, tainted: bool) -> Known:
-    """Return a lookup for text that becomes instructions: no inserted value can look like a part of them. A value
-    that another person may have written (`tainted`) is quoted as a whole."""
+    """Return a lookup for text that becomes instructions. It escapes the values, so that none can look like a part of
+    the instructions. If another person may have written them (`tainted`), it also quotes each value."""
 
     def quoted(name: str) -> str | None:
         value = known(name)
@@ -79,8 +81,8 @@ def as_data(known: Known, *, tainted: bool) -> Known:
 
 
 def known_in(state: Mapping[str, Any], token: Token) -> Known:
-    """Return the values that a node may use: the token on its connection, the trigger of the run, and the newest
-    output of every node by label. An output in JSON is parsed once, however many paths lead into it."""
+    """Return the lookup of a node's templates: the output in its token, the trigger of the run, and the newest output
+    of every label. An output in JSON is parsed only once for all paths."""
     newest = _newest(state)
     read = dict[str, Any]()
 
@@ -100,7 +102,7 @@ def known_in(state: Mapping[str, Any], token: Token) -> Known:
 
 
 def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return, by label, the newest output that a node of this label has kept."""
+    """Return, by label, the newest stored output of a node with this label."""
     found = dict[str, Mapping[str, Any]]()
     for name, kept in state.items():
         if name.startswith(OUTPUT):
@@ -111,7 +113,8 @@ def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _label_in(name: str, newest: Mapping[str, Any]) -> tuple[str | None, list[str]]:
-    """Split a name into label and path. A label may contain dots, so the longest one that matches counts."""
+    """Split a name into label and path; the label is None if none matches. A label may contain dots, so the longest
+    matching label counts."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         label = ".".join(parts[:end]).strip()
@@ -149,7 +152,7 @@ def _below(value: Any, path: list[str]) -> Any:
 
 
 def data_of(output: Any) -> Any:
-    """Return the output, or the object or list that its text represents."""
+    """Return the object or list that a text contains as JSON, and any other output unchanged."""
     if not isinstance(output, str):
         return output
     text = output.strip()

@@ -1,8 +1,7 @@
-"""The token that moves along the connections of a run, the limits of its output, and the step from one node to the
-next.
+"""The token that moves along the connections of a run, and the limits of its output.
 
-A node function (`nodes/`) gets a `Token`, does its work and answers with `proceed` (or another decision of the engine);
-the compiled edges (`compiler.py`) read the next node from the token. Outputs are cut before they grow without end.
+A node function (`nodes/`) gets a `Token`, does its work and returns `proceed` or another decision of the engine. The
+compiled edges (`compiler.py`) read the next node from the token. Outputs that are too long are cut.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from arvis.engine.graph import Next
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The value of a position of a run."""
+    """The data that a position of a run carries."""
 
-    #: The output of the node before (JSON).
+    #: The output (JSON) of the node that the position left last.
     output: Any = None
-    #: The id of that node.
+    #: The id of the node that the position left last.
     source: str = ""
-    #: The output handle that it chose (None: all plain ones).
+    #: The output handle that this node chose; None: all connections from the node are followed.
     handle: str | None = None
-    #: The open `parallel` nodes, outermost first, each with the mark of its visit.
+    #: The open regions (`joins.py`), outermost first: ids of `parallel` nodes, each with the mark of a visit.
     regions: tuple[str, ...] = ()
-    #: Rounds, by loop.
+    #: The number of rounds, by loop.
     rounds: Mapping[str, int] = field(default_factory=dict)
-    #: How often this position went through each join.
+    #: The number of times that this position went through a join, by join.
     passed: Mapping[str, int] = field(default_factory=dict)
-    #: Visits of this position, by node.
+    #: The number of visits by this position, by node.
     visits: Mapping[str, int] = field(default_factory=dict)
-    #: The error of a branch that goes to its merge.
+    #: The error of a failed branch, which goes to its merge.
     failed: str | None = None
-    #: The (source, error there) of the tokens that were joined to this one.
+    #: The source and the error (empty: none) of each token that was joined to this one.
     joined: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -49,7 +48,7 @@ class Token:
         return cls(**{**known, "regions": tuple(known.get("regions", ())), "joined": joined})
 
     def origin(self) -> dict[str, Any]:
-        """Return where this token came from, without the output: enough to reach the node once more."""
+        """Return the sources, rounds and regions of this token, from which a rerun makes the token again."""
         found = {
             "source": self.source,
             "joined": [list(each) for each in self.joined],
@@ -64,7 +63,7 @@ class Token:
 
 
 def proceed(token: Token, **changes: Any) -> Next:
-    """Go where the connections lead from `token.source`, by `token.handle`."""
+    """Return the decision to follow the connections from `token.source` that have the handle `token.handle`."""
     return Next(token.to_json(), **changes)
 
 
@@ -73,19 +72,19 @@ def proceed(token: Token, **changes: Any) -> Next:
 
 #: Maximum characters of JSON of one output, and of all outputs of a run together.
 MOST_OUTPUT, MOST_KEPT = 262_144, 2_097_152
-#: Maximum characters that templates insert into one text; twice the largest output fits.
+#: Maximum characters that templates insert into one text: enough for twice the largest output.
 MOST_FILLED = 524_288
 #: Approximate maximum of characters that all positions of a run carry together.
 MOST_CARRIED = 8_388_608
-#: Characters that every output may have in any case.
+#: The number of characters to which no output is cut, even if the other limits are exceeded.
 LEAST_OUTPUT = 2_000
 #: Added at the end of a text that was cut.
 CUT = "\n[… cut: the output was longer than a run may keep]"
 
 
 def bounded(output: Any, state: Mapping[str, Any], node_id: str, branches: int = 1) -> Any:
-    """Return the output, cut as text if it is too long to be kept beside the others in this state and carried by this
-    number of positions."""
+    """Return the output of a node, cut as text if it exceeds the limits: of one output, of all outputs in this state,
+    and of the outputs that the positions (`branches`) carry."""
     size = size_of(output)
     if size <= LEAST_OUTPUT:
         return output
@@ -94,16 +93,16 @@ def bounded(output: Any, state: Mapping[str, Any], node_id: str, branches: int =
 
 
 def cut(output: Any, most: int) -> Any:
-    """Return the output within this number of characters."""
+    """Return the output, cut as text if its JSON has more than `most` characters."""
     if size_of(output) <= most:
         return output
     room = max(most - size_of(CUT), 0)
     kept = as_text(output)[:room]
-    while size_of(kept) > room + 2:  # signs that JSON writes as several
+    while size_of(kept) > room + 2:  # JSON writes some characters as several
         kept = kept[: len(kept) * 3 // 4]
     return f"{kept}{CUT}"
 
 
 def size_of(output: Any) -> int:
-    """Return the size in characters of JSON."""
+    """Return the size of an output in characters of JSON."""
     return len(json.dumps(output, ensure_ascii=False))

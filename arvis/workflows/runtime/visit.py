@@ -2,7 +2,7 @@
 success or failure.
 
 Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the
-run; a branch writes keys of its own.
+run. Different branches write different keys.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from arvis.workflows.runtime.token import Token, bounded, proceed
 # -- limits, beginning and errors of a visit ---------------------------------------------------------------------------
 
 
-#: The visits that no node causes: that of the beginning.
+#: The visits that are not visits of the document's nodes: that of `begin`.
 _VISITS_OF_BEGIN = 1
 
 
 @dataclass(frozen=True, slots=True)
 class VisitLimits:
-    """The limits of one run: `steps` of all nodes together, `visits` of one node on one path, or in one round of the
-    loop that it is in."""
+    """The limits of one run. `steps`: visits of all nodes together. `visits`: visits of one node on one path; inside a
+    loop, in one round."""
 
     steps: int
     visits: int
 
 
 def guarded(node: Node, spec: NodeSpec, limits: VisitLimits) -> Node:
-    """Return the node with its limits enforced. An error in its fields fails its branch, not the engine."""
+    """Return the node with the limits of visits enforced. An `ExecutionError` fails only the branch of the node."""
 
     async def visit(context: NodeContext) -> Decision:
         token = token_of(context)
@@ -88,14 +88,15 @@ def _beginning(spec: NodeSpec, token: Token) -> list[Line]:
 # -- the agent of a node and its tools: never more than the run itself may use -----------------------------------------
 
 
-#: Graphs in which an agent works here as well, if it is set to them.
+#: The graphs that an agent also uses in a workflow if they are its own; any other agent works in `GRAPH`.
 _MANNERS = frozenset({"agent", "code"})
 _WEB_SEARCH = "web_search"
 
 
 def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Agent:
-    """Return the agent that a node names by its id or slug; else the run's. Raises `ExecutionError` if it does not
-    exist, or if the person for whom the run works may not use it: a workflow grants no rights."""
+    """Return the agent that a node names by id or slug, or the run's agent if the node names none. Raises
+    `ExecutionError` if the agent does not exist or is not active, or if the person for whom the run works may not use
+    it: a workflow grants no rights."""
     own_id = WorkState.from_json(execution.state).agent
     own = tx.agents.get(own_id)
     wanted = str(data.get("agent") or "").strip()
@@ -116,13 +117,14 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
 
 
 def is_chosen(data: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Return whether the agent of this node was chosen, in the node or for the whole document. Otherwise the run's
-    own agent does the work, and a conductor does it without its powers."""
+    """Return whether the node or the settings of the document name an agent. If not, the run's own agent does the work;
+    if this agent is the conductor, it works without its powers."""
     return any(str(each.get("agent") or "").strip() for each in (data, document.get("settings") or {}))
 
 
 def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) -> Sequence[str] | None:
-    """Return the only tools of its own that the agent may use, by the node and by the task of the run; None: all."""
+    """Return the tools to which the node and the task of the run limit the agent; None if the agent may use all its
+    tools."""
     allowed: Sequence[str] | None = state.get(RUN, {}).get("tools")
     if named := data.get("allowTools"):
         allowed = named if allowed is None else narrowed(named, allowed)
@@ -132,15 +134,15 @@ def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) ->
 
 
 def graph_of(agent: Agent, *, delegates: bool) -> str:
-    """Return the agent's graph. An agent that writes scripts does so here, too, unless it needs to call other agents,
-    which no script can."""
+    """Return the graph in which the agent works. An agent that writes scripts also does so in a workflow, unless it has
+    to call subagents (`delegates`), which scripts cannot."""
     return agent.graph if agent.graph in _MANNERS and not delegates else GRAPH
 
 
-# -- its output, and questions to a model ------------------------------------------------------------------------------
+# -- the output of a node, and questions to a model --------------------------------------------------------------------
 
 
-#: The key of the run's state to which branches add the labels of the sources that they read, by node.
+#: The key of the run's state, and of each node's part of it, for the labels of the sources that were read.
 _TAINT = "taint"
 #: Maximum characters of a warning that a node keeps.
 _LONGEST_WARNING = 1_000
@@ -148,7 +150,7 @@ _LONGEST_WARNING = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's reply: its text, or the error. `taint` is that of the sources that it read."""
+    """A model's reply: its text or the error. `taint`: the taint of the sources that the model read."""
 
     text: str
     error: str = ""
@@ -166,15 +168,14 @@ def fill(text: str, context: NodeContext, token: Token) -> str:
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
-    """Return the taint of everything that the run has read so far: of its beginning, and of each node's own. (Two
-    branches that end at the same time may each miss the other's addition to the shared key; the nodes' own keys are
-    complete.)"""
+    """Return the taint of everything that the run has read so far. The labels of each node are added to those of the
+    shared key, which may lack some: if two branches end at the same time, one may overwrite the other's labels."""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each, dict)]
     return taint_in(state, *kept)
 
 
 def is_tainted(context: NodeContext) -> bool:
-    """Return whether the current decision is based on untrusted text."""
+    """Return whether the run has read untrusted text, so that its decisions are based on this text."""
     return bool(taint_of(context.state))
 
 
@@ -191,9 +192,9 @@ def succeed(
     thread: str | None = None,
     **changes: Any,
 ) -> Decision:
-    """End the visit with this output, by this handle. `log` are lines (`log.line`) of the node; `tainted` marks a
-    decision that was based on tainted text, `taint` is that of this node's children, `thread` the conversation that
-    the output comes from."""
+    """End the visit with this output, and follow the connections with this handle. `log`: lines (`log.line`) of the
+    node. `tainted`: the decision of the node was based on untrusted text. `taint`: the taint of this node's children.
+    `thread`: the conversation from which the output comes. `changes`: further changes of the state."""
     taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
     output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
     end_note = " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
@@ -224,8 +225,9 @@ def fail_branch(
     taint: Taint = CLEAN,
     **changes: Any,
 ) -> Decision:
-    """Fail this branch, and the run with it; but inside a `parallel` with a merge, the failure goes to the merge.
-    `log` are lines before the error, which is of this `kind`; `taint` is that of this node's children."""
+    """Fail this branch. Inside a `parallel` with a merge, the branch continues at the merge with the error; elsewhere
+    the run fails. `log`: lines to write before the error, whose type is `kind`. `taint`: the taint of this node's
+    children."""
     merge = joins.merge_behind(spec.document, spec.id, token.regions)
     kept: dict[str, Any] = {"output": None, "label": spec.label, "at": context.now(), "failed": error}
     kept |= {_TAINT: sorted(taint), "came": token.origin()}
@@ -242,7 +244,7 @@ def fail_branch(
 
 
 def _settle(tx: Transaction, execution: Execution, now: int) -> None:
-    """Close the failed jobs of children whose failure the run has handled, so that no operator needs to."""
+    """Cancel the failed jobs of the run's children, so that no operator has to handle a failure that the run handles."""
     for child in tx.executions.children_of(execution.id):
         if child.status is ExecutionStatus.FAILED:
             tx.jobs.cancel_failed(child.id, now)
@@ -257,8 +259,8 @@ async def ask_model(
     instructions: str = "",
     **changes: Any,
 ) -> Call:
-    """Let the agent of this node answer one question, without tools. The node is visited again with the answer, and
-    reads it with `model_reply`. Raises `ExecutionError` if its agent does not exist or may not be used."""
+    """Return the call by which the agent of this node answers one question without tools. The node is then visited
+    again, and reads the answer with `model_reply`. Raises `ExecutionError` if the run may not use the agent."""
     task = TaskSpec(
         prompt=prompt,
         instructions=instructions,
@@ -272,8 +274,7 @@ async def ask_model(
 
 
 async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
-    """Return the reply of the child whose end caused this visit. Raises `ExecutionError` in a first visit, which has
-    no child."""
+    """Return the reply of the child whose end caused this visit. Raises `ExecutionError` if no child caused it."""
     if context.answer is None:
         raise ExecutionError("Nobody was asked")
     end = child_end(context.answer)
@@ -284,7 +285,7 @@ async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
 
 
 async def children_taint(context: NodeContext, *, store: Store) -> Taint:
-    """Return the taint of this execution's children; their text is another agent's in any case."""
+    """Return the taint of this execution's children."""
     return await store.read(_children_taint, context.execution)
 
 
@@ -300,12 +301,12 @@ def _counted(token: Token, spec: NodeSpec) -> Token:
 # -- the data that a visit keeps between its children or questions -----------------------------------------------------
 
 
-#: Prefix of the state's keys, followed by the id of a position.
+#: The prefix of the state's keys for the data that a visit keeps; the id of the position follows it.
 AT = "at:"
 
 
 def kept_state(context: NodeContext, prefix: str = AT) -> Mapping[str, Any]:
-    """Return the data that this visit kept; empty at the beginning."""
+    """Return the data that this visit has kept; empty at the beginning of the visit."""
     cursor_id, visit = context.place
     found: Mapping[str, Any] = context.state.get(prefix + cursor_id) or {}
     return found if found.get("visit") == visit else {}
@@ -318,5 +319,5 @@ def keep_state(context: NodeContext, values: Mapping[str, Any], prefix: str = AT
 
 
 def drop_state(context: NodeContext, prefix: str = AT) -> dict[str, Any]:
-    """Return the change of state for the end of the visit."""
+    """Return the change of the state that removes the kept data, for the end of the visit."""
     return {prefix + context.place[0]: None}

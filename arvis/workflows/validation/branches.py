@@ -1,4 +1,5 @@
-"""Check loops and their bodies, parallel branches, and transfers, which may be in neither."""
+"""Check joins, subagents, loops, parallel branches, and transfers, which must not be inside a loop or a parallel
+branch."""
 
 from __future__ import annotations
 
@@ -12,18 +13,12 @@ from arvis.workflows.document.view import BODY, Connection, Drawing, Node, backw
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Problem, problem
 
-# Nodes that join several branches: the errors that the document alone proves.
-
-
-# Agents that are tools of other agents (seed 002).
-
-
 #: Kinds with their own rule for joins.
 _OWN = frozenset({"merge", "loop"})
 _APART = frozenset({"parallel", "merge"})
-#: Larger than the count of any join, so it means "without limit".
+#: More arrivals than any join can wait for; it means "without limit".
 _MANY = MOST_CONNECTIONS + 1
-#: Maximum rounds of the search for joins that open; after that the result counts as unproved.
+#: Maximum rounds of the search for joins that open; if they are not sufficient, no problem is reported.
 _JOIN_ROUNDS = 10
 
 
@@ -61,8 +56,8 @@ def _check_count(node: Node, arriving: int) -> Iterator[Problem]:
 
 
 def _starved(drawing: Drawing, counts: Mapping[str, int]) -> list[str]:
-    """Return the joins that receive branches, but never enough. At first every join is closed; a join that then
-    receives enough opens, and so on until nothing changes."""
+    """Return the joins that can receive branches, but never as many as they wait for. The search begins with every join
+    closed, and opens the joins that receive enough branches until no further join opens."""
     closed = dict(counts)
     begins = [node.id for node in drawing.nodes.values() if node.begins]
     for _ in range(_JOIN_ROUNDS):
@@ -77,8 +72,7 @@ def _starved(drawing: Drawing, counts: Mapping[str, int]) -> list[str]:
 
 
 def _arrivals(drawing: Drawing, begin: str, closed: Mapping[str, int]) -> dict[str, int]:
-    """Return the maximum number of times that a run from this start arrives at each node, if nothing passes the
-    closed joins."""
+    """Return, by node, how often a run from this start can arrive there, if no branch passes a closed join."""
     ways = {id_: targets for id_, targets in drawing.ways.items() if id_ not in closed}
     inside = reach([begin], ways)
     arrivals = {begin: 1}
@@ -92,8 +86,8 @@ def _arrivals(drawing: Drawing, begin: str, closed: Mapping[str, int]) -> dict[s
 
 
 def _deadlocks(drawing: Drawing, every: list[str]) -> list[list[str]]:
-    """Return groups of joins for all branches that certainly receive a branch at the same time, and of which each
-    leads to the others."""
+    """Return groups of `all` joins that wait for one another: each leads to the others, and all of them certainly
+    receive a branch at the same time."""
     if len(every) < 2:  # noqa: PLR2004 - one cannot wait for another
         return []
     waiting = _Waiting(drawing, frozenset(every))
@@ -115,8 +109,8 @@ class _Waiting:
     every: frozenset[str]
 
     def certain(self, begin: str) -> set[str]:
-        """Return the nodes that a run from this start certainly reaches, without passing one of these joins. Branches
-        of a `parallel` are distinguished by joins, so nothing is claimed about nodes after one."""
+        """Return the nodes that a run from this start certainly reaches without passing a join of `every`. The search
+        also ends at each `parallel`, because joins keep its branches apart."""
 
         def ends(id_: str) -> bool:
             node = self.drawing.nodes[id_]
@@ -157,7 +151,8 @@ def _check_one(each: Connection, source: Node, target: Node) -> Iterator[Problem
 
 
 def _check_targets(drawing: Drawing) -> Iterator[Problem]:
-    """Check subagents in the order of the nodes. Two equal connections count as one parent."""
+    """Report nodes that are subagents of several agents, or also steps of the flow. Two equal connections count as
+    one."""
     parents: dict[str, set[str]] = {}
     for each in drawing.delegations:
         parents.setdefault(each.target, set()).add(each.source)
@@ -169,11 +164,11 @@ def _check_targets(drawing: Drawing) -> Iterator[Problem]:
             yield problem("subagent-flow", node=node.id, name=node.name)
 
 
-#: Deeper nesting of `parallel` nodes is not distinguished.
+#: Maximum depth of nested `parallel` nodes that is counted; deeper nodes count as this deep.
 _DEEPEST = 16
-#: The default rounds or steps of a document, and the maximum that is counted.
+#: The default rounds of a loop, the default steps of a run, and the largest number of steps that is reported.
 _ROUNDS, _STEPS, _COUNTED = 10, 1_000, 1_000_000_000
-#: Maximum depth of nested loops that is counted.
+#: Maximum loops in the body of one loop whose rounds are counted.
 _MOST_INNER = 20
 #: A node, and the number of `parallel` nodes that are open when a run arrives there.
 _Step = tuple[str, int]
@@ -207,8 +202,8 @@ def _check_loop(loop: Node, drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_rounds(loop: Node, body: set[str], drawing: Drawing) -> Iterator[Problem]:
-    """Report a loop that reaches the limit of steps by its rounds alone. Repetitions of loops in its body count as
-    well."""
+    """Report a loop that can exceed the limit of steps by its rounds alone. The rounds of loops in its body are
+    counted, too."""
     most = _whole(drawing.most_steps, _STEPS)
     loops = [drawing.nodes[each] for each in drawing.nodes if each in body and drawing.nodes[each].type == "loop"]
     inner = [(one, {one.id, *drawing.bodies.get(one.id, ())}) for one in loops[:_MOST_INNER]]
@@ -242,7 +237,7 @@ def _check_regions(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _walk(drawing: Drawing) -> dict[_Step, _Step | None]:
-    """Return every path on which a run can reach a node, with the step before it."""
+    """Return every step that a run can reach, with the step before it (None at the starts)."""
     came: dict[_Step, _Step | None] = {(node.id, 0): None for node in drawing.nodes.values() if node.begins}
     row = list(came)
     while row:
@@ -268,7 +263,8 @@ def _behind(type_: str, depth: int) -> int:
 
 
 def _opened_by(step: _Step, came: dict[_Step, _Step | None], drawing: Drawing) -> Node:
-    """Return the innermost `parallel` that is open there: the last one on the path that opened this depth."""
+    """Return the innermost `parallel` that is open at a step: the last one that opened this depth on the path to the
+    step."""
     before = came[step]
     while before is not None:
         if drawing.nodes[before[0]].type == "parallel" and before[1] < step[1]:

@@ -1,7 +1,7 @@
 """The check of documents, used by the API and before every run; the editor has a copy.
 
-A document without errors is runnable. Problems come in a fixed order: the document as a whole, its nodes and its
-connections in their order, then the structure of the workflow.
+A document without errors can run. Problems have a fixed order: the document as a whole, its nodes and its connections
+in the order of the document, then the structure of the workflow.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _DOCUMENT = FieldLocation(None, "the document")
 
 
 def check(document: Mapping[str, Any], known: KnownNames | None = None) -> list[Problem]:
-    """Return the problems of a canonical document (`model.normalise`). Never raises, whatever it contains."""
+    """Return the problems of a canonical document (`model.normalise`). It never raises, even if the document contains
+    values of wrong types."""
     names = known or _NOTHING_KNOWN
     return list(_check_size(document)) or list(_check(document, names))
 
@@ -78,7 +79,7 @@ def _check(document: Mapping[str, Any], known: KnownNames) -> Iterator[Problem]:
 
 
 def _check_size(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Check the size. A part that is too large or too deep is not checked any further."""
+    """Report a document that is too deep or too large. `check` then reports no other problems."""
     if _too_deep(document):
         yield problem("too-deep", most=MOST_DEPTH)
     elif size_of(document) > MOST_BYTES:
@@ -86,8 +87,8 @@ def _check_size(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _too_deep(document: Mapping[str, Any]) -> bool:
-    """Return whether it is nested too deeply. The document is the first level; each list and each object in it is one
-    more."""
+    """Return whether the document is nested too deeply. The document is the first level; each list or object inside it
+    adds a level."""
     level: list[Any] = [document]
     for _ in range(MOST_DEPTH):
         inside = [each for value in level for each in (value.values() if isinstance(value, Mapping) else value)]
@@ -96,8 +97,8 @@ def _too_deep(document: Mapping[str, Any]) -> bool:
 
 
 def size_of(document: Mapping[str, Any]) -> int:
-    """Return the size in bytes, as JSON without spaces; a number counts as one, because it can be written in several
-    ways."""
+    """Return the size in bytes, as JSON without spaces. Each number counts as one byte, because it can be written in
+    several ways."""
     text = json.dumps(_without_numbers(document), ensure_ascii=False, separators=(",", ":"))
     return len(text.encode(errors="surrogatepass"))
 

@@ -11,8 +11,6 @@ from arvis.workflows.document.view import Connection, Drawing, Node, circles, ha
 from arvis.workflows.validation.fields import KnownNames
 from arvis.workflows.validation.rules import Problem, problem
 
-# The starts of runs, the nodes that they reach, and the possibility to end.
-
 
 def check_connections(connections: list[Any], drawing: Drawing) -> Iterator[Problem]:
     ids: set[str] = set()
@@ -33,7 +31,7 @@ def check_connections(connections: list[Any], drawing: Drawing) -> Iterator[Prob
         if source is None or target is None:
             continue
         out, into = raw.get("sourceHandle"), raw.get("targetHandle")
-        # A handle that is not text cannot be the name of one.
+        # `_text` replaces a handle that is no text by one that no node has.
         yield from _check_handles(
             source, target, Connection(id_, source.id, target.id, _text(out), _text(into)), drawing
         )
@@ -62,7 +60,7 @@ def _text(handle: Any) -> str:
 
 def _check_handles(source: Node, target: Node, each: Connection, drawing: Drawing) -> Iterator[Problem]:
     if each.out == SUBAGENT:
-        # `branches.check_subagents` checks these.
+        # `branches.check_subagents` checks the connections to subagents.
         return
     if not drawing.leads_on(each):
         code = (
@@ -91,13 +89,13 @@ def _check_handles(source: Node, target: Node, each: Connection, drawing: Drawin
 
 
 def choices(node: Node) -> str:
-    """Return the outputs of a node as people read them."""
+    """Return the outputs of a node as a text for people."""
     return ", ".join(handle or "its plain output" for handle in handles(node)) or "none, nothing can follow it"
 
 
-#: A cycle with one of these kinds may end, or waits for a person or a time in each round.
+#: A cycle that contains one of these kinds can end, or waits for a person or a time in each round.
 _HOLDS = frozenset({"if", "approval", "router", "condition", "loop", "wait", "user-input"})
-#: Kinds that choose one of their outputs and have none.
+#: Kinds that choose one of their outputs; a node of them is reported if no output is connected.
 _BRANCHES = frozenset({"if", "router", "condition"})
 
 
@@ -143,7 +141,8 @@ def _check_triggers(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_served(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """Report triggers that never begin a run, and those that need a row which names this workflow."""
+    """Report triggers of kinds that never start a run, and triggers that need a row, such as a schedule, if no row
+    names this workflow."""
     for node in drawing.nodes.values():
         kind = _said(node, "kind") if node.type == "trigger" else ""
         if kind in UNSERVED_TRIGGERS:
@@ -159,7 +158,7 @@ def _said(node: Node, field: str) -> str:
 
 
 def _check_reached(drawing: Drawing) -> Iterator[Problem]:
-    """Report unreachable nodes. Subagents are reached through their agents."""
+    """Report unreachable nodes. A subagent is reachable if its agent is."""
     used = reach(drawing.reached, drawing.subagents)
     for node in drawing.nodes.values():
         if node.id not in used and not node.begins:

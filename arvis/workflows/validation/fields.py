@@ -1,5 +1,5 @@
-"""Check the values of the fields of a node, of the settings and of the document itself, the names in templates, and the
-tools that searching agents need.
+"""Check the values of fields (of a node, of the settings and of the document itself), the names in templates, and
+whether agents have the tool for a search of the web.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_templates(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> Iterator[tuple[str, str]]:
-    """Return the texts that are templates, each with the path of its field."""
+    """Yield the texts that may contain templates, each after the path of its field."""
     for field in fields:
         value, path = data.get(field.name), f"{above}{field.name}"
         if field.template:
@@ -44,8 +44,8 @@ def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> 
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Return the texts in a value, in their order; those of objects by name, because some stores do not keep their
-    order."""
+    """Yield the texts in a value, in order. The values of an object are sorted by name, because some databases do not
+    keep their order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Mapping, list)):
@@ -54,7 +54,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _check_text(text: str, node: Node, field: str, called: Mapping[str, int]) -> Iterator[Problem]:
-    """Check each name once."""
+    """Report the names of templates that no node has, or that several nodes have; each name once."""
     for name in dict.fromkeys(found.strip(_SPACE) for found in _PLACE.findall(text)):
         if name in _ALWAYS:
             continue
@@ -66,7 +66,7 @@ def _check_text(text: str, node: Node, field: str, called: Mapping[str, int]) ->
 
 
 def _label(name: str, called: Mapping[str, int]) -> str | None:
-    """Return the longest label that the name begins with: labels may contain dots."""
+    """Return the longest label with which the name begins, because labels may contain dots; None if no label fits."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         label = ".".join(parts[:end]).strip(_SPACE)
@@ -95,10 +95,10 @@ _WANTED: Mapping[Form, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that exist; None: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the
-    agents that can search the web, `servers` those whose tools are known once they are connected. `models` contains
-    `provider/model`, names without a provider, and `provider/*` for every model of a provider. `begun` are the kinds
-    of triggers for which a row exists that begins this workflow."""
+    """The names that exist; a collection that is None is not checked. `workflows` and `agents` are ids and slugs.
+    `searching`: the agents that can search the web. `servers`: the servers whose tools are unknown until they are
+    connected. `models` contains `provider/model`, names without a provider, and `provider/*` for every model of a
+    provider. `begun`: the kinds of triggers for which a schedule or web hook of this workflow exists."""
 
     agents: Collection[str] | None = None
     searching: Collection[str] | None = None
@@ -162,8 +162,8 @@ def _fits(value: Any, form: Form) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether it is a whole number; true and false are none, nor are numbers so large that the editor would
-    read another value."""
+    """Return whether the value is a whole number of less than `LARGEST`; the editor would read a larger number as
+    another value. True and false are no numbers."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
@@ -241,7 +241,8 @@ def provider_of(model: str) -> str:
 
 
 SEARCH = "web_search"
-#: Operators that need a value. `equals` may compare with an empty one, and the others examine the field alone.
+#: Operators that need a value. `equals` and `not_equals` can compare with an empty value; all others examine only the
+#: field.
 _COMPARING = frozenset(
     {
         *("contains", "not_contains", "starts_with", "ends_with", "matches"),
@@ -270,7 +271,8 @@ def _check_if(node: Node) -> Iterator[Problem]:
 
 
 def check_searching(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """Check agents that search. An agent that a node does not name is unknown until the run begins."""
+    """Report nodes whose agent should search the web and has no tool for it. An agent that neither the node nor the
+    document names is not checked, because it is unknown until the run begins."""
     for node in drawing.nodes.values():
         switches = node.data.get("tools") if node.type == "agent" else None
         if not isinstance(switches, Mapping) or switches.get(SEARCH) is not True:

@@ -1,7 +1,7 @@
 """The problems that a document may have: every rule in one table, with its texts for people.
 
-The other modules of this package find problems, this one describes them. The editor uses the same table: its texts
-are generated from this one.
+The other modules of this package find problems; this module describes them. The texts of the editor are generated from
+this table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 _PLACE = re.compile(r"\{([a-z]+)\}")
-#: Maximum characters of a text from a document in a message, and of our own lists.
+#: Maximum characters in a message of a value from a document, and of a list (`_LISTS`).
 _LONGEST, _LONGEST_LIST = 60, 400
 _LISTS = frozenset({"choices", "names", "path"})
 
@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule. `message` and `fix` are sentences with placeholders in braces that `problem` fills."""
+    """A rule. `message` and `fix` are sentences with placeholders in braces, which `problem` fills."""
 
     code: str
     severity: Severity
@@ -169,7 +169,7 @@ _RULES = (
     ),
     Rule("handle-target", _E, "`{name}` has no input called `{handle}`.", "Connect it to the node's ordinary input."),
     Rule("target-begins", _E, "A connection leads back to `{name}`, where runs begin.", "Connect it to a later node."),
-    # Subagents (seed 002).
+    # Subagents.
     Rule("subagent-source", _E, "`{name}` has a subagent but is not an agent.", "Draw the connection from an agent."),
     Rule(
         "subagent-target", _E, "`{name}` is a subagent of `{other}` but not an agent.", "Only agents can be subagents."
