@@ -1,8 +1,8 @@
 """Questions to people before a tool runs or a model changes something, and the answers.
 
-The question contains everything that will run, in a form in which nothing can hide: no invisible character, no change
-of direction, no line that looks like ours, no run of blanks that pushes the rest out of sight. Answers come from the
-API, the command line or a chat; the first one wins. Parts of scripts.
+A question shows all arguments that will be used, and hides nothing: invisible characters, characters that change the
+direction of text, line breaks and long runs of blanks are written visibly. Answers come from the API, the command line
+or a chat; the first answer counts. Parts of scripts.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.tasks.rounds import TOOL_EFFECT
 
-#: The most characters of a question: a person must be able to read what they approve.
+#: The maximum number of characters of a question, because a person must be able to read it completely.
 LONGEST_QUESTION = 6_000
 
 _LONGEST_NAME = 60
-#: Unicode's default ignorable characters, as far as Python counts them as printable, and the blank pattern of
-#: Braille.
+#: Characters that are invisible although Python counts them as printable: Unicode's default ignorable characters, and
+#: the blank pattern of Braille.
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -37,7 +37,7 @@ _BLANKS = re.compile(r" {9,}")
 
 
 def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str) -> str | None:
-    """Return the question, or None if it is too long to be shown completely."""
+    """Return the question about a tool call; None if it is too long to be shown completely."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
     return _shown([head, *(["With:", *lines] if lines else ["The call has no arguments."]), _asker(asker, user_id)])
@@ -46,9 +46,9 @@ def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str)
 def change_question(
     what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
 ) -> str | None:
-    """Return the question about a change by an agent: `lines` show all of it, made by `line` and `change`; `sources`
-    names the sources of the answer other than that person's words. Return None if it is too long to be shown
-    completely."""
+    """Return the question about a change by an agent; None if it is too long to be shown completely. `lines` show the
+    whole change and are made by `line` and `change`. `sources` names the sources of the answer other than the words of
+    the person `asker`."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
     return _shown([head, *lines, _asker(asker, user_id), *read])
@@ -63,36 +63,36 @@ def change(name: str, before: Any, after: Any) -> str:
 
 
 def _is_seen(letter: str) -> bool:
-    """Return whether a letter is printed as something. Python calls some printable that are blank, or that fonts leave out."""
+    """Return True if a character is visible when printed."""
     return letter.isprintable() and not _UNSEEN.match(letter)
 
 
 def visible(text: str) -> str:
-    """Return one line in which every character is visible."""
+    """Return the text in one line in which every character is visible."""
     shown = "".join(letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text)
     return _BLANKS.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", shown)
 
 
 def beginning(text: str, rest: str) -> str:
-    """Return the text, or its beginning with a mark that states the shown length; `rest` is the sentence that says
-    where the whole is."""
+    """Return the text, or its first `LONGEST_QUESTION` characters and a note with both lengths. The note ends with
+    `rest`, a sentence that says where the whole text is."""
     if len(text) <= LONGEST_QUESTION:
         return text
     return f"{text[:LONGEST_QUESTION]}\n\n[Showing {LONGEST_QUESTION:,} of {len(text):,} characters. {rest}]"
 
 
 def digest(text: str) -> str:
-    """Return the mark by which an answer counts for this text and for no other."""
+    """Return a hash of the text, which ties an answer to this text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def fingerprint(call: ToolCall, tool: str) -> str:
-    """Return the identity of a call: an answer holds for this call only."""
+    """Return a hash of the call, which ties an answer to this call."""
     return digest(f"{tool} {call.what}")
 
 
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:
-    """Return the decision of an answer to an approval; after expiry, the configured one."""
+    """Return the decision of an answer to an approval; after the deadline, the decision `on_expiry`."""
     if answer.expired:
         return {"decision": on_expiry, "note": "No answer arrived in time."}
     given = dict(answer.value or {"decision": "reject"})
@@ -123,15 +123,15 @@ def _items(call: ToolCall) -> list[tuple[str, Any]]:
     return list(arguments.items())
 
 
-#: The people who may approve a tool call: roles, and people as `platform:user id`. One of them is enough.
+#: The people who may approve a tool call: roles, and people as `platform:user id`. One person's approval is enough.
 Approvers = Collection[str]
-#: By the value in the configuration.
+#: The approvers by the value in the configuration.
 APPROVERS: Mapping[str, Approvers] = {
     "owners": {PrincipalRole.OWNER},
     "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
 }
 _ANYBODY: Approvers = {PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER}
-#: Names of groups that a question of a workflow may use; owners may always answer.
+#: The approvers by the group names that a question of a workflow may use.
 _GROUPS: Mapping[str, Approvers] = {
     **APPROVERS,
     "owner": APPROVERS["owners"],
@@ -139,19 +139,20 @@ _GROUPS: Mapping[str, Approvers] = {
     "member": _ANYBODY,
     "members": _ANYBODY,
 }
-#: The prefix of the state key, followed by the id of a position, under which a node stores details of its question
-#: (`{"approvers": […]}`).
+#: The prefix of the state key under which a node stores details of its question (`{"approvers": […]}`). The id of the
+#: node's position follows the prefix.
 ASKS = "asks:"
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
 def approvers_of(named: str | Sequence[str]) -> Approvers:
-    """Return the configured approvers; owners are always among them."""
+    """Return the approvers for a configured name or list. Owners are always included."""
     return APPROVERS[named] if isinstance(named, str) else {PrincipalRole.OWNER, *named}
 
 
 def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | None:
-    """Return the node's details of its question; None for a question about a tool, or of the engine."""
+    """Return the details that a workflow's node stored with its question; None for a question about a tool and for a
+    question of the engine."""
     if execution is None or wait.subject is not None:
         return None
     asked: Mapping[str, Any] | None = execution.state.get(ASKS + wait.cursor_id)
@@ -159,7 +160,7 @@ def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | 
 
 
 def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
-    """Return whether this person may answer: the person who was asked, else the configured approvers."""
+    """Return True if this person may answer the question: the person who was asked, or one of the approvers."""
     if by.role is PrincipalRole.BLOCKED:
         return False
     execution = tx.executions.get(wait.execution_id)
@@ -170,7 +171,8 @@ def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers)
 
 
 def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
-    """Return the people who may answer, as text: names, roles in the plural, and `platform:user id`."""
+    """Return the people who may answer, as texts: the name of the person who was asked, roles in the plural, and
+    `platform:user id`."""
     execution = tx.executions.get(wait.execution_id)
     allowed = _allowed(execution, wait, approvers)
     named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
@@ -183,8 +185,8 @@ def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
 def answer_question(
     tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
 ) -> Wait:
-    """Store the answer and resume the turn. Raise `NotFound`, `Forbidden`, `Unprocessable`, and `Conflict` if it was
-    already answered."""
+    """Store the answer and let the execution continue. Raise `NotFound`, `Forbidden` or `Unprocessable`, or `Conflict`
+    if the question has been answered already."""
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question with the id {wait_id}")
@@ -204,19 +206,19 @@ def answer_question(
 
 
 def _wants_words(wait: Wait, asking: Execution | None) -> bool:
-    """Return whether a node of a workflow asks for a text."""
+    """Return True if a workflow's node asks for a text, so that yes and no are not answers."""
     drawn = asking is not None and asking.graph.startswith(PREFIX)
     return drawn and wait.kind is WaitKind.USER and wait.subject is None and not wait.choices
 
 
 def _answerer(tx: Transaction, wait: Wait) -> str:
-    """The name of who was faster."""
+    """Return the name of the person who has answered the question."""
     person = tx.principals.get(wait.answered_by) if wait.answered_by is not None else None
     return person.name if person is not None else wait.answered_by or "Another person"
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
-    """Return the answer in the form for its execution. Raise `Unprocessable` if it is incomplete."""
+    """Return the answer in its stored form. Raise `Unprocessable` if it is incomplete or not one of the choices."""
     decision = "approve" if answer.decision == "accept" else answer.decision
     if decision not in DECISIONS:
         raise Unprocessable(f"“{decision}” is not a decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
@@ -240,8 +242,8 @@ def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None
 
 
 def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
-    """Return who may answer besides the person who was asked: for an approval those whom its node names, else the
-    configured ones."""
+    """Return the people who may answer besides the person who was asked: the approvers that an approval's node names,
+    or the configured `approvers` for a tool call, or owners and operators for other questions."""
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
     if named is not None:
         return named
@@ -249,5 +251,5 @@ def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> A
 
 
 def _is_about_a_tool(wait: Wait) -> bool:
-    """Return whether an approval makes a tool call, also one that may already have been made."""
+    """Return True if the question is an approval, or is about a tool call that was interrupted."""
     return wait.kind is WaitKind.APPROVAL or (wait.subject or "").startswith(TOOL_EFFECT)

@@ -1,8 +1,8 @@
-"""Events: inside one process, and between the processes with the same database.
+"""Events inside one process (`EventBus`), and between the processes that share a database (`Bridge`).
 
-The bus only announces; the database stores: data that must not be lost is a row before it is an event. The bus never
-waits, never keeps an event, and never lets one listener's failure reach another or the publisher. The bridge sends
-events to other processes: each is sent once, may be lost, and is never answered or forwarded.
+Events only announce changes: data that must not be lost is committed before its event is published. The bus never waits
+and stores no events. If a listener fails, the other listeners and the publisher do not notice. The bridge sends an
+event to the other processes once; the event may be lost, and the receivers neither answer nor forward it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arvis.domain.events import (
 from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.bus import NOTICE_BYTES, Bus, Relay, Topic
 
-#: The events that cross, and the topics that receive them.
+#: The events that are sent to other processes, and the processes (`Topic`) that receive them.
 CROSSING: Mapping[type[Any], Topic] = {
     TypingRequested: Topic.CHAT,
     Delta: Topic.CHAT,
@@ -56,20 +56,21 @@ CROSSING: Mapping[type[Any], Topic] = {
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
-#: Events that pages need, and that otherwise only processes with workers receive or none: they cross as `Changed`.
+#: Events that pages need, but that are not sent to the processes that serve pages: those get a `Changed` instead.
 _SENT_AS_CHANGES = [kind for kind in CHANGE_EVENTS if CROSSING.get(kind) is not Topic.CHAT]
-#: Seconds for which changes are collected before they cross together, and the number of one topic from which they
-#: cross without their ids.
+#: The seconds for which changes are collected before they are sent together; and the maximum number of changes of one
+#: topic that are sent with their ids. If there are more, one change without an id is sent.
 _CHANGES_SECONDS = 0.2
 _MOST_IDS = 8
 
-#: A character is at most twelve bytes of JSON (two escapes of a surrogate pair); the remaining bytes are for the
-#: other fields.
+#: The maximum number of characters in one sent piece of an answer. A character has at most twelve bytes in JSON (two
+#: escapes of a surrogate pair); about 1,200 bytes remain for the other fields.
 _PIECE = NOTICE_BYTES // 12 - 100
 
 
 class Bridge:
-    """Forwards events that are published here, and publishes events from other processes about `topics`."""
+    """Sends the events of this process to the other processes, and publishes theirs, as far as they are for
+    `topics`."""
 
     def __init__(self, *, bus: Bus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus
@@ -80,12 +81,12 @@ class Bridge:
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, event: Event) -> None:
-        """Send an event to the other processes. Raises `StoreError` when it could not be sent."""
+        """Send an event to the other processes now. Raises `StoreError` if it could not be sent."""
         await self._relay.tell(CROSSING[type(event)], encode(event))
 
     @contextmanager
     def passing_on(self) -> Iterator[None]:
-        """Forward the events of this process to the others while the block runs."""
+        """Send the events of this process to the other processes while the block runs."""
         endings = [self._bus.subscribe(kind, self._pass_on) for kind in CROSSING if kind is not Changed]
         endings += [self._bus.subscribe(kind, self._gather) for kind in (Changed, *_SENT_AS_CHANGES)]
         try:
@@ -96,8 +97,8 @@ class Bridge:
             self._post_changes()
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Receive events of other processes until cancelled. Raises `StoreError` when the connection breaks: start it
-        again."""
+        """Publish the events of other processes until cancelled. Raises `StoreError` if the connection breaks; the
+        caller then runs it again."""
         async with self._relay.listen(self._topics) as received:
             self._bus.publish(NoticesMissed())
             up()
@@ -112,7 +113,8 @@ class Bridge:
             self._relay.post(CROSSING[type(event)], encode(piece))
 
     def _gather(self, event: Event) -> None:
-        """Collect changes for a moment: a busy period is one notice for each topic."""
+        """Collect the changes of an event. They are sent after `_CHANGES_SECONDS`, so that many changes in a short time
+        cause few notices."""
         if self._repeating:
             return
         for change in changes_of(event):
@@ -140,7 +142,7 @@ class Bridge:
 
 
 def encode(event: Event) -> str:
-    """Return one line of JSON: the name of the event and its fields."""
+    """Return an event as one line of JSON: its name and its fields."""
     fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
     if "address" in fields:
         fields["address"] = fields["address"].to_json()
@@ -148,7 +150,7 @@ def encode(event: Event) -> str:
 
 
 def decode(notice: str) -> Event | None:
-    """Return the event; None for one of another version that this one does not know."""
+    """Return the event from its JSON; None if another version of Arvis sent it and this version does not know it."""
     name, fields = json.loads(notice)
     kind = _BY_NAME.get(name)
     if kind is None or {field.name for field in dataclasses.fields(kind)} != set(fields):
@@ -162,7 +164,7 @@ def decode(notice: str) -> Event | None:
 
 
 def _pieces(event: Event) -> Iterator[Event]:
-    """Divide a long piece of an answer into several."""
+    """Yield the event; a `Delta` with a long text is divided into several."""
     if not isinstance(event, Delta):
         yield event
         return
@@ -174,7 +176,8 @@ E = TypeVar("E", bound=Event)
 
 
 class EventBus:
-    """Implements `arvis.ports.bus.Bus`. Belongs to the event loop's thread, like every listener."""
+    """Implements `arvis.ports.bus.Bus`. It must be used only in the thread of the event loop, which also runs the
+    listeners."""
 
     def __init__(self, *, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(__name__)
@@ -206,7 +209,8 @@ class EventBus:
 
 
 class _Subscription:
-    """One listener; the same function may subscribe twice. `active` also ends it in the middle of a loop."""
+    """One subscription of a listener; the same function may subscribe several times. Without `active`, the listener
+    gets no more events, even if `publish` has already begun to notify the listeners."""
 
     __slots__ = ("active", "listener")
 

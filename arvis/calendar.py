@@ -1,8 +1,9 @@
-"""Schedule texts: what they mean, and when they come next (behaviour.md 1.12). Nothing is started here.
+"""Schedule texts: the parser, and the calculation of the times of a schedule. `arvis/scheduler` starts the work.
 
 A text is an interval (`every 5 m`), a cron line (five fields, six with seconds, or a name such as `@daily`) or a single
-time (`at 2027-01-15 08:00`, `at 08:00`). Cron lines and single times are local times of a zone: one that the clock skips
-does not come, one that it shows twice comes once, the first time. Intervals know no zone.
+time (`at 2027-01-15 08:00`, `at 08:00`). Cron lines and single times are local times of a zone. If the clock skips a
+local time (summer time begins), the schedule skips it too; if the clock shows a local time twice, only the first time
+counts. Intervals do not depend on a zone.
 """
 
 from __future__ import annotations
@@ -49,14 +50,15 @@ _AT = re.compile(
 )
 
 _LONGEST_INTERVAL = 3_660 * _DAY
-#: Years in which a single time may lie.
+#: The years that the date of a single time may have.
 _YEARS = range(1971, 2200)
-#: The years for which a cron line is followed: every date and weekday that can coincide do so within them.
+#: The years within which the next time of a cron line is searched. All combinations of date and weekday that exist
+#: occur within them.
 _FAR = 50
-#: By how much the span grows in which the last times are looked for.
+#: The factor by which the searched span grows in `_last_cron_times`.
 _WIDER = 8
-#: A moment before the times of all schedules.
-_LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time of no zone
+#: Any fixed start time, for checks of a cron line that do not depend on the current time.
+_LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time without a zone
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -64,7 +66,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """An interval, counted from the last time."""
+    """An interval: the next time is this many seconds after the last one."""
 
     text: str
     seconds: int
@@ -72,7 +74,8 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A cron line as Debian reads it; `line` has five or six fields."""
+    """A cron line with the rules of Debian's cron. `text` may be a name such as `@daily`; `line` has five or six
+    fields."""
 
     text: str
     line: str
@@ -80,7 +83,8 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A single time: `moment` with an offset, or local; `clock` alone is the next time that clocks show it."""
+    """A single time: either `moment`, a date with time, with or without an offset; or `clock`, which means the next
+    time at which clocks show it."""
 
     text: str
     moment: datetime | None = None
@@ -91,7 +95,7 @@ ScheduleText = Every | Cron | At
 
 
 def parse(text: str) -> ScheduleText:
-    """Parse a schedule, without regard to case. Raise `Unprocessable` for any other text."""
+    """Parse a schedule text; upper and lower case are the same. Raise `Unprocessable` if the text is no schedule."""
     plain = " ".join(text.split()).lower() if len(text) <= _LONGEST_TEXT else ""
     line = _NAMES.get(plain, plain)
     if plain.startswith("every"):
@@ -104,8 +108,8 @@ def parse(text: str) -> ScheduleText:
 
 
 def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> list[int]:
-    """The next times after a moment, at most `count`, all in ms; none when nothing comes any more. Raises
-    `Unprocessable` for an unknown zone."""
+    """Return the next times (ms) after `after` (ms), at most `count`; an empty list if the schedule has no further
+    time. Raises `Unprocessable` for an unknown zone."""
     match schedule:
         case Every(seconds=seconds):
             return [after + number * seconds * _MS for number in range(1, count + 1)]
@@ -117,8 +121,8 @@ def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> lis
 
 
 def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count: int) -> list[int]:
-    """The last times later than a moment and no later than another, at most `count`, in order, all in ms. The times of an
-    interval are counted from `after`."""
+    """Return the last times (ms) that are later than `after` and not later than `until`, at most `count`, in order. The
+    times of an interval are counted from `after`."""
     match schedule:
         case Every(seconds=seconds):
             passed = max(0, (until - after) // (seconds * _MS))
@@ -130,7 +134,7 @@ def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count:
 
 
 def shortest_gap_seconds(schedule: ScheduleText) -> float:
-    """Return the least seconds between two of its times; infinity if it comes once."""
+    """Return the least number of seconds between two times of the schedule; infinity for a single time."""
     match schedule:
         case Every(seconds=seconds):
             return seconds
@@ -141,7 +145,8 @@ def shortest_gap_seconds(schedule: ScheduleText) -> float:
 
 
 def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
-    """Return a time without a date with its next date, so that it keeps its meaning."""
+    """Return the schedule; a single time without a date gets its next date, so that its meaning does not change with
+    the day on which it is read."""
     match schedule:
         case At(clock=time()):
             times = next_times(schedule, zone, now, 1)
@@ -151,7 +156,7 @@ def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """A time zone by its name. Raises `Unprocessable`."""
+    """Return the time zone with this name. Raises `Unprocessable` if there is none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -163,7 +168,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def for_people(times: Sequence[int], zone: str) -> str:
-    """Return times in ms as short text in a zone: `Mon 23 Nov 08:00, Tue 24 Nov 08:00`."""
+    """Return times (ms) as short text in local time: `Mon 23 Nov 08:00, Tue 24 Nov 08:00`."""
     local = [_local(at, zone_of(zone)) for at in times]
     clock = "%H:%M:%S" if any(moment.second for moment in local) else "%H:%M"
     year = len({moment.year for moment in local}) > 1
@@ -235,8 +240,9 @@ def _unreadable(text: str, why: str) -> Unprocessable:
 
 
 def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
-    """Yield the times of a cron line. Local times are counted without a zone, where every one exists once; then those
-    that the zone skips are left out, and those that occur twice count by their first time."""
+    """Yield the times (ms) of a cron line after `after`. The local times are computed without a zone, so each of them
+    exists once. Local times that the zone skips are then left out; of local times that the zone has twice, the first
+    one counts."""
     start = _local(after, zone)
     for local in CronSim(schedule.line, start):
         if local.year > start.year + _FAR:
@@ -247,7 +253,8 @@ def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
 
 
 def _last_cron_times(schedule: Cron, zone: ZoneInfo, after: int, until: int, count: int) -> list[int]:
-    """Return the last times before `until`, searched in growing spans, so that a month of minutes is not iterated."""
+    """Return the last times that are not later than `until`. The search begins with a short span before `until` and
+    extends it, because a cron line may have very many times since `after`."""
     span, found = _MINUTE * _MS, list[int]()
     while len(found) < count:
         start = max(after, until - span)
@@ -269,12 +276,12 @@ def _moment_of(schedule: At, zone: ZoneInfo, after: int) -> int | None:
 
 
 def _local(at: int, zone: ZoneInfo) -> datetime:
-    """The whole second that clocks of a zone show, as a time of no zone."""
+    """Return the local time of the zone, in whole seconds, as a `datetime` without a zone."""
     return datetime.fromtimestamp(at // _MS, zone).replace(tzinfo=None, fold=0)
 
 
 def _in_zone(local: datetime, zone: ZoneInfo) -> int | None:
-    """Return when clocks of a zone first show this, in ms; None if they never do."""
+    """Return the first time (ms) at which clocks of the zone show this local time; None if they skip it."""
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     shown = moment.astimezone(zone).replace(tzinfo=None, fold=0)
     return round(moment.timestamp()) * _MS if shown == local else None

@@ -1,6 +1,6 @@
-"""The work that one process does for all at quiet hours: delete expired data and make backups.
+"""Clean-up that one process does for all processes, about once an hour: delete expired data and make backups.
 
-No other work waits for it. If the database is unavailable, the next round tries again.
+No other work waits for the clean-up. If the database is unavailable, the next round tries again.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ P = ParamSpec("P")
 log = structlog.get_logger(__name__)
 
 ROUND_SECONDS = 3600.0
-#: Between two slices, so that the writer stays free for people.
+#: The pause between two slices, so that the writer can do other work.
 REST_SECONDS = 0.05
+#: The maximum number of rows that one statement deletes.
 SLICE = 500
-#: The time in which platforms may repeat an event, and the time for which overheard messages are used (in ms).
+#: The time (ms) for which events are remembered: within it, an event that a platform repeats is recognised.
 KNOWN_EVENTS_MS = 7 * 86_400_000
-#: Longer than any window in which people are counted.
+#: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
-#: Summaries per slice. Each may replace a few hundred messages.
+#: The summaries of one slice. They are few, because each may replace a few hundred messages.
 ARCHIVES = 5
 
 
 class Housekeeping:
-    """`back_up` makes a backup if one is due and returns the seconds until the next (None: this process makes no
-    backups). `keep_archive_ms` is the time for which the messages of a summary can be restored (None: no limit).
-    Times are in ms."""
+    """Runs the clean-up in rounds. `back_up` makes a backup if one is due, and returns the seconds until the next one
+    is due (None: this process makes no backups). `keep_archive_ms` is the time (ms) for which the messages of a summary
+    can be restored (None: no limit)."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class Housekeeping:
         self._keep_archive_ms = keep_archive_ms
 
     async def run(self, holding: Holding) -> None:
-        """Round after round, until cancelled."""
+        """Do one round after the other, until cancelled."""
         while True:
             now = self._clock.now()
             await self._do(prune, holding, now - self._keep_finished_ms, now - self._keep_history_ms, now)
@@ -72,7 +73,8 @@ class Housekeeping:
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
     async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Slice by slice, as long as there may be more."""
+        """Run the script `duty` for one slice after the other, until it returns False. Log a `StoreError` instead of
+        raising it."""
         try:
             while await self._store.write(duty, *args, **kwargs):
                 await self._clock.sleep(REST_SECONDS)
@@ -80,20 +82,21 @@ class Housekeeping:
             log.warning("duty_failed", duty=duty.__name__, error=error.what, why=error.why)
 
     async def _save(self) -> float:
-        """Seconds to the next backup."""
+        """Make a backup if one is due; return the seconds until the next one is due."""
         if self._back_up is None:
             return ROUND_SECONDS
         try:
             return await self._back_up()
         except ArvisError as error:
-            log.error("backup_failed", error=error.what, why=error.why, fix=error.fix)  # noqa: TRY400 the error says it all
+            log.error("backup_failed", error=error.what, why=error.why, fix=error.fix)  # noqa: TRY400 a traceback adds nothing to this error
             return ROUND_SECONDS
 
 
 def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:
-    """Delete a slice of what is past its time; whether there may be more."""
+    """Delete one slice of the expired rows of each table. Return whether more of them may be left."""
     holding.check(tx)
-    # A day too many is kept where midnight is elsewhere.
+    # The days of the ledger are those of the configured zone. Here they are compared with a day of UTC, so the sums of
+    # a day may be deleted up to a day too early or too late.
     first, day = first_id_at(history_before), day_of(history_before, "UTC")
     tx.allowances.prune(now - KNOWN_ALLOWANCES_MS)
     tx.workflow_runs.prune(history_before, SLICE // 5)
@@ -115,18 +118,19 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
-    """Empty the messages of a few summaries that are older than this time. Return true if there may be more."""
+    """Delete the message texts behind a few summaries from before this time. Return whether more of them may be
+    left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 
 
 def fade(tx: Transaction, holding: Holding, now: int) -> bool:
-    """Reduce the weight of a slice of the unused facts. Return true if there may be more."""
+    """Lower the confidence of one slice of the unused facts. Return whether more of them may be left."""
     holding.check(tx)
     return decay(tx, now, SLICE // 5) == SLICE // 5
 
 
 def erase(tx: Transaction, holding: Holding, before: int) -> bool:
-    """Remove a slice of the facts that people deleted before this time; whether there may be more."""
+    """Erase one slice of the facts that people deleted before this time. Return whether more of them may be left."""
     holding.check(tx)
     return tx.facts.erase(before, SLICE // 5) == SLICE // 5

@@ -1,5 +1,5 @@
-"""The operations of people on running work: retry, cancel, delete, answer. API, command line and chat use the same
-ones."""
+"""The operations of people on running work: retry, cancel, delete and answer. The API, the command line and chats use
+these same operations."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
 
 class StoreOperations:
-    """`Operations` over the store; events are published after the commit. A turn that continues publishes its own
-    events, possibly before the operation that resumed it has returned. `approvers` decides who may approve a tool
-    call."""
+    """Implements `Operations` with the store; it publishes events after the commit. A turn that an operation resumes
+    publishes its own events, perhaps before the operation has returned. `approvers` are the roles and people who may
+    approve a tool call."""
 
     def __init__(
         self, *, store: Store, bus: Bus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
@@ -86,8 +86,8 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 
 def _check_wanted(tx: Transaction, job: Job) -> None:
-    """Raise `Conflict` if the caller of this work has already used its failure as the result: no work would use another
-    result, and it would cost money."""
+    """Raise `Conflict` if the execution that called this work has already continued or failed because of the failure. A
+    retry would cost money, and nothing would use its result."""
     execution = tx.executions.get(job.execution_id or "")
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
@@ -106,7 +106,7 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
 
 def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
     job = _job(tx, job_id)
-    # A turn that waits for people holds no job, and is not over.
+    # A turn that waits for a person has no live job, but has not ended.
     execution = tx.executions.get(job.execution_id or "")
     slept = execution is not None and execution.status is ExecutionStatus.PAUSED
     if job.execution_id is not None and (job.status in LIVE or slept):
@@ -129,7 +129,8 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
 def _cancel_execution(
     tx: Transaction, execution_id: str, by: str, now: int, shown: Shown = nothing_shown
 ) -> CancelledTurn:
-    """Cancel an execution and those that it called, because the result of a part has no use."""
+    """Cancel the whole work of which this execution is a part: its root execution and all executions below. The other
+    parts are cancelled because their results would have no use."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         raise NotFound(f"There is no execution {execution_id}")

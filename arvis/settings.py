@@ -1,9 +1,9 @@
-"""The settings that owners change in the dashboard. They are stored beside file and environment, checked by the same
-rules, and shown with the source of each value.
+"""The settings that owners change in the dashboard. The database stores them; they are checked by the same rules as the
+configuration file, and shown with the source of each value.
 
-The environment overrides the dashboard, the dashboard overrides the file. `current` has the values that take effect
-immediately; all others are read at the start. A stored value that is no longer valid does not prevent a start: it is
-reported and skipped.
+The environment overrides the dashboard, and the dashboard overrides the file. Some settings take effect immediately
+(`current`); all others are read only at the start. A stored value that is no longer valid does not prevent a start: it
+is skipped and reported.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: The row of the table `versions`.
+#: The id of the settings in the table `versions`.
 _ROW = "config"
-#: Seconds.
+#: Seconds after which the stored values are read again even without a notice, because notices may be lost.
 _LOOK_AGAIN = 60.0
-#: A value that is null: without it, null takes the product's value away (as in the environment, interfaces.md §3).
+#: The text that sets a value to null. A change to null itself removes the value of the dashboard.
 _NULL = "null"
-#: Characters of all values together.
+#: The maximum length of all stored values together, in characters of JSON.
 _MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A setting with its value in effect. `next_value` is the value after the next start, which may be the same.
-    `problem` is the reason why the value of the dashboard is skipped."""
+    """A setting for display. `value` is in effect now, `next_value` after the next start. `problem` is the reason why
+    the dashboard's value is skipped, if it is."""
 
     setting: Setting
     value: Any
@@ -60,15 +60,16 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All settings. `problem` is the reason why the current file cannot be read; then the values after the next start
-    are unknown."""
+    """All settings for display. `problem` is the reason why the configuration of the next start is invalid, if it is;
+    the values after the next start are then unknown."""
 
     shown: Sequence[Shown]
     problem: str = ""
 
 
 class SettingsService:
-    """`given` is the configuration of file and environment at the start. `begin` must be awaited before anything else."""
+    """Reads and changes the settings. `given` is the configuration of file and environment at the start. Await `begin`
+    before any other method."""
 
     def __init__(
         self, *, given: Config, store: Store, bus: Bus, clock: Clock, environ: Callable[[], Mapping[str, str]]
@@ -88,12 +89,12 @@ class SettingsService:
         return None if self._given.config_file is None else str(self._given.config_file)
 
     def current(self) -> Config:
-        """Return the configuration in effect: that of the start, with later changes of the keys that take effect
-        immediately."""
+        """Return the configuration in effect: the configuration of the start, with later changes of those settings that
+        take effect immediately."""
         return self._current
 
     async def begin(self) -> Config:
-        """The configuration to start with."""
+        """Return the configuration of the start: file and environment, with the stored values."""
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
@@ -104,7 +105,7 @@ class SettingsService:
 
     async def learn(self) -> None:
         """Apply the stored values that take effect immediately. Raises `StoreError`."""
-        async with self._learning:  # who read last is who says how it is
+        async with self._learning:  # so that an older read does not overwrite a newer one
             await self._learn()
 
     async def _learn(self) -> None:
@@ -115,7 +116,8 @@ class SettingsService:
         self._current = with_values_of(self._running, sifted.config, live)
 
     async def follow(self, up: Callable[[], None]) -> None:
-        """Apply the stored values again after each change by another process, until cancelled. Raises `StoreError`."""
+        """Apply the stored values after each change by another process, until cancelled. Call `up` once the first
+        values are applied. Raises `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (SettingsChanged, NoticesMissed, Changed):
@@ -133,8 +135,8 @@ class SettingsService:
         return await asyncio.to_thread(self._overview, changes)
 
     async def change(self, changes: Changes, *, by: str) -> None:
-        """Set these keys; null takes a value of the product away, the text `null` sets null. Raises `Unprocessable`, and
-        `Conflict` for what the environment fixes."""
+        """Set the values of these keys. None removes the stored value; the text `null` sets null. Raises
+        `Unprocessable` for an invalid value, and `Conflict` if the environment or only the file determines a key."""
         before = await self._store.read(_stored)
         kept = {key: value for key, value in before.items() if key not in changes}
         given = {key: None if value == _NULL else value for key, value in changes.items() if value is not None}
@@ -142,15 +144,15 @@ class SettingsService:
         await self._set(before, after, tuple(changes), by)
 
     async def undo(self, *, by: str) -> None:
-        """Back to how the product's values were before the last change. Raises `Conflict`, and `Unprocessable` when they
-        cannot be used any more."""
+        """Restore the stored values from before the last change. Raises `Conflict` if there is no change to undo, and
+        `Unprocessable` if the earlier values are no longer valid."""
         before = await self._store.read(_stored)
         wanted = version_before(await self._store.read(_versions, 2)).data or {}
         touched = [key for key in {*before, *wanted} if before.get(key) != wanted.get(key)]
         await self._set(before, wanted, touched, by)
 
     async def versions(self, limit: int) -> Sequence[Version]:
-        """The newest first; `data` are all values of the product."""
+        """Return the versions of the stored values, newest first. `data` contains all of these values."""
         return await self._store.read(_versions, limit)
 
     async def _set(self, before: Changes, after: Changes, touched: Sequence[str], by: str) -> None:
@@ -194,13 +196,15 @@ class SettingsService:
             origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
             return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
         after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
-        # The role and the folder of this process may have been given to it by its command line.
+        # Options of the command line may have set the roles and the folder of this process; the file does not know
+        # them.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
 
 
 def _tells(event: Event) -> bool:
-    """Return true if settings may have changed. A process that only serves the dashboard gets this as `Changed`."""
+    """Return whether settings may have changed. Processes that only serve the dashboard get no `SettingsChanged` from
+    other processes, but a `Changed` with the topic `settings`."""
     return not isinstance(event, Changed) or event.topic == ChangeTopic.SETTINGS
 
 

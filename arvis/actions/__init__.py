@@ -1,1 +1,1 @@
-"""Actions that replies ask for: the gate, and the code that carries them out (ARCHITECTURE.md, layer 5)."""
+"""Actions that replies ask for: the gate, and the code that carries them out."""

@@ -1,6 +1,6 @@
-"""Agents and customers that the conductor manages by its tags: agents with the channels in which they live.
+"""The conductor's actions on agents, their channels, and customers.
 
-Everything is checked before the first write: what is refused leaves nothing behind.
+Everything is checked before the first write, so a refused action writes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arvis.services import agents as roster
 from arvis.services import billing
 
 LONGEST_NAME = 100
-#: The most clients listed in a chat.
+#: The maximum number of customers in a list for a chat.
 LISTED_CUSTOMERS = 50
 
 
@@ -34,7 +34,7 @@ def apply_client(tx: Transaction, proposal: Proposal, situation: ActionContext, 
 
 
 def wanted_client(proposal: Proposal) -> Client:
-    """The one that a tag asks for, with what it leaves out."""
+    """Return the customer that a tag asks for, with defaults for missing fields."""
     fields = proposal.fields
     name, slug = str(fields.get("name", "")).strip(), str(fields.get("slug", "")).strip()
     if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):
@@ -44,7 +44,7 @@ def wanted_client(proposal: Proposal) -> Client:
     plan = str(fields.get("plan") or ClientPlan.PER_TASK)
     if plan not in set(ClientPlan):
         raise Unprocessable(f"`plan` must be one of {', '.join(ClientPlan)}")
-    # A client is known by its name here; the short one of the tag is kept where people can find it.
+    # Customers have no slug, so the slug of the tag is stored in the notes.
     return Client(id="", name=name, plan=ClientPlan(plan), notes=f"slug: {slug}" if slug else "")
 
 
@@ -58,9 +58,9 @@ def _listed_customers(tx: Transaction) -> str:
 
 #: The first line of the part of a prompt that describes the personality.
 PERSONALITY = "Your personality:"
-#: The most channels in one tag.
+#: The maximum number of channels in one tag.
 MOST_CHANNELS = 20
-#: The most agents listed in a chat, and the most channels of each.
+#: The maximum number of agents in a list for a chat, and of channels of each agent.
 LISTED, LISTED_CHANNELS = 50, 5
 
 _NOT_AGENT = frozenset({"slug", "channels", "personality", "status"})
@@ -69,8 +69,8 @@ _PERMISSIONS = {permission.value.replace("_", ""): permission for permission in 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The result of a tag for `agent` (a blank one if it will be created): `changes` by the fields of `Agent`, its
-    new `places` and a new `status`."""
+    """The checked change that a tag asks for. `agent` is the present agent, or a new one with defaults. `changes` are
+    by the fields of `Agent`; `places` are additional channels, `status` is the new status (None: no change)."""
 
     agent: Agent
     changes: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Plan:
 
 
 def plan_of(tx: Transaction, proposal: Proposal, here: Address) -> Plan:
-    """Raises `UsageError` for what cannot be done."""
+    """Return the change that a tag asks for. Raise `UsageError` if it is impossible."""
     fields = proposal.fields
     if proposal.kind is EffectKind.CREATE_AGENT:
         slug = str(fields.get("slug") or proposal.subject)
@@ -139,7 +139,7 @@ def known_agent(tx: Transaction, slug: str) -> Agent:
 
 
 def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes by the fields of `Agent`; only those that the tag names."""
+    """Return the changes by the fields of `Agent`, only for fields that the tag names."""
     changes = {name: value for name, value in fields.items() if name not in _NOT_AGENT}
     if personality := fields.get("personality"):
         prompt = str(changes.get("prompt", agent.prompt))
@@ -148,7 +148,7 @@ def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_personality(prompt: str, personality: Any) -> str:
-    """The prompt with this personality, in the place of the one that it had."""
+    """Return the prompt with this personality, which replaces an earlier personality at its end."""
     given = personality if isinstance(personality, Mapping) else {"character": personality}
     before, mark, behind = prompt.rpartition(f"{PERSONALITY}\n")
     own = mark and all(line.startswith("- ") for line in behind.splitlines())
@@ -167,7 +167,7 @@ def _status(fields: Mapping[str, Any]) -> AgentStatus | None:
 
 
 def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, agent_id: str) -> list[Binding]:
-    """The channels that a tag names, none of which belongs to another agent."""
+    """Return the channels that a tag names. Raise `Conflict` if one of them belongs to another agent."""
     given = fields.get("channels") or []
     if not isinstance(given, list) or len(given) > MOST_CHANNELS:
         raise Unprocessable(f"`channels` must be a list of at most {MOST_CHANNELS} channels")
@@ -184,7 +184,7 @@ def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, a
 
 
 def _place(given: Any, here: Address) -> Binding:
-    """Return one entry of `channels`; without a channel it is the one of the conversation."""
+    """Read one entry of `channels`. An entry without a channel means the channel of the conversation."""
     if not isinstance(given, Mapping):
         raise Unprocessable("an entry of `channels` must be an object with platform and channelId")
     channel = given.get("channelId", given.get("channel"))

@@ -1,8 +1,8 @@
-"""Actions that need an approval: a question with the exact change, in an execution of its own.
+"""Actions that need an approval: a separate execution shows a person the exact change and asks.
 
-The approval is bound to the exact change shown: it holds for the same proposal, while the object to change is still
-as shown, and within the rights that the asker and the agent have at that time. The change is shown line by line
-(`changes_of`), with the values that will be written, including defaults that the tag leaves out.
+An approval is valid only for the proposal and the change that were shown: if the object has changed since then, or the
+asker or the agent no longer has the rights, the action is not carried out. The change is shown line by line
+(`changes_of`), with the values that will be written, including defaults for fields that the tag leaves out.
 """
 
 # ruff: noqa: RUF009 - `stored` declares fields, as `field` does
@@ -39,11 +39,11 @@ from arvis.tasks.access import CallerLimits, caller_limits, limited
 from arvis.tasks.task import is_run, message_of
 from arvis.turns.questions import proposals_lane
 
-#: The most characters shown of the prompt of a deleted agent.
+#: The maximum number of characters that are shown of the prompt of a deleted agent or schedule.
 PROMPT_HEAD = 300
 
 _AGENT = ("slug", "name", "role", "description", "prompt", "model", "fallbacks", "tools")
-#: Shown where they are not as usual.
+#: Fields that are shown only if their value is not the default.
 _MORE_OF_AGENT = ("graph", "completion", "on_new_message", "timezone", "plugins", "helpers", "context_tokens")
 _MORE_OF_SCHEDULE = ("graph", "max_cycles", "grace")
 _SCHEDULE = ("name", "schedule", "timezone", "prompt", "platform", "channel", "script", "missed", "enabled")
@@ -52,8 +52,8 @@ _Lines = Callable[[Transaction, Proposal, ActionContext], list[str]]
 
 
 def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
-    """Return every field that would be written, with the present value for an update; for a deletion, the object.
-    Raise `UsageError` for an impossible change."""
+    """Return the lines that show a change: every field that would be written, for an update also its present value, and
+    for a deletion the object. Raise `UsageError` if the change is impossible."""
     if proposal.kind in LISTS:
         return [line("shown in", _place(situation.address.platform, situation.address.channel))]
     lines_of = _LINES.get(proposal.kind)
@@ -63,7 +63,8 @@ def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) ->
 
 
 def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
-    """Return the parts of a deleted object that are not shown, although the question covers all of it."""
+    """Return the complete object of a deletion or pause, for the hash of the change, because the question shows only a
+    part of it. Empty for other changes."""
     lines_of = _LINES.get(proposal.kind)
     if lines_of is _stopped_agent:
         return [repr(known_agent(tx, proposal.subject))]
@@ -88,7 +89,7 @@ def _changed_agent(tx: Transaction, proposal: Proposal, situation: ActionContext
 
 
 def _channels(plan: Plan) -> list[str]:
-    """Return the lines of channels; existing channels are never removed."""
+    """Return a line for each channel that is added. (Tags never remove channels.)"""
     return [line("additional channel", _bound(place)) for place in plan.places]
 
 
@@ -102,7 +103,7 @@ def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: ActionContex
 
 
 def _new_schedule(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
-    """The agent may be one that the same answer asks for, and that is not there yet."""
+    """Return the lines of a new schedule. Its agent may not exist yet, if the same reply asks for the agent."""
     wanted = wanted_schedule(proposal, situation)
     agent = agents.find(tx, wanted.agent_id)
     shown = {"agent": agent.slug if agent is not None else wanted.agent_id, **_fields(wanted, _SCHEDULE)}
@@ -163,7 +164,7 @@ def _unusual(holder: Agent | Schedule, names: tuple[str, ...]) -> list[str]:
 
 
 def _all(shown: Mapping[str, Any]) -> list[str]:
-    """Return the lines without empty values; a value that is off is kept."""
+    """Return a line for each value that is not empty. `False` is not empty."""
     return [line(name, value) for name, value in shown.items() if value or value is False]
 
 
@@ -185,16 +186,16 @@ def _place(platform: str, channel: str) -> str:
 
 GRAPH = "proposal"
 APPROVE, REJECT = "approve", "reject"
-#: The most open questions of one conversation.
+#: The maximum number of open questions of one conversation.
 OPEN_QUESTIONS = 10
-#: The answerer of a question that expired.
+#: The value of `by` if nobody answered before the deadline.
 NOBODY = "nobody"
 
 
 @dataclass(slots=True)
 class ProposalOrigin(State):
-    """The turn that asked. It is stored under one key, because an execution with a conversation of its own would count
-    as a turn."""
+    """The turn or run that asked for the action. It is stored under one key, because an execution with the key
+    `conversation` in its state would count as a turn."""
 
     agent: str = ""
     principal: str | None = None
@@ -216,19 +217,20 @@ class ProposalState(State):
     """The state of the graph `proposal`."""
 
     question: str = ""
-    #: Hash of the exact change.
+    #: The hash of the exact change.
     digest: str = ""
     proposal: Proposal = stored(read=Proposal.from_json, write=Proposal.to_json)
     origin: ProposalOrigin = stored(key="from", read=ProposalOrigin.from_json, write=ProposalOrigin.to_json)
 
     def asks_the_same(self, other: ProposalState) -> bool:
-        """Return whether the same person wants the same action and would be shown the same change."""
+        """Return True if both have the same proposal, the same question (which names the person) and the same
+        change."""
         same = replace(self.proposal, ordinal=0) == replace(other.proposal, ordinal=0)
         return same and (self.question, self.digest) == (other.question, other.digest)
 
 
 def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
-    """Return the graph that asks once and ends with the decision: `{"decision", "by", …}`."""
+    """Return the graph that asks a person once. Its result is the decision: `{"decision", "by", …}`."""
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
@@ -249,7 +251,8 @@ def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
 
 
 def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Begin a question to a person, built from the present state. Refuse it if it cannot be shown completely."""
+    """Begin an execution that asks for the approval of a proposal, and return the result for the report. The proposal
+    is refused if the change cannot be shown completely."""
     try:
         shown = changes_of(tx, proposal, situation)
     except UsageError as error:
@@ -280,7 +283,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: in
 
 def _put(tx: Transaction, state: ProposalState, situation: ActionContext, talk: str, now: int) -> None:
     execution_id = tx.new_id()
-    # More urgent than a turn: it calls no model, and people wait for it.
+    # The priority is higher than a turn's, because it calls no model and people wait for it.
     priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
     asking = situation.execution.id
     lifecycle.begin(
@@ -300,13 +303,14 @@ def _put(tx: Transaction, state: ProposalState, situation: ActionContext, talk: 
         now=now,
         begun_by=asking,
     )
-    # Use a separate lane: this commit already holds the lanes of the conversation and waits for no other one.
+    # A separate lane, because this commit has already locked the lanes of the conversation and must not wait for
+    # others.
     job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
     tx.jobs.add(job, now)
 
 
 def post_question(tx: Transaction, execution: Execution, now: int) -> None:
-    """Post the open question where the change was requested, in the commit that pauses the execution."""
+    """Post the open question in the place where the action was requested, in the commit that pauses the execution."""
     origin = ProposalState.from_json(execution.state).origin
     asked_in = _asked_in(tx, origin.message, tx.executions.get(origin.execution))
     if asked_in is not None:
@@ -314,8 +318,8 @@ def post_question(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
-    """Return the message that determines where people are notified: the answered message; for a child, that of its
-    turn; for a run, the place where it posts."""
+    """Return a message in the place where people are notified; None if there is none. It is the answered message, or
+    for a child a message of its turn, or for a run a message in the place where the run posts."""
     if message_id is not None or asking is None:
         return tx.messages.get(message_id or "")
     root = lifecycle.root_of(tx, asking)
@@ -325,7 +329,7 @@ def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None)
 
 
 def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits, zone: str = "UTC") -> EffectResult:
-    """Do what was allowed, or say that it was not; in the commit that ends the execution."""
+    """Carry out an approved proposal, or report that it was not approved, in the commit that ends the execution."""
     proposal, verdict = ProposalState.from_json(execution.state).proposal, execution.result
     situation = _situation(tx, execution, limits, zone)
     if situation is None:
@@ -345,8 +349,8 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 def _approved(
     tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
-    """Carry out an approved proposal. A person approved it, or the configuration allows it without a person, which
-    never applies to text that outsiders may have written."""
+    """Carry out an approved proposal. If nobody answered and the configuration then approves, only proposals without
+    taint are carried out."""
     by = execution.result.get("by") or ""
     if by == NOBODY:
         if situation.taint:
@@ -367,13 +371,14 @@ def _perform(
     *,
     within: Principal | None,
 ) -> EffectResult:
-    """`within`: the rights of the asker count as far as this person has them, too."""
+    """Judge the proposal again and carry it out if the change is still as shown. The lower role of the asker and of the
+    person `within` counts."""
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)
     if not _stands(tx, proposal, situation, ProposalState.from_json(execution.state).digest):
         return not_done(proposal, Outcome.FAILED, "changed", "the data has changed since the question was asked")
-    # A person has read and approved it: from now on it counts as their own request.
+    # The approved change counts as a request of a person, so it has no taint.
     return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
 
 
@@ -386,7 +391,7 @@ def _lesser(situation: ActionContext, other: Principal | None) -> ActionContext:
 
 
 def _stands(tx: Transaction, proposal: Proposal, situation: ActionContext, digest: str) -> bool:
-    """Return whether the object to change is still as it was shown."""
+    """Return True if the change would still be shown as it was (the same hash)."""
     try:
         return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
     except UsageError:
@@ -417,8 +422,8 @@ def _origin(situation: ActionContext) -> ProposalOrigin:
 
 
 def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
-    """Return the context as it is now, in the name of the turn that asked if it is still known; None if the agent or
-    the conversation is gone."""
+    """Return the context of the turn that asked, with present rights; None if the agent or the conversation no longer
+    exists. If the execution of that turn is gone, the context has this execution."""
     origin = ProposalState.from_json(execution.state).origin
     agent, conversation = tx.agents.get(origin.agent), tx.conversations.get(origin.conversation)
     if agent is None or conversation is None:

@@ -1,4 +1,4 @@
-"""In whose name and from what a model wants something: all that the gate looks at, besides the proposal itself."""
+"""The circumstances of a proposal that the gate examines: the person, the taint, the place, and the limits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from arvis.domain.taint import Taint
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of actions (reliability.md T5, T7). A turn that a person asked for has depth 0; `delegation_jobs` counts
-    the turns below one root; the other quotas count per person and day."""
+    """The limits of actions. `delegation_depth`: a turn that a person began has depth 0. `delegation_jobs` is the
+    maximum number of turns below one root."""
 
     delegation_depth: int = 3
     delegation_fan_out: int = 5
@@ -31,24 +31,24 @@ class ActionContext:
     """The turn whose reply asks for actions."""
 
     agent: Agent
-    #: The user for whom it acts; None: no user, which gives no rights.
+    #: The user for whom the turn acts; None: no user, and no rights.
     principal: Principal | None
     #: The taint of the reply.
     taint: Taint
     address: Address
     conversation: Conversation
     execution: Execution
-    #: The message that it answers.
+    #: The id of the message that the reply answers.
     message_id: str | None
     limits: Limits = Limits()
     #: The daemon's time zone.
     zone: str = "UTC"
-    #: A person has read the exact change and approved it.
+    #: True: a person has seen the exact change and approved it.
     confirmed: bool = False
 
     @property
     def trusted(self) -> bool:
-        """Return whether the turn acts for an owner or operator."""
+        """True if the turn acts for an owner or operator."""
         return self.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
     @property
@@ -57,5 +57,5 @@ class ActionContext:
 
     @property
     def by_id(self) -> str:
-        """Return the id of the user who is recorded as the author of this turn's changes."""
+        """The id of the user who is recorded as the author of this turn's changes."""
         return self.principal.id if self.principal is not None else "arvis"

@@ -1,7 +1,7 @@
-"""Tasks that an agent gives to another one: separate turns whose answers go to the same channel (behaviour.md 1.9).
+"""Tasks that an agent gives to another agent: separate turns whose answers go to the same channel.
 
-Text from one agent is data for the other. The asker, the taint and the budget are passed on; rights never grow on the
-way.
+The text of one agent has a taint for the other agent. The person, the taint and the limits are passed on, so a task
+never has more rights than the turn that gave it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from arvis.ports.store import Transaction
 from arvis.tasks.access import Origin, PlacedState, caller_limits, origin_of
 from arvis.turns.turns import Task, begin_agent_turn
 
-#: Kinds of delegations, and the routes by which their messages came.
+#: The kinds of delegations. They are also the routes of their messages.
 TASK, REPORT = "delegation", "report"
-#: The most characters of the answer in a report; the channel has all of it.
+#: The maximum number of characters of the answer in a report. The channel shows the whole answer.
 LONGEST_REPORT = 16_000
 
 _LONGEST_NAME = 60
@@ -35,7 +35,8 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A further turn: from the turn `parent` of the agent `speaker` to one of `target`."""
+    """A turn of the agent `target` to begin, with a task or report from the turn `parent` of the agent `speaker`.
+    `lineage` is the lineage of `parent`."""
 
     kind: str
     parent: Execution
@@ -49,7 +50,7 @@ class _Step:
 
 
 def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Begin the turn of the other agent; that it may be was judged by the gate."""
+    """Begin the turn of the other agent. The gate has allowed it already."""
     target = tx.agents.by_slug(proposal.subject)
     if target is None:
         raise NotFound("there is no such agent")
@@ -70,8 +71,8 @@ def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionConte
 
 
 def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint, now: int, *, limits: Limits) -> None:
-    """Report the answer of a turn to the agent that asked for a report, as a turn of that agent, in the commit that
-    ends the turn. A report asks for no report, and counts like a task."""
+    """If an agent asked for a report of this turn, begin a turn of that agent with the answer, in the commit that ends
+    this turn. The limits of tasks apply to reports too; a report itself is never reported."""
     given = tx.delegations.get(execution.id) if origin_of(execution.state).report else None
     if given is None or given.depth >= limits.delegation_depth:
         return
@@ -128,5 +129,5 @@ def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name within a line of ours, which it can neither end nor look like."""
+    """Return a name that is safe within a line in brackets: it cannot end the line or imitate such a line."""
     return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]

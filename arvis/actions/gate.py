@@ -1,7 +1,7 @@
-"""The gate for every action that a model asks for by a tag (reliability.md T2, T5, T7, T8).
+"""The gate for every action that a model asks for by a tag.
 
-An action needs the permission of the agent's role, the person's rights, the sources of the answer and the quota. The
-rules are one table; a tag that is not in it does nothing.
+The verdict depends on the agent's role, the person's rights, the taint of the answer and the quota. The rules are one
+table (`RULES`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,11 @@ from arvis.tasks.access import Asker, PlacedState, caller_limits, may_reach, ori
 from arvis.tasks.state import WorkState
 from arvis.tasks.task import is_run
 
-# Verdicts of the gate on a proposal.
-
-
-# Permissions and limits of tasks between agents (reliability.md T5, T6; behaviour.md 1.9).
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`outcome` is None if the action is allowed, else its result. `reason` is a code; `words` gives the reason to
-    people as the end of a sentence."""
+    """The verdict of the gate on a proposal. `outcome` is None if the action is allowed. `reason` is a code; `words` is
+    the reason for people, as the end of a sentence."""
 
     outcome: Outcome | None
     reason: str | None = None
@@ -50,14 +45,16 @@ def asked(reason: str) -> Verdict:
     return Verdict(Outcome.ASKED, reason)
 
 
-#: Delegations and calls are bounded elsewhere; this only ends a walk.
+# Permissions and limits of tasks between agents.
+
+#: The maximum number of executions that `_upwards` follows. Other limits keep real chains shorter.
 _MOST_ABOVE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The position of a turn below the turn that a person asked for, which has depth 0. `path` holds the ids of the
-    agents from there on, its own last, including those that wait within the turn."""
+    """The position of a turn below its root, the turn that a person began (depth 0). `path` has the ids of the agents
+    from the root to this turn, including agents that wait within a turn; this turn's own agent is last."""
 
     root_id: str
     depth: int
@@ -65,7 +62,7 @@ class Lineage:
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    """Return the lineage; a child of a turn counts as the turn itself."""
+    """Return the lineage of an execution of this agent. A child has the depth of its turn."""
     turn_id = execution_id
     within: tuple[str, ...] = (agent_id,)
     execution = tx.executions.get(execution_id)
@@ -77,7 +74,7 @@ def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
     known = tx.delegations.get(turn_id)
     if known is None:
         return Lineage(turn_id, 0, within)
-    # The path of a task ends with its own agent, with which `within` begins.
+    # The last agent of `known.path` is also the first of `within`.
     return Lineage(known.root_id, known.depth, (*known.path, *within[1:]))
 
 
@@ -87,7 +84,7 @@ def _caller(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Verdict:
-    """Judge whether a task may go to the agent of this slug; the first rule that forbids it gives the reason."""
+    """Return the verdict on a task for the agent with this slug. The first rule that forbids it gives the reason."""
     target = tx.agents.by_slug(slug)
     if target is None:
         return refused("no_agent", "there is no such agent")
@@ -96,7 +93,8 @@ def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Ve
 
 
 def room_below(tx: Transaction, lineage: Lineage, situation_limit: int) -> bool:
-    """Return whether the root of this turn may have one more turn below it."""
+    """Return True if one more turn may begin below the root of this turn. `situation_limit` is the maximum number of
+    turns."""
     return tx.delegations.count_of_root(lineage.root_id) < situation_limit
 
 
@@ -123,7 +121,7 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Actio
 def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
     person = situation.principal
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
-        # No person asked for this: text of others gets no more rights than its authors have.
+        # No person began this run, so text of others gets only a member's rights.
         person = replace(person, role=PrincipalRole.MEMBER)
     limits = caller_limits(situation.execution.state)
     asker = Asker(person, limits, situation.address, situation.agent, own_words=not situation.taint)
@@ -131,7 +129,8 @@ def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool
 
 
 def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
-    """A run that may use some tools alone gets no others by way of other agents, whomever it acts for."""
+    """Return True if `target` has only tools that this run may use. A run with restricted tools must not get others
+    through another agent."""
     tasks = [WorkState.from_json(each.state).run for each in _upwards(tx, execution)]
     bounded = [set(task.tools) for task in tasks if task is not None and task.tools is not None]
     return not bounded or (
@@ -140,7 +139,7 @@ def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
 
 
 def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
-    """Yield the execution, the execution that called it or gave it as a task, and so on."""
+    """Yield the execution, then the execution that called it or gave its task, and so on up to the root."""
     current: Execution | None = execution
     for _ in range(_MOST_ABOVE):
         if current is None:
@@ -157,7 +156,7 @@ def _given(tx: Transaction, situation: ActionContext) -> int:
 
 
 DAY_MS = 86_400_000
-#: The most questions about one answer.
+#: The maximum number of approvals that one answer may ask for.
 QUESTIONS = 5
 
 _Roles = Collection[PrincipalRole | None]
@@ -165,14 +164,14 @@ _EVERYBODY: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR, Pri
 _OPERATORS: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _OWNERS: _Roles = frozenset({PrincipalRole.OWNER})
 
-# When an approval is needed: never, if the answer is tainted, always.
+# The conditions for an approval: never, if the answer is tainted, always.
 _NEVER, _TAINTED, _ALWAYS = "never", "tainted", "always"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The agents that may ask for an action (`conductor`: only the conductor), the roles that they may act for, and
-    the condition for an approval."""
+    """The rule for an action. `conductor`: only a conductor may ask for it. `people` are the roles of the people for
+    whom it may be done, `asks` is the condition for an approval."""
 
     conductor: bool
     people: _Roles
@@ -184,7 +183,7 @@ RULES = {
     EffectKind.REMEMBER: Rule(False, _EVERYBODY, _NEVER),
     EffectKind.STATE: Rule(False, _EVERYBODY, _NEVER),
     EffectKind.DELEGATE: Rule(False, _EVERYBODY, _NEVER),
-    # As over the API: operators pause agents; only owners write agents' prompts and permissions.
+    # The API has the same rule: operators may pause agents, only owners may write their prompts and permissions.
     EffectKind.CREATE_AGENT: Rule(True, _OWNERS, _TAINTED),
     EffectKind.UPDATE_AGENT: Rule(True, _OWNERS, _TAINTED),
     EffectKind.PAUSE_AGENT: Rule(True, _OPERATORS, _ALWAYS),
@@ -210,8 +209,8 @@ _NOTES = frozenset({EffectKind.REMEMBER, EffectKind.STATE})
 def judge(
     tx: Transaction, proposal: Proposal, situation: ActionContext, now: int, *, confirmed: bool = False
 ) -> Verdict:
-    """Judge whether an action is allowed, needs an approval, or is refused. `confirmed`: a person has approved
-    exactly this; all other rules still apply, with the present state."""
+    """Return the verdict on a proposal: allowed, needs an approval, or refused. `confirmed`: a person has approved
+    exactly this proposal; all other rules still apply, with the present state."""
     against = next(_objections(tx, proposal, situation, now), None)
     if against is not None:
         return against
@@ -235,7 +234,7 @@ def _objections(tx: Transaction, proposal: Proposal, situation: ActionContext, n
 
 
 def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
-    """Refuse tags that would change or create a conductor."""
+    """Yield a refusal if the proposal would change or create a conductor."""
     if proposal.kind in _CHANGES_AGENT and _is_conductor(tx, proposal.subject):
         yield refused("conductor", "tags cannot change a conductor")
     if proposal.kind not in _WRITES_AGENT:
@@ -245,7 +244,7 @@ def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
 
 
 def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Iterator[Verdict]:
-    """Check quotas that are counted nowhere else; schedules are counted where they are written."""
+    """Yield a refusal if a quota is used up. The quota of schedules is checked in `services/schedules.py`."""
     limits, kind = situation.limits, proposal.kind
     if kind in _NOTES and _done(tx, situation, _NOTES) >= limits.notes_per_reply:
         yield refused("too_many", f"one answer may store at most {limits.notes_per_reply} facts and values")
@@ -255,7 +254,8 @@ def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: i
 
 
 def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> Verdict:
-    """Judge whether an approval is needed, and whether the person may still be asked."""
+    """Return the verdict of an action that no rule forbids: allowed, needs an approval, or refused because this answer
+    has already asked for `QUESTIONS` approvals."""
     reason = _why_asked(tx, proposal, situation)
     if reason is None:
         return ALLOWED
@@ -270,7 +270,7 @@ def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> 
 def _why_asked(tx: Transaction, proposal: Proposal, situation: ActionContext) -> str | None:
     asks = RULES[proposal.kind].asks
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
-        # A sticky fact is among the instructions of every prompt.
+        # Every prompt contains sticky facts among its instructions, so a tainted one needs an approval.
         return "tainted" if taint_of_note(proposal, situation) else None
     if asks == _ALWAYS:
         return "confirmation"
@@ -279,7 +279,7 @@ def _why_asked(tx: Transaction, proposal: Proposal, situation: ActionContext) ->
     if proposal.kind in _WRITES_AGENT and _new_tools(tx, proposal):
         return "tools"
     if proposal.fields.get("status", AgentStatus.ACTIVE) != AgentStatus.ACTIVE:
-        return "confirmation"  # a pause by another name
+        return "confirmation"  # a change of the status is a pause, which always needs an approval
     return None
 
 
@@ -289,7 +289,7 @@ def _is_conductor(tx: Transaction, slug: str) -> bool:
 
 
 def _new_tools(tx: Transaction, proposal: Proposal) -> frozenset[str]:
-    """Return the new tools of an agent that do more than read."""
+    """Return the tools that the proposal adds to an agent, without harmless tools."""
     given = proposal.fields.get("tools") or ()
     wanted = given if isinstance(given, list | tuple) else (given,)
     known = tx.agents.by_slug(proposal.subject) if proposal.kind is EffectKind.UPDATE_AGENT else None

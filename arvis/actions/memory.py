@@ -1,4 +1,4 @@
-"""Facts and states that an agent stores from a conversation: never visible beyond its person or room."""
+"""Facts and values that an agent stores from a conversation. They are visible only to its person or in its room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arvis.ports.store import Transaction
 
 
 def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Store the note with its taint: only a clean or confirmed note ever appears among the instructions of a prompt."""
+    """Store a fact or value with its taint."""
     keep = _put_state if proposal.kind is EffectKind.STATE else _remember
     kept = keep(tx, proposal, situation, now)
     if isinstance(kept, Refused):
@@ -22,7 +22,8 @@ def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, no
 
 
 def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
-    """Return the taint of a fact or state for its later readers: all people of a room read the facts of the room."""
+    """Return the taint of a fact or value. If all people of a room read it, the taint also depends on the role of its
+    author, unless a person has approved it."""
     category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
     others_read = _scope(situation, category) == room_scope(situation.address)
     if not others_read or situation.confirmed:

@@ -1,4 +1,4 @@
-"""Carries out actions that the gate allowed, and records the result of every proposal, carried out or not."""
+"""Carrying out the actions that the gate allowed, and recording the result of every proposal."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _APPLY: dict[EffectKind, Apply] = {
 
 
 def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Carry out a proposal. The rules of an action refuse it before the first write, so a refusal does not stop other
-    actions; database errors are not caught here."""
+    """Carry out a proposal. If the rules of its action refuse it, return a failed result; nothing has been written
+    then, so other actions can follow. Database errors are not caught."""
     try:
         return _APPLY[proposal.kind](tx, proposal, situation, now)
     except (UsageError, AccessError) as error:
@@ -55,7 +55,7 @@ def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: 
 
 
 def note(tx: Transaction, result: EffectResult, situation: ActionContext, now: int) -> None:
-    """Record the result of a proposal, and write a line in the audit."""
+    """Record the result of a proposal as a finished effect and in the audit."""
     proposal, execution = result.proposal, situation.execution
     tx.executions.put_effect(
         Effect(execution.id, "", 0, proposal.name, EffectState.FINISHED, result.outcome.value, now)

@@ -1,4 +1,4 @@
-"""One generated line for people: actions carried out, waiting for an approval, and refused."""
+"""The generated line that reports actions to people: carried out, waiting for an approval, not carried out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.markup import escape
 from arvis.domain.memory import Category
 
-# Descriptions of proposals for people. Text of a model is shown so that nothing in it is hidden.
+# Descriptions of proposals for people. Every character of a model's text is made visible.
 
 
 _LONGEST_NAME = 60
@@ -37,14 +37,14 @@ _WORDS = {
 
 
 def wish(proposal: Proposal) -> str:
-    """Return the text after “wants to …”."""
+    """Return the description of a proposal that follows “wants to …”."""
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
         return "store a fact that every prompt contains from now on"
     return _WORDS[proposal.kind].format(quoted(_name(proposal)))
 
 
 def quoted(name: str) -> str:
-    """A name that a model or a person wrote."""
+    """Return a name that a model or a person wrote, visible, shortened and in quotation marks."""
     shown = visible(name)
     return f"“{shown if len(shown) <= _LONGEST_NAME else f'{shown[:_LONGEST_NAME]}…'}”"
 
@@ -54,25 +54,27 @@ def done(proposal: Proposal, report: str) -> EffectResult:
 
 
 def not_done(proposal: Proposal, outcome: Outcome, reason: str | None, why: str) -> EffectResult:
-    """`why` is the end of a sentence."""
+    """Return the result of a proposal that was not carried out. `why` is the end of a sentence."""
     return EffectResult(proposal, outcome, f"{wish(proposal)} ({why.rstrip('.')})", reason)
 
 
 def _name(proposal: Proposal) -> str:
-    """Return the name that people know; the agent's name for a schedule without one."""
+    """Return the name of the object of a proposal. A schedule without a name gets the name of its agent."""
     names = (proposal.subject, proposal.fields.get("slug"), proposal.fields.get("name"), proposal.fields.get("agent"))
     return next((str(name) for name in names if name), "without a name")
 
 
-#: The most items of one outcome that are listed one by one.
+#: The maximum number of actions of one outcome that the line describes; for the others it has their number.
 TOLD = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 
 
 def report(results: Sequence[EffectResult]) -> str:
-    """Return the line, or "" if there is nothing to report: stored facts are not reported unless a person was asked.
-    Requested lists follow below the line. Names from a model may contain tags, which are made harmless."""
+    """Return the line with the results, and below it the lists that were requested; "" if no result has a report.
+
+    Tags in names that a model wrote are escaped. (Stored facts have a report only if a person was asked.)
+    """
     reported = [result for result in results if result.report]
     lists = [result.report for result in reported if _is_list(result)]
     others = [result for result in reported if not _is_list(result)]

@@ -1,7 +1,7 @@
-"""Crons and heartbeats that a conductor creates, changes, deletes and lists (behaviour.md 1.9, 1.12).
+"""Crons and heartbeats that a conductor creates, changes, deletes and lists.
 
-Everything is checked before the first write, so a refused change leaves nothing behind. The rows belong to the person
-who asked; the scheduler runs them.
+Everything is checked before the first write, so a refused change writes nothing. A schedule belongs to the person for
+whom the conductor created it; the scheduler runs it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from arvis.services.schedules import Rules
 _CREATE = {EffectKind.CREATE_CRON: ScheduleKind.CRON, EffectKind.CREATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _UPDATE = {EffectKind.UPDATE_CRON: ScheduleKind.CRON, EffectKind.UPDATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _DELETE = {EffectKind.DELETE_CRON: ScheduleKind.CRON, EffectKind.DELETE_HEARTBEAT: ScheduleKind.HEARTBEAT}
-#: Kinds that change the times of a schedule.
+#: The kinds of actions that can change the times of schedules.
 CHANGES = frozenset({*_CREATE, *_UPDATE, *_DELETE})
 _LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: ScheduleKind.HEARTBEAT}
 
-#: The interval of a heartbeat without a schedule.
+#: The interval of a heartbeat for which the tag names no schedule.
 _EVERY_MINUTE = "every 60s"
-#: The most schedules searched by name, and the most listed in a chat.
+#: The maximum number of schedules that are searched by name, and of schedules in a list for a chat.
 _MOST, _LISTED = 1_000, 50
 
 _TEXTS = ("name", "schedule", "prompt", "timezone", "graph")
@@ -41,7 +41,8 @@ _PLACE = frozenset({"channel", "platform"})
 def apply_schedule(
     tx: Transaction, proposal: Proposal, situation: ActionContext, now: int, *, zone: str = "UTC"
 ) -> EffectResult:
-    """`zone` is the daemon's own. Raises `UsageError` for what cannot be done."""
+    """Carry out an action on a schedule. `zone` is the daemon's time zone. Raise `UsageError` if the action is
+    impossible."""
     limits = situation.limits
     rules = Rules(zone=zone, crons_per_agent=limits.crons_per_agent, heartbeats_per_agent=limits.heartbeats_per_agent)
     kind = proposal.kind
@@ -64,7 +65,8 @@ def _create(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
-    """The one that a tag asks for, with what it leaves out; its `agent_id` is the agent as the tag names it."""
+    """Return the schedule that a tag asks for, with defaults for missing fields. Its `agent_id` has the agent's name as
+    written in the tag."""
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
     if not agent:
@@ -89,7 +91,7 @@ def _update(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, Any]:
-    """Return the changes of a tag by the fields of `Schedule`; at least one."""
+    """Return the changes of a tag by the fields of `Schedule`. Raise `Unprocessable` if there are none."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
         raise Unprocessable("the tag names no change", fix="Name at least one change.")
@@ -97,17 +99,17 @@ def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, An
 
 
 def _author(situation: ActionContext) -> str | None:
-    """Return the principal that it acts for."""
+    """Return the id of the principal for whom the action is done."""
     return situation.principal.id if situation.principal is not None else None
 
 
 def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the given fields; an empty value counts as not given."""
+    """Return the fields that have a value other than an empty text."""
     return {name: value for name, value in fields.items() if value is not None and value != ""}
 
 
 def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
-    """Return the fields of the tag as those of a `Schedule`; its place only if the tag names one."""
+    """Return the fields of a tag converted to fields of `Schedule`. A place is included only if the tag names one."""
     changes: dict[str, Any] = {name: str(fields[name]).strip() for name in _TEXTS if name in fields}
     changes |= {name: fields[name] for name in _NUMBERS if name in fields}
     if "script" in fields:
@@ -123,8 +125,9 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
 
 
 def _place(fields: Mapping[str, Any], here: Address) -> Address:
-    """Return the place of the answers: here, unless another place is named. Only owners and operators get this far,
-    and they may use any place. The bot of this place is known; that of another platform is not."""
+    """Return the place for the schedule's posts: the place that the tag names, or the present place. Any place is
+    permitted, because the gate lets only owners and operators change schedules. On another platform, the bot stays open
+    (empty)."""
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform
     if elsewhere and "channel" not in fields:
@@ -138,7 +141,7 @@ def _place(fields: Mapping[str, Any], here: Address) -> Address:
 
 
 def _script(value: Any) -> Any:
-    """Return the script; JSON in a text is parsed."""
+    """Return the script; a text is parsed as JSON."""
     if not isinstance(value, str):
         return value
     try:
@@ -162,7 +165,8 @@ def _flag(value: Any) -> bool:
 
 
 def found_schedule(tx: Transaction, proposal: Proposal, kind: ScheduleKind) -> Schedule:
-    """The one of this id or name; `agent` helps where several agents have one of that name."""
+    """Return the schedule with the id or name in the proposal. The field `agent` restricts the search by name. Raise
+    `NotFound`, or `Conflict` if several schedules have the name."""
     wanted, agent = proposal.subject.strip(), str(proposal.fields.get("agent") or "").strip()
     by_id = tx.schedules.get(wanted)
     if by_id is not None and by_id.kind is kind:
@@ -181,7 +185,7 @@ def found_schedule(tx: Transaction, proposal: Proposal, kind: ScheduleKind) -> S
 
 
 def _next(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> str:
-    """The end of a sentence: when it comes, in the zone it means."""
+    """Return the next times of the schedule in its time zone, as the end of a sentence."""
     times = schedules.coming(tx, schedule, rules, now)
     if not times:
         return "; it is switched off" if not schedule.enabled else ""

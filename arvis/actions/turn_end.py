@@ -1,7 +1,7 @@
 """Steps 11, 12 and 14 of a message: the end (or wait) of an execution, written in the commit of its last step.
 
-The reply is parsed outside the commit. Its results are written inside: the actions that it asks for by its tags
-(reliability.md T2, T4), the message, its delivery, and, for a long conversation, the job that compacts it.
+The reply is parsed before the commit. The commit contains the actions that the reply asks for, the message, its
+delivery, and, for a long conversation, the job that compacts it.
 """
 
 from __future__ import annotations
@@ -44,15 +44,13 @@ from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending
 
-# Proposals as they can be kept: a model may write JSON that no database takes.
-
-
-#: No field of any tag holds lists or objects deeper than this.
+#: The maximum nesting of lists and objects in the fields of a proposal.
 DEEPEST = 12
 
 
 def sound(proposal: Proposal) -> Proposal:
-    """The same without characters that cannot be stored; where values cannot be, there is a problem in their place."""
+    """Return the proposal in a form that the database accepts: without characters that cannot be stored. If a value
+    cannot be stored, the fields are left out and the proposal has a problem."""
     flaw = _flaw(proposal.fields.values(), DEEPEST)
     problem = proposal.problem or flaw
     return replace(
@@ -76,9 +74,11 @@ def _flaw(values: Iterable[Any], depth: int) -> str | None:
 
 
 def apply(tx: Transaction, proposals: Sequence[Proposal], situation: ActionContext, now: int) -> list[EffectResult]:
-    """Return the result of each proposal, in the order in which they were carried out: agents before the crons that
-    name them, and tasks last, because they may go to an agent of the same reply. No failure stops the others;
-    proposals that this turn has already carried out are left out."""
+    """Judge and carry out the proposals, and return their results in the order of execution.
+
+    Agents come before crons that may name them, and tasks come last, because they may be for a new agent. A failed
+    proposal does not stop the others. Proposals that this execution has already handled are skipped.
+    """
     known = {effect.name for effect in tx.executions.effects(situation.execution.id)}
     fresh = [proposal for proposal in map(sound, proposals) if proposal.name not in known]
     return [_settle(tx, proposal, situation, now) for proposal in sorted(fresh, key=_order)]
@@ -104,42 +104,43 @@ def _order(proposal: Proposal) -> tuple[bool, int, int]:
     return proposal.kind is EffectKind.DELEGATE, _KINDS.index(proposal.kind), proposal.ordinal
 
 
-#: Ends of work that went well, whether the agent calls it done or not: with nothing to post it was silent.
+#: The statuses of successful work. If such work has nothing to post, its end is recorded as `silent`.
 _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 
 
-#: Sources of workflow runs whose result is posted; and the code of a turn whose workflow has failed.
+#: The sources of workflow runs whose result is posted; and the reason code of a turn whose workflow has failed.
 POSTED = frozenset({"schedule", "webhook", "chat"})
 WORKFLOW_FAILED = "workflow_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """The changes of the commit at the end of a walk, for the events that follow it."""
+    """The changes of the commit in which an execution ended or began to wait, for the events to publish after it."""
 
-    #: Messages of the turn that ended, or that waits for people.
+    #: The messages of the turn that has ended or waits for people.
     messages: Sequence[StoredMessage] = ()
-    #: True if the time of a schedule changed.
+    #: True if the times of a schedule have changed.
     rescheduled: bool = False
-    #: Topics of the product that actions changed.
+    #: The topics of the events about data that actions changed.
     topics: frozenset[str] = frozenset()
 
 
 class TurnEnd:
-    """Step 11 and 12 of a message: the reply is parsed, its actions are applied and its text is stored. `zone` is that of the
-    daemon."""
+    """Steps 11 and 12 of a message: the reply is parsed, its actions are carried out and its text is stored. `zone` is
+    the daemon's time zone."""
 
     def __init__(self, *, limits: Limits, zone: str) -> None:
         self._limits = limits
         self._zone = zone
 
     def completion(self, execution: Execution) -> OnComplete[TurnResult]:
-        """Parse the reply, outside the transaction; return the script that commits the end (or the wait) of a walk."""
-        reply = parse_reply(execution)  # 11
-        return lambda tx, now: self.end_walk(tx, execution, reply, now)  # 12
+        """Parse the reply outside the transaction, and return the script that commits the end (or wait) of the
+        execution."""
+        reply = parse_reply(execution)  # step 11
+        return lambda tx, now: self.end_walk(tx, execution, reply, now)  # step 12
 
     def end_walk(self, tx: Transaction, execution: Execution, reply: Reply, now: int) -> TurnResult:
-        """Commit the results of a walk: of a turn, a run, or a question about an action."""
+        """Write the results of an execution that has ended or waits: a turn, a run, or a question about an action."""
         done = execution.status is ExecutionStatus.DONE
         if execution.status is ExecutionStatus.FAILED:
             return self._fail(tx, execution, now)
@@ -171,7 +172,7 @@ class TurnEnd:
         if _status(execution) is WorkStatus.EXHAUSTED:
             text = f"{text}{notices.exhausted(_stopped_for(execution))}"
         if AgentState.from_json(execution.state).cycle > 1 and messages.was_posted(tx, execution, text):
-            text = ""  # a progress message of this turn already has this text
+            text = ""  # a progress message of this turn has shown this text
         if _said_before(execution):
             text = ""
         reason = CUT if _result_of(execution).cut else None
@@ -182,7 +183,7 @@ class TurnEnd:
         return _result(ended, results)
 
     def _fail(self, tx: Transaction, execution: Execution, now: int) -> TurnResult:
-        """Write the failure that the graph itself decided; no attempt of the job can change it."""
+        """Write the end of an execution whose graph decided to fail. The job is not retried."""
         error = execution.error or "It failed."
         ended: Sequence[StoredMessage] = ()
         if is_run(execution):
@@ -199,7 +200,8 @@ class TurnEnd:
         return TurnResult(ended)
 
     def _finish_run(self, tx: Transaction, execution: Execution, reply: Reply, now: int) -> TurnResult:
-        """Apply the actions of a run and post its text. A child posts nothing: its caller reads the outcome."""
+        """Carry out the actions of a run and post its text. A child posts nothing, because its caller reads the
+        outcome."""
         taint = taint_in(execution.state)
         situation = self._situation(tx, execution, None, taint)
         if situation is None:
@@ -214,7 +216,7 @@ class TurnEnd:
     def _situation(
         self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint
     ) -> ActionContext | None:
-        """None when the agent is gone meanwhile: then nothing is done in its name."""
+        """Return the context for the actions of this execution; None if its agent or conversation no longer exists."""
         state = WorkState.from_json(execution.state)
         agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
         if agent is None or conversation is None:
@@ -242,10 +244,10 @@ def _post_run(
     results: Sequence[EffectResult],
     situation: ActionContext,
 ) -> None:
-    """Post the text of a run that no execution called, and note its end in its schedule or web hook."""
+    """Post the text of a run that no execution called, and record its end in its schedule or web hook."""
     visible = "" if _said_before(execution) else unsilenced(reply.visible)
     text = "\n\n".join(filter(None, [visible, report(results)]))
-    # Callers of the API and agents read the result of a workflow from its run.
+    # Agents and clients of the API read the result of a workflow from its run, so it is not posted for them.
     if text and (not is_workflow(execution) or source.partition(":")[0] in POSTED):
         post(
             tx,
@@ -271,7 +273,8 @@ def _result(ended: Sequence[StoredMessage], results: Sequence[EffectResult]) -> 
 
 
 def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
-    """Ask people, where the execution waits for them; else mark its messages as waiting, or as running while children work."""
+    """Show the questions of an execution that waits for people. If it does not, set the status of its messages: running
+    if it waits for a child, else waiting."""
     open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
     if open_ & PERSONAL_WAITS:
         messages.ask_questions(tx, execution, now)
@@ -282,16 +285,17 @@ def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
 
 
 def parse_reply(execution: Execution) -> Reply:
-    """Return the text and the proposed actions of a finished turn or run; nothing for other executions."""
+    """Return the parsed reply of a finished turn or run; an empty reply for other executions."""
     if execution.status is not ExecutionStatus.DONE or not (is_turn(execution) or is_run(execution)):
         return read("")
     reply = _with_earlier(read(_result_of(execution).content), execution)
-    # The tags of a workflow's agents were applied when each of them ended; other tags in it are the words of others.
+    # The actions of a workflow's agents were carried out at the end of each agent's run. Other tags come from text of
+    # others.
     return replace(reply, proposals=()) if is_workflow(execution) else reply
 
 
 def _result_of(execution: Execution) -> RunResult:
-    """Return the result of the model; an empty one for a graph that ends without a model's text."""
+    """Return the result of the model; an empty result if the graph ended without a model's text."""
     given = execution.result
     if isinstance(given, dict) and "content" in given:
         return RunResult.from_json(given)
@@ -299,14 +303,14 @@ def _result_of(execution: Execution) -> RunResult:
 
 
 def _stopped_for(execution: Execution) -> str:
-    """Return the reason with which the graph stopped the execution, if there is one."""
+    """Return the reason for which the graph stopped the execution; "" if it has none."""
     outcome = (execution.result or {}).get("outcome") if isinstance(execution.result, dict) else None
     return str(outcome.get("reason") or "") if isinstance(outcome, dict) else ""
 
 
 def _said_before(execution: Execution) -> bool:
-    """Return True if a node of a workflow already sent the text with which the run ends. The text of the last node is
-    left to the end."""
+    """Return True if a node of the workflow has already sent the text with which the run ends. The last node does not
+    count, because its text is sent at the end of the run."""
     result = execution.result if isinstance(execution.result, dict) else {}
     posted = {
         text
@@ -317,8 +321,7 @@ def _said_before(execution: Execution) -> bool:
 
 
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:
-    """Return the reply with the actions of the replies before it, where the agent went on; a repeated action counts
-    once."""
+    """Return the reply with the proposals of the turn's earlier replies added. A repeated proposal counts once."""
     if not (earlier := AgentState.from_json(execution.state).rounds.replies):
         return reply
     asked = [proposal for each in earlier for proposal in read(each).proposals]
@@ -328,14 +331,14 @@ def _with_earlier(reply: Reply, execution: Execution) -> Reply:
 
 
 def _status(execution: Execution) -> WorkStatus | None:
-    """Return the status with which the work says that it ended."""
+    """Return the status of the work's outcome; None if it has none."""
     status = (execution.result or {}).get("outcome", {}).get("status")
     return WorkStatus(status) if status in set(WorkStatus) else None
 
 
 def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:
-    """Return the text for people: the reply without its tags, and a line about the results of its actions. It is
-    empty only if the model says that it is done and has nothing to add (behaviour 2.2)."""
+    """Return the text for people: the reply without its tags, and a line about the results of its actions. If both are
+    empty, return a substitute text, or "" if the reply has a status and asked for no action."""
     text = "\n\n".join(filter(None, [reply.visible, report(results)]))
     if text or (reply.wrapper is not None and not results):
         return text

@@ -1,1 +1,1 @@
-"""The bots of this daemon: their settings, and those that this process runs."""
+"""The bots of this daemon: their settings, their connectors, and the supervisor that runs them."""

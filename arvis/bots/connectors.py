@@ -1,5 +1,5 @@
-"""The connectors of this process: one object per bot, which sends, fetches and takes web hooks, even if another
-process runs the bot."""
+"""The connectors of this process. Every process has a connector for each bot, so that it can send, fetch files and
+receive web hooks even if another process runs the bot."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from arvis.ports.connector import (
     Guarantee,
 )
 
-# Makes the connectors of bots. A platform's `create` function is found by its entry point and imported with its first
-# bot, in a thread: the library of one platform takes a second and a half.
-
 
 class ConnectorFactory:
-    """Makes connectors. `services` is passed to each of them."""
+    """The maker of connectors. A platform's `create` function is found by its entry point. It is imported in a thread
+    for the first bot of the platform, because this can take more than a second. Each connector gets `services`."""
 
     def __init__(self, *, services: ConnectorServices) -> None:
         self._services = services
@@ -39,11 +37,12 @@ class ConnectorFactory:
 
     @property
     def platforms(self) -> Sequence[str]:
-        """Return the platforms for which this installation has connectors."""
+        """The platforms for which this installation has connectors."""
         return sorted(self._points)
 
     async def make(self, spec: BotSpec) -> Connector:
-        """Make a connector. Raises `BadSetting`, or `ConfigError` when it cannot be made with any settings."""
+        """Make a connector. Raises `BadSetting` for a setting that cannot be used, or `ConfigError` if the cause is not
+        a setting."""
         if spec.trouble:
             raise ConfigError(spec.trouble)
         create = await self._create_of(spec.platform)
@@ -80,7 +79,8 @@ class ConnectorFactory:
 
 
 def connector_services(config: Config, clock: Clock, commands: Sequence[CommandHint]) -> ConnectorServices:
-    """Return the settings of the configuration for all connectors; `commands` are those that platforms may show."""
+    """Return the services and settings that all connectors share. `commands` are the text commands that platforms can
+    show."""
     return ConnectorServices(
         clock=clock,
         commands=commands,
@@ -91,7 +91,7 @@ def connector_services(config: Config, clock: Clock, commands: Sequence[CommandH
 
 
 def misconfigured(entry: BotEntry, error: BadSetting | ConfigError) -> ConfigError:
-    """Return the error for a bot of the configuration, with its line in the file."""
+    """Return the error about a bot of the configuration, with its line in the file."""
     if isinstance(error, ConfigError):
         what = f"`{entry.path}` cannot be used: {error.what}"
         return ConfigError(what, why=_place(entry, "") + (f": {error.why}" if error.why else ""), fix=error.fix)
@@ -99,14 +99,14 @@ def misconfigured(entry: BotEntry, error: BadSetting | ConfigError) -> ConfigErr
 
 
 def describe(error: BadSetting | ConfigError) -> str:
-    """Return the error as a sentence for a bot's status."""
+    """Return the error as text for a bot's status."""
     if isinstance(error, BadSetting):
         return f"The setting `{error.key}` {error.text}. {error.fix}".strip()
     return " ".join(part for part in (f"{error.what.rstrip('.')}.", error.why, error.fix) if part)
 
 
 def _place(entry: BotEntry, key: str) -> str:
-    """Return the line of a key, or of the entry's first key if it is missing."""
+    """Return the line of a key in the file. If the entry lacks the key, return the line of its first key."""
     name = key.partition(".")[0].partition("[")[0]
     return entry.places.get(name) or next(iter(entry.places.values()), entry.path)
 
@@ -127,8 +127,8 @@ def _load(point: EntryPoint) -> CreateConnector:
 
 
 def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
-    """Return the error for a connector that fails to load. It may be third-party code, and must not affect the
-    others."""
+    """Return the error about a connector whose code raised an unexpected exception. (It may be third-party code, so
+    other bots must not be affected.)"""
     why = f"{type(defect).__name__}: {text}"[:300]
     return ConfigError(
         f"The connector for {platform} is broken", why=why, fix="Update the package of the connector, or uninstall it."
@@ -137,13 +137,14 @@ def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
 
 log = logging.getLogger(__name__)
 
-#: Seconds in which a connector has to close.
+#: The time (s) that a connector has to close.
 _CLOSING = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """A bot with its connector, which is None if the bot is off or cannot be made; then `trouble` says why."""
+    """A bot with its connector. The connector is None if the bot is off, or if it cannot be made; in the second case
+    `trouble` is the reason."""
 
     spec: BotSpec
     connector: Connector | None
@@ -151,7 +152,7 @@ class Bot:
 
 
 class ConnectorPool:
-    """The connectors of all bots. `own` are connectors that always exist, such as that of the dashboard."""
+    """The connectors of all bots. `own` are connectors that always exist, such as the connector of the dashboard."""
 
     def __init__(self, *, registry: BotRegistry, maker: ConnectorFactory, own: Sequence[Connector] = ()) -> None:
         self._registry = registry
@@ -167,7 +168,7 @@ class ConnectorPool:
         return self._bots.get(key)
 
     def connector_of(self, address: Address) -> Connector | None:
-        """Return the connector; None if there is no such bot, or if it is off or cannot be made."""
+        """Return the connector of an address; None if the bot does not exist, is off, or cannot be made."""
         return self.connector(address.platform, address.connector)
 
     def connector(self, platform: str, name: str) -> Connector | None:
@@ -178,8 +179,8 @@ class ConnectorPool:
         return None if bot is None else bot.connector
 
     async def open(self) -> None:
-        """Make every bot in the registry. Raises `ConfigError` for a bot of the configuration file that cannot be
-        made; a bot from an environment variable or the database keeps its error instead."""
+        """Make the connectors of all bots in the registry. Raises `ConfigError` if a bot of the configuration file
+        cannot be made. A bot from an environment variable or the database keeps the error as its `trouble` instead."""
         for spec in self._registry.specs:
             bot, error = await self._made(spec)
             entry = self._registry.entry(*spec.key)
@@ -188,7 +189,7 @@ class ConnectorPool:
             self._bots[spec.key] = bot
 
     async def put(self, spec: BotSpec) -> Bot:
-        """Make a bot again. Its former connector is used until the new one is ready."""
+        """Make the connector of a bot again. The old connector is used until the new connector is ready."""
         former = self._bots.get(spec.key)
         self._bots[spec.key], _ = await self._made(spec)
         await _closed(former)
@@ -198,7 +199,7 @@ class ConnectorPool:
         await _closed(self._bots.pop(key, None))
 
     async def close(self) -> None:
-        """Close all connectors, at the same time."""
+        """Close the connectors of all bots at the same time."""
         bots, self._bots = self._bots, {}
         await asyncio.gather(*(_closed(bot) for bot in bots.values()))
 
@@ -213,7 +214,7 @@ class ConnectorPool:
 
 
 async def _closed(bot: Bot | None) -> None:
-    """Close a connector. An error is logged and does not affect the others."""
+    """Close the connector of a bot. An error is logged, and closing ends after `_CLOSING` seconds."""
     if bot is None or bot.connector is None:
         return
     closing = asyncio.create_task(bot.connector.close())

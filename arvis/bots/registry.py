@@ -1,7 +1,7 @@
-"""The registry of bots: those of the configuration, and those that were added in the product.
+"""The registry of bots: the bots of the configuration, and the stored bots, which were added at run time.
 
-The database is authoritative; the copy here is read again after each change. A bot that cannot be used never keeps
-the daemon from starting.
+The registry is a copy of the database that is read again after each change. An unusable stored bot does not prevent the
+daemon from starting.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BotSpec:
-    """The desired state of a bot. `values` are all its settings except the name, with secrets decrypted; `revision`
-    changes with each requested restart; `trouble` says why its settings cannot be read ("": they can). Two equal
-    specs need no restart."""
+    """The desired state of a bot. If it changes, the bot is restarted. `values` are all its settings except the name,
+    with decrypted secrets. `revision` changes with each requested restart. `trouble` is the reason if the settings
+    cannot be read, else empty."""
 
     platform: str
     name: str
@@ -54,8 +54,7 @@ class BotSpec:
         return f"{self.platform}/{self.name}"
 
     def without_secrets(self, text: str) -> str:
-        """Remove secrets from a text about this bot: an error of a library may quote an address that contains the
-        token."""
+        """Return the text without this bot's secrets. An error of a library can contain an address with the token."""
         secrets = [value for name, value in self.values.items() if is_secret(name) and isinstance(value, str) and value]
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, "***")
@@ -63,8 +62,9 @@ class BotSpec:
 
 
 class BotRegistry:
-    """The known bots. `configured` are those of file and environment, which only a restart of the daemon changes;
-    they take precedence over stored ones of the same name. Stored bots are missing until the first `learn`."""
+    """The known bots. `configured` are the bots of the configuration file and the environment; they change only at a
+    restart of the daemon. A stored bot with the name of a configured bot is ignored. Before the first `learn` the
+    registry is empty."""
 
     def __init__(self, *, configured: Sequence[BotEntry], store: Store, secrets: SecretBox) -> None:
         self._entries = {(entry.platform, entry.name): entry for entry in configured}
@@ -76,28 +76,29 @@ class BotRegistry:
 
     @property
     def specs(self) -> Sequence[BotSpec]:
-        """Return all bots, those of the configuration first."""
+        """All bots; the bots of the configuration come first."""
         return tuple(self._specs.values())
 
     def spec(self, platform: str, name: str) -> BotSpec | None:
         return self._specs.get((platform, name))
 
     def entry(self, platform: str, name: str) -> BotEntry | None:
-        """Return the entry of a bot in the configuration."""
+        """Return the entry of a bot in the configuration; None for a stored bot."""
         return self._entries.get((platform, name))
 
     @property
     def passed_over(self) -> Sequence[StoredBot]:
-        """Return the stored bots whose names are used by bots of the configuration."""
+        """The stored bots that are ignored, because bots of the configuration have their names."""
         return tuple(self._passed_over.values())
 
     async def learn(self) -> None:
-        """Read the stored bots. If they cannot be read, it raises `StoreError` and keeps the former ones."""
+        """Read the stored bots. If the database cannot be read, raise `StoreError`; the registry then stays
+        unchanged."""
         async with self._learning:
             rows, restarts = await self._store.read(_rows, tuple(self._entries))
             known = {key: configured_spec(entry, restarts.get(key, "")) for key, entry in self._entries.items()}
             own = [stored for stored in rows if (stored.platform, stored.name) not in known]
-            # In a thread: the first call reads the key from its file and loads the library.
+            # In a thread, because the first call reads the key from its file and imports the library.
             opened = await asyncio.to_thread(self._opened_all, own, restarts)
             self._passed_over = {(row.platform, row.name): row for row in rows if (row.platform, row.name) in known}
             self._specs = {**known, **{spec.key: spec for spec in opened}}
@@ -107,7 +108,7 @@ class BotRegistry:
 
 
 def is_secret(setting: str) -> bool:
-    """Return whether a setting of this name is never shown."""
+    """Return True if a setting with this name is a secret, which is never shown."""
     return _SECRET.search(setting) is not None
 
 
@@ -117,7 +118,8 @@ def configured_spec(entry: BotEntry, restart: str = "") -> BotSpec:
 
 
 def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
-    """Return a stored bot with its secrets decrypted, or with the error if they cannot be."""
+    """Return the desired state of a stored bot, with decrypted secrets. If its settings or secrets cannot be read,
+    `trouble` is the reason."""
     revision = f"{stored.id} {stored.updated_at} {restart}"
     shape = (stored.platform, stored.name)
     settings = _object(stored.settings)
@@ -133,7 +135,8 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
 
 
 def seal_all(box: SecretBox, secrets: Mapping[str, str]) -> str:
-    """Encrypt each secret separately, so that the log hides each of them once it is decrypted."""
+    """Return the encrypted secrets as JSON. Each secret is encrypted separately, because the filter of the log learns
+    every text that is encrypted or decrypted."""
     return json.dumps({name: box.seal(secret) for name, secret in secrets.items()})
 
 
@@ -143,12 +146,12 @@ def opened_of(stored: StoredBot, box: SecretBox) -> dict[str, str]:
 
 
 def sealed_of(stored: StoredBot) -> Mapping[str, str]:
-    """Return the encrypted secrets of a bot by name; none of a row that cannot be read."""
+    """Return the encrypted secrets of a bot by name; an empty mapping if the row cannot be read."""
     return _object(stored.secrets) or {}
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return a JSON object; None for anything else."""
+    """Parse a JSON object; return None for any other text."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -157,12 +160,12 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def request_restart(tx: Transaction, platform: str, name: str, now: int) -> None:
-    """Request a restart of a bot, which the process that runs it makes when it reads the change."""
+    """Request a restart of a bot. The process that runs the bot restarts it when it reads the registry again."""
     tx.kv.put(_restart_key(platform, name), str(now), now)
 
 
 def _rows(tx: Transaction, configured: Sequence[Key]) -> tuple[list[StoredBot], dict[Key, str]]:
-    """Return the stored bots, and the times of the last requested restarts."""
+    """Return the stored bots, and for each bot the time of its last requested restart ("": none)."""
     stored = tx.bots.all()
     keys = [*configured, *((bot.platform, bot.name) for bot in stored)]
     return stored, {key: tx.kv.get(_restart_key(*key)) or "" for key in keys}

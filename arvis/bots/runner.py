@@ -1,8 +1,8 @@
-"""Run one bot, again after each failure, with pauses that no platform treats as an attack.
+"""Run one bot, and restart it after each failure. The pauses are long enough that no platform treats them as an attack.
 
-A platform may reject a valid token for seconds. Only three rejections within five minutes count as final: then a
-person has to act, the owners are notified, and the pauses grow to ten minutes. Every other failure counts as
-temporary; the owners are notified when it lasts.
+A platform may reject a valid token for some seconds. Three rejections within five minutes count as final: the owners
+are notified, because a person has to act, and the pauses grow to ten minutes. Every other failure counts as temporary;
+the owners are notified if the bot is down for five minutes.
 """
 
 from __future__ import annotations
@@ -25,29 +25,26 @@ from arvis.ports.inbox import Inbox
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 
-# Write the states of a bot to the database: in order, each state once, and only while this process holds the bot.
-
-
 log = logging.getLogger(__name__)
 
-#: Seconds between two tries to write, and for the last state of a bot that stops.
+#: The pause (s) between two attempts to write a state, and the time limit (s) for the last state of a bot that stops.
 _AGAIN = 5.0
 _LAST = 2.0
 
-#: Maximum characters of an error that are kept.
+#: The maximum number of characters of an error that are stored.
 _MOST = 500
 
 
 class TellOwner(Protocol):
     def __call__(self, tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> object:
-        """Notify the owner about a bot, once an hour for the same cause."""
+        """Notify the owner about a bot, at most once an hour for the same cause."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """A state of a bot. `identity` is None if it was not read again; `notice` is the text for the owner ("": none),
-    `cause` a code for its cause."""
+    """A state of a bot to store. `identity` is the bot's account on the platform (None: unchanged). `notice` is a text
+    for the owner ("": none), `cause` a code for its cause."""
 
     state: BotState
     error: str = ""
@@ -57,7 +54,8 @@ class StatusReport:
 
 
 class StatusReporter:
-    """Writes the reported states of one bot."""
+    """The writer of one bot's states. It stores them in order, without repetitions, and only while this process has the
+    lease of the bot."""
 
     def __init__(
         self, *, platform: str, name: str, store: Store, bus: Bus, clock: Clock, holding: Holding, tell: TellOwner
@@ -77,13 +75,14 @@ class StatusReporter:
         self._waiting.put_nowait(report)
 
     async def run(self) -> None:
-        """Write until cancelled, or until another process holds the bot."""
+        """Write the queued states until cancelled, or until another process has the lease of the bot."""
         with suppress(LeaseLost):
             while True:
                 await self._surely(await self._waiting.get())
 
     async def last(self, report: StatusReport) -> None:
-        """Write the remaining states and this one, if it is possible without waiting. Not together with `run`."""
+        """Write the queued states and this one within `_LAST` seconds, or drop them. Call it only after `run` has
+        ended."""
         self.note(report)
         with suppress(LeaseLost, StoreError, TimeoutError):
             async with asyncio.timeout(_LAST):
@@ -101,7 +100,7 @@ class StatusReporter:
                 return
 
     async def _write(self, report: StatusReport) -> None:
-        """Write the row first, then publish the event."""
+        """Store a state and publish its event, unless it equals the last stored state."""
         if report == self._written:
             return
         await self._store.write(self._put, report, self._clock.now())
@@ -118,27 +117,30 @@ class StatusReporter:
             self._tell_owner(tx, self._platform, self._name, text, now, cause=report.cause)
 
 
-#: Pauses in seconds. A bot that was up for the longest pause begins again with the first one.
+#: The first and the longest pause (s) after a failure. Each pause is twice as long as the one before it. After a bot
+#: was up for `_LONGEST_PAUSE`, the first pause is used again.
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-#: Seconds until a rejected token is tried again: before its rejection counts as final, and after that.
+#: The pauses (s) after the first two rejections of a token.
 _PROBES = (5.0, 20.0)
+#: The first and the longest pause (s) after a final rejection of a token.
 _FIRST_REFUSED_PAUSE = 60.0
 _LONGEST_REFUSED_PAUSE = 600.0
-#: The number of rejections of a token that count as final, and the seconds within which they must occur.
+#: The number of rejections of a token that count as final, and the time (s) within which they must occur.
 _REJECTIONS = 3
 _REJECTION_WINDOW = 300.0
 
-#: Seconds for which a bot may be down before its owner is notified, and the interval of that check.
+#: The time (s) for which a bot may be down before its owner is notified, and the interval (s) of this check.
 _DOWN = 300.0
 _LOOK = 30.0
 
-#: Seconds in which a connector must end after it was cancelled.
+#: The time (s) that a connector has to end after it was cancelled.
 _ENDING = 10.0
 
 
 class BotRun:
-    """Runs one bot. `random` returns numbers from 0 to 1 for the jitter of pauses."""
+    """The run of one bot, with restarts after failures. `random` returns numbers from 0 to 1 for the variation of
+    pauses."""
 
     def __init__(
         self,
@@ -160,7 +162,7 @@ class BotRun:
         self._down_since: float | None = clock.monotonic()
         self._trouble = "The platform does not respond."
         self._owner_notified = False
-        #: The times at which the token was rejected, and the next pause once the rejections count as final.
+        #: The times of the newest rejections of the token, and the next pause (s) after a final rejection.
         self._rejections: list[float] = []
         self._refused_pause = _FIRST_REFUSED_PAUSE
 
@@ -169,7 +171,7 @@ class BotRun:
         return self._up_since is not None
 
     async def run(self) -> None:
-        """Pass events to the inbox until cancelled."""
+        """Run the bot, whose connector passes events to the inbox, until cancelled."""
         watching = [asyncio.create_task(work) for work in (self._reporter.run(), self._watch())]
         self._reporter.note(StatusReport(BotState.STARTING))
         try:
@@ -191,12 +193,14 @@ class BotRun:
             if self._up_since is not None and self._clock.monotonic() - self._up_since >= _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE
             self._fell(self._describe(failure))
-            # Half to one and a half times as long, so that bots that failed together do not reconnect together.
+            # The pause is multiplied by 0.5 to 1.5, so that bots that failed at the same time do not reconnect at the
+            # same time.
             await self._clock.sleep(pause * (0.5 + self._random()))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _run_once(self) -> BaseException:
-        """Return the error that ended a run. A connector may be third-party code: any exception only ends the run."""
+        """Run the connector once, and return the error that ended it. Every exception is caught, because a connector
+        may be third-party code."""
         running = asyncio.create_task(self._connector.run(self._inbox, self._rose))
         try:
             await asyncio.wait({running})
@@ -220,8 +224,8 @@ class BotRun:
         return pause
 
     def _describe(self, failure: BaseException) -> str:
-        """Return the error for people. An exception without a message from the connector is a defect, and goes to the
-        log."""
+        """Return the error as text for people. Only a plain `ConnectionError` has such a text. Other network errors and
+        defects of the connector are logged, and people get a general text."""
         if type(failure) is ConnectionError and str(failure):
             return str(failure)
         if isinstance(failure, OSError):
@@ -246,7 +250,7 @@ class BotRun:
         self._reporter.note(StatusReport(BotState.ERROR, self._trouble, notice=notice, cause="token"))
 
     async def _watch(self) -> None:
-        """Notify the owner of an outage once it has lasted, and only once."""
+        """Notify the owner once about each outage that has lasted for `_DOWN` seconds."""
         while True:
             await self._clock.sleep(_LOOK)
             if self._owner_notified or self._down_since is None or self._clock.monotonic() - self._down_since < _DOWN:

@@ -1,7 +1,7 @@
-"""The owner's operations on bots: add, change, remove, restart, check. Each writes a row first, and then notifies the
-processes that run bots.
+"""The owner's operations on bots: add, change, remove, restart, check. A change is written first; then the processes
+that run bots are notified.
 
-A token is encrypted on arrival, before it is stored; it is sent only to its platform.
+A token is encrypted before it is stored, and is sent only to its platform.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arvis.ports.connector import BadSetting, ChecksSetup, Connector, SetupFindi
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
-#: Maximum seconds of a check.
+#: The time limit (s) of a check.
 _PATIENCE = 20.0
 
 _FIELDS = "GET /openapi.json describes every field."
@@ -33,7 +33,8 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BotChanges:
-    """Changes of settings and secrets by name; None removes one, and unnamed ones stay. `enabled` None: unchanged."""
+    """The changes of a bot. A setting or secret with the value None is removed; settings and secrets without an entry
+    stay unchanged. `enabled` is None if it stays unchanged."""
 
     settings: Values = field(default_factory=dict)
     secrets: Values = field(default_factory=dict, repr=False)
@@ -41,8 +42,8 @@ class BotChanges:
 
 
 class BotService:
-    """The operations on bots. Each raises `Unprocessable` for values that cannot be used, `NotFound`, and `Conflict`
-    for a bot of the configuration."""
+    """The operations on bots. They raise `Unprocessable` for values that cannot be used, `NotFound` for an unknown bot,
+    and `Conflict` for a change of a bot of the configuration."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class BotService:
         return self._registry
 
     async def statuses(self) -> Mapping[Key, BotStatus]:
-        """Return the state of each bot, as reported by the process that runs it."""
+        """Return the stored state of each bot, which the process that runs it has reported."""
         found = await self._store.read(_statuses)
         return {(status.platform, status.name): status for status in found}
 
@@ -88,7 +89,7 @@ class BotService:
         return await self._published(platform, name)
 
     async def change(self, platform: str, name: str, changes: BotChanges) -> BotSpec:
-        """Change a bot. A change that only turns it on or off is allowed even if its settings are invalid."""
+        """Change a stored bot. It can be turned on or off even if its settings are invalid."""
         stored = await self._stored(platform, name)
         enabled = stored.enabled if changes.enabled is None else changes.enabled
         bot = replace(stored, enabled=enabled, updated_at=max(self._clock.now(), stored.updated_at + 1))
@@ -104,13 +105,14 @@ class BotService:
         await self._publish_change()
 
     async def restart(self, platform: str, name: str) -> BotSpec:
-        """Restart a bot, also one of the configuration, in the process that runs it."""
+        """Restart a bot in the process that runs it. This is also possible for a bot of the configuration."""
         self.spec(platform, name)
         await self._store.write(request_restart, platform, name, self._clock.now())
         return await self._published(platform, name)
 
     async def check(self, platform: str, name: str) -> Sequence[SetupFinding]:
-        """Ask the platform if everything is set up as the bot needs it; a failure is a result, too."""
+        """Ask the platform if the bot is set up correctly, and return the findings. An error of the check is also a
+        finding."""
         return await examine(self.spec(platform, name), self._maker)
 
     async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[SetupFinding]:
@@ -130,16 +132,17 @@ class BotService:
         return await self._with(bot, settings, secrets)
 
     async def _with(self, bot: StoredBot, settings: Values, secrets: Values) -> StoredBot:
-        """Return the bot with these settings, which a connector must accept; a None is left out."""
+        """Return the bot with these settings and encrypted secrets; values that are None are left out. Raise
+        `Unprocessable` if its connector does not accept them."""
         settings, secrets = _merged({}, settings), _merged({}, secrets)
         _refuse_plain_secrets(settings)
         await self._try(BotSpec(bot.platform, bot.name, {**settings, **secrets}, source=Source.PRODUCT))
-        # In a thread: the very first call makes a key and writes it to disk.
+        # In a thread, because the first call may make a key and write it to the disk.
         sealed = await asyncio.to_thread(seal_all, self._secrets, secrets)
         return replace(bot, settings=json.dumps(settings), secrets=sealed)
 
     async def _try(self, spec: BotSpec) -> None:
-        """Raise `Unprocessable` when no connector can be made with this."""
+        """Raise `Unprocessable` if no connector can be made with these settings."""
         try:
             connector = await self._maker.make(spec)
         except BadSetting as bad:
@@ -156,8 +159,8 @@ class BotService:
         return stored
 
     async def _secrets_of(self, stored: StoredBot, changes: BotChanges) -> dict[str, Any]:
-        """Return the stored secrets with the changes; one that cannot be decrypted any more must be given again, else
-        it is missing."""
+        """Return the stored secrets with the changes. If the stored secrets cannot be decrypted, return only the new
+        secrets; the connector then reports the missing ones."""
         try:
             opened = await asyncio.to_thread(opened_of, stored, self._secrets)
         except SecretLost:
@@ -182,7 +185,7 @@ class BotService:
 
 
 async def examine(spec: BotSpec, maker: ConnectorFactory) -> Sequence[SetupFinding]:
-    """Return the findings of a bot's platform about its setup."""
+    """Make a connector for the check, and return its findings about the bot's setup."""
     try:
         connector = await maker.make(spec)
     except (BadSetting, ConfigError) as error:
@@ -214,8 +217,8 @@ def _refuse_plain_secrets(settings: Values) -> None:
 
 
 def _refuse_redirection(before: Values, after: Values, secrets: Values, given: Values) -> None:
-    """Refuse a new address without a new token: otherwise a stored token could be read by sending it to another
-    server."""
+    """Raise `Unprocessable` if the address changes but a secret does not, because a stored secret could be read by
+    sending it to another server."""
     moved = [name for name in {*before, *after} if name.endswith("url") and before.get(name) != after.get(name)]
     if moved and (kept := [name for name in secrets if name not in given]):
         fix = "Send it again, together with the new address."

@@ -1,5 +1,5 @@
-"""Start, stop and restart bots as the registry changes. Each bot runs in one process at a time; in all others its
-connector is ready to send."""
+"""Start, stop and restart bots when the registry changes. Each bot runs in one process at a time; every other process
+has only its connector, for sending."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from arvis.process.leases import Holding, Pace, RoleLeaseManager
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two reads without a notice, because a notice may be lost with its process, and other processes
-#: write, too.
+#: The interval (s) at which the registry is read again on a shared database, because the notification of a change by
+#: another process may be lost.
 _LOOK_AGAIN = 30.0
 
-#: Returns an inbox that calls the function before every commit; it raises `LeaseLost` in a process that lost the bot.
+#: Returns an inbox that calls the given function in every commit. The function raises `LeaseLost` if this process no
+#: longer has the lease of the bot.
 InboxFor = Callable[[Callable[[Transaction], None]], Inbox]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerParts:
-    """The parts that a process needs to run bots. `owner` is its boot, `node` its data folder, `random` returns
-    numbers from 0 to 1."""
+    """The parts that a process needs to run bots. `owner` is the boot of the process, `node` its data folder; `random`
+    returns numbers from 0 to 1."""
 
     inbox_for: InboxFor
     tell_owner: TellOwner
@@ -45,7 +46,7 @@ class RunnerParts:
 
 
 class BotSupervisor:
-    """Runs bots under leases. `running` is None in a process that runs no bots."""
+    """The supervisor that runs bots under leases. `running` is None in a process that runs no bots."""
 
     def __init__(
         self,
@@ -67,12 +68,12 @@ class BotSupervisor:
         self._runs: dict[Key, BotRun] = {}
 
     def health(self) -> Mapping[str, bool]:
-        """Return, for each bot that this process runs or would take over, if it is up here."""
+        """Return True or False for each bot that this process runs or waits to take over: True if it is up here."""
         return {f"{platform}/{name}": self._is_up((platform, name)) for platform, name in self._tasks}
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Run the pool's bots and follow the registry until cancelled; when this returns, the bots take no more
-        events."""
+        """Run the pool's bots and apply changes of the registry until cancelled. When this returns, all bots of this
+        process have stopped."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (BotsChanged, NoticesMissed):
@@ -90,7 +91,8 @@ class BotSupervisor:
                 await asyncio.gather(*(self._end(key) for key in list(self._tasks)))
 
     async def _follow(self) -> None:
-        """Read changes, and apply them to the running bots. While the database is unavailable, nothing changes."""
+        """Read the registry again, and restart or remove the bots that have changed. If the database cannot be read,
+        nothing changes."""
         try:
             await self._registry.learn()
         except StoreError as error:
@@ -114,7 +116,7 @@ class BotSupervisor:
         if (running := self._running) is None:
             return
         if not bot.spec.enabled:
-            # A process that died may have left another state.
+            # The stored state may still be the state of a process that has crashed.
             with suppress(StoreError):
                 await self._store.write(_stopped, bot.spec.key, self._clock.now())
             return
@@ -131,7 +133,7 @@ class BotSupervisor:
         self._tasks[bot.spec.key] = task
 
     async def _work(self, bot: Bot, running: RunnerParts, holding: Holding) -> None:
-        """Run a bot while this process holds it."""
+        """Run a bot while this process has its lease. If the bot has no connector, only store the error."""
         reporter = StatusReporter(
             platform=bot.spec.platform,
             name=bot.spec.name,
@@ -156,7 +158,7 @@ class BotSupervisor:
         await run.run()
 
     async def _end(self, key: Key) -> None:
-        """Stop a bot here; another process may take it over."""
+        """Stop a bot in this process and release its lease, so that another process can take it over."""
         if (task := self._tasks.pop(key, None)) is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Text commands, the same on every surface: the daemon itself answers them, in one transaction and without a model."""
+"""Text commands, which are the same on every platform. The daemon answers them in one transaction, without a model."""
 
 from arvis.commands.invocation import CommandAnswer, Invocation, Spoken
 from arvis.commands.registry import command_hints, parse, perform

@@ -1,4 +1,4 @@
-"""Commands about the conversation: `/start`, `/agents` and how to address them, `/stop`, `/new` and `/reset`."""
+"""Commands about the conversation: `/start`, `/agents`, `/stop`, `/new` and `/reset`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def new(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
 
 
 def reset(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
-    """Reset the conversation. Where several people write, only an owner or operator may do it, because the history
-    does not come back."""
+    """Close the conversation and empty its folder. In a channel only an owner or operator may do this, because the
+    files of other people would be lost."""
     if not (invocation.conversation.direct or _looks_after(invocation)):
         return CommandAnswer(_OTHERS)
     stopped = _close(tx, invocation, now)
@@ -38,7 +38,8 @@ def reset(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
 
 
 def _close(tx: Transaction, invocation: Invocation, now: int) -> Sequence[CancelledTurn]:
-    """Close the conversation. Running work still ends there. Members cancel their own questions, others all of them."""
+    """Close the conversation and cancel its waiting turns: in a channel, a member's own turns; else all turns. Running
+    turns continue."""
     person, conversation = invocation.principal, invocation.conversation
     everything = conversation.direct or _looks_after(invocation)
     stopped = stop_waiting(tx, conversation, person.name, now, asked_by=None if everything else person.id)
@@ -76,7 +77,7 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     return CommandAnswer(" ".join(words), stopped)
 
 
-#: Rules that give a place to one agent: no other agent answers there, under any name.
+#: The routing rules that give a place to one agent, so that no other agent can be addressed there.
 _ALONE = frozenset({"bot_assignment", "channel_binding"})
 _MOST = 30
 _LONGEST = 120
@@ -120,7 +121,7 @@ def _may(invocation: Invocation, agent: Agent, binding: Binding | None) -> bool:
 
 
 def how_to_address(tx: Transaction, invocation: Invocation) -> str:
-    """Return one line about this place."""
+    """Return one line that says how to address the agent in this place."""
     agent = brief(invocation.agent.name, _LONGEST)
     address = invocation.address
     binding = tx.agents.binding_at(address.platform, address.channel)
@@ -133,14 +134,14 @@ def how_to_address(tx: Transaction, invocation: Invocation) -> str:
 
 
 def _mention(tx: Transaction, invocation: Invocation) -> str:
-    """Return the bot's name on its platform, if it is known."""
+    """Return the words for mentioning the bot, with its name on the platform if it is known."""
     place = (invocation.address.platform, invocation.address.connector)
     names = [bot.user_name for bot in tx.bots.statuses() if (bot.platform, bot.name) == place and bot.user_name]
     return f"mention @{names[0]}" if names else "mention it"
 
 
 _LONGEST_NAME, _LONGEST_ABOUT = 120, 300
-#: The payload that a link to a bot may add to `/start`; anything else is an ordinary message.
+#: The form of the argument that a link to a bot can add to `/start`. With any other argument it is an ordinary message.
 _CARRIED = re.compile(r"[A-Za-z0-9_-]{0,64}")
 
 

@@ -1,4 +1,4 @@
-"""The input of a command."""
+"""The input and the answer of a command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.turns.cancellation import CancelledTurn
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A command as it was written; `name` in lower case, `argument` trimmed."""
+    """A parsed command: its `name` in lower case and its `argument` without blanks at the ends."""
 
     name: str
     argument: str
@@ -35,7 +35,7 @@ class Invocation:
     zone: str
     #: The rule that chose the agent.
     route: str = ""
-    #: Has limits of the person besides the role.
+    #: The sender of the message, with the limits of the person besides the role (None: no message).
     sender: Sender | None = None
     #: The time zone of the daemon, whose midnight ends a budget's day.
     daemon_zone: str = "UTC"
@@ -47,7 +47,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """The answer of a command, and the turns that it ended: these are announced after the commit."""
+    """The answer of a command, and the turns that it cancelled, which are announced after the commit."""
 
     text: str
     stopped: Sequence[CancelledTurn] = ()

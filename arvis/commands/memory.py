@@ -1,8 +1,8 @@
 """`/memory`: people see and correct the facts that an agent stores about them and about the room.
 
-A person may delete facts about themselves. Facts about a room may be deleted by those who provided them, and by
-owners and operators. Facts about other people and rooms are never shown, not even their existence. In a group
-everybody reads the answer, so there it only covers the room.
+A person may delete facts about themselves. A fact about a room may be deleted by its author, and by owners and
+operators. Facts about other people and rooms are never shown or mentioned. In a group everybody reads the answer, so it
+contains only facts about the room.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arvis.ports.store import Transaction
 _MOST_FACTS = 30
 _MOST_KEYS = 15
 _MOST_NUMBER = 18
-#: The most characters of a fact that can be confirmed in a chat.
+#: The maximum number of characters of a fact that can be confirmed in a chat.
 _MOST_CONFIRMED = 1_000
 
 _USE = """/memory: list the facts and values about you and this channel
@@ -48,7 +48,7 @@ _ELSEWHERE = (
 
 
 def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """The answer to one `/memory …`, done in the same transaction."""
+    """Carry out a `/memory` command and return its answer."""
     verb, rest = (*invocation.argument.split(maxsplit=1), "", "")[:2]
     match verb.casefold():
         case "":
@@ -112,7 +112,7 @@ def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
         case Refused(problem, fix):
             return f"{problem} {fix}"
         case kept if not invocation.conversation.direct:
-            # Neither what was known nor what gave way is for everybody.
+            # Everybody reads the answer, so it shows neither a known fact nor a replaced fact.
             return f"Stored: #{kept.fact.number}"
         case kept if kept.kind is Kept.REFRESHED:
             return f"Already stored: #{kept.fact.number} {brief(kept.fact.content)}"
@@ -134,7 +134,8 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
 
 
 def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
-    """Delete a key of the person, else, with permission, of the room."""
+    """Delete the person's value with this key. If there is none, delete the room's value if the person may change
+    it."""
     for scope in _scopes(invocation):
         state = tx.agent_state.get(invocation.agent.id, scope, key)
         if state is not None and (scope == _mine(invocation) or _may_change(invocation, state.author_id)):
@@ -144,8 +145,8 @@ def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
 
 
 def _undo(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """Undo the newest change; of the room's facts only the asker's own change, unless the asker is an owner or
-    operator."""
+    """Undo the newest change of the facts that may be shown here. A change of the room's facts is undone only by the
+    person who made it, or by an owner or operator."""
     agent_id, scopes = invocation.agent.id, [_mine(invocation)] if invocation.conversation.direct else []
     in_room = tx.facts.last_change(agent_id, [room_scope(invocation.address)])
     if in_room is not None and _may_change(invocation, in_room.by_id):
@@ -190,7 +191,7 @@ def _doubt(fact: Fact) -> str:
 
 
 def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
-    """Return the active fact of this number, if it is about this person (and no one else reads along) or this room."""
+    """Return the active fact with this number; None if it does not exist or may not be shown here."""
     number = _number(named)
     fact = None if number is None else tx.facts.by_number(number)
     if fact is None or fact.agent_id != invocation.agent.id or fact.scope not in _scopes(invocation):
@@ -216,7 +217,7 @@ def _looks_after(invocation: Invocation) -> bool:
 
 
 def _scopes(invocation: Invocation) -> Sequence[str]:
-    """Return the scopes that may be shown here."""
+    """Return the scopes of the facts that may be shown here: the room, and in a direct chat also the person."""
     room = room_scope(invocation.address)
     return [_mine(invocation), room] if invocation.conversation.direct else [room]
 

@@ -1,4 +1,5 @@
-"""The commands. Any other text that begins with a slash is an ordinary message: `/etc/passwd` is a path."""
+"""The registry of commands. A text that begins with a slash but is not a command, such as `/etc/passwd`, is an ordinary
+message."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A script with a short description; an `unlisted` one appears in no list."""
+    """A command: its script and a short description. An `unlisted` command appears in no list."""
 
     run: Callable[[Transaction, Invocation, int], str | CommandAnswer]
     about: str
@@ -25,8 +26,8 @@ class Command:
 
 
 def parse(text: str) -> Spoken | None:
-    """Return the command of a message, or None. Commands of plugins run in the agent's turn
-    (`graphs/agent/plugins.py`)."""
+    """Return the command that a message contains; None if it contains none. Commands of plugins are not included,
+    because they run in the agent's turn (`graphs/agent/plugins.py`)."""
     found = split_command(text)
     if found is None or found[0] not in COMMANDS or (found[0] == "start" and not is_start(found[1])):
         return None
@@ -40,12 +41,12 @@ def perform(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
 
 
 def command_hints() -> Sequence[CommandHint]:
-    """Return the commands for platforms that show a list of them."""
+    """Return the commands for platforms that show a list of commands."""
     return [CommandHint(name, command.about) for name, command in COMMANDS.items() if not command.unlisted]
 
 
 def _help(tx: Transaction, invocation: Invocation, _now: int) -> str:
-    """List the commands; ours come first and win over plugin commands of the same name."""
+    """Return the list of commands. A plugin's command with the name of a built-in command is left out."""
     lines = [f"/{name}: {command.about}" for name, command in COMMANDS.items() if not command.unlisted]
     lines += [f"/{each.name}: {each.about}" for each in invocation.more if each.name not in COMMANDS]
     return "\n".join([*lines, how_to_address(tx, invocation)])

@@ -1,6 +1,6 @@
-"""Commands that explain: `/why` the last answer or its absence, `/usage` requests and costs.
+"""Commands that report: `/why` explains the last answer or its absence, `/usage` shows requests and costs.
 
-Anybody in a chat may read the answer to `/why`, so accounts, keys and error texts appear only in `arvis explain`.
+Everybody in a chat can read the answer to `/why`, so accounts, keys and error texts appear only in `arvis explain`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from arvis.ports.store import Transaction
 
 
 def usage(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """Show today and this month, by the daemon's midnight."""
+    """Return the requests and costs of today and this month. A day ends at midnight in the daemon's time zone."""
     today = date.fromisoformat(day_of(now, invocation.daemon_zone))
     periods = {"today": today, "this month": today.replace(day=1)}
     lines = [f"You {words}: {_of_person(tx, invocation, first, today)}" for words, first in periods.items()]
-    # In a group everybody reads the answer.
+    # Everybody reads the answer in a group, so the costs of the whole system appear only in a direct chat.
     if invocation.principal.role is PrincipalRole.OWNER and invocation.conversation.direct:
         lines += [f"The whole system {words}: {_of_all(tx, first, today)}" for words, first in periods.items()]
     return "\n".join(lines)
@@ -68,8 +68,8 @@ def why(tx: Transaction, invocation: Invocation, _now: int) -> str:
 
 
 def _newest(tx: Transaction, invocation: Invocation) -> MessageTimeline | None:
-    """Return the person's latest request, or a later message that was dropped or expired. In a direct chat with a bot
-    all messages are the person's, also those before they were known."""
+    """Return the person's newest message, whether it began a turn or was dropped or expired; None if there is none. In
+    a direct chat all messages are the person's, including those from before the person was known."""
     person, alone = invocation.principal.id, invocation.conversation.direct
     asked = tx.timeline.of_last(invocation.conversation.id, person)
     unasked = tx.timeline.of_last_unasked(invocation.address, None if alone else person)
@@ -134,7 +134,7 @@ def _failed(call: Mapping[str, Any]) -> str:
 
 
 def _layers(timeline: MessageTimeline) -> Iterator[str]:
-    """Return the layers of the last prompt, with the estimates that decided what fitted."""
+    """Yield the line about the layers of the last prompt, with their estimated tokens."""
     prompts = [step.data["prompt"] for step in timeline.steps if step.step == "node" and "prompt" in step.data]
     if not prompts:
         return

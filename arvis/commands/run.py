@@ -1,4 +1,5 @@
-"""`/run`: begin a workflow here. Owners and operators begin any; members those that messages of this place begin, too."""
+"""`/run`: start a workflow in this place. Owners and operators may start every workflow; members may start the
+workflows that messages in this place also start."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _NONE = "You cannot start any workflow in this channel."
 
 
 def run(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """`/run NAME [input]`; without a name it lists the workflows."""
+    """Carry out `/run NAME [input]` and return its answer. Without a name, list the workflows."""
     name, _, given = invocation.argument.partition(" ")
     if not name:
         return _listing(tx, invocation)
@@ -50,7 +51,8 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
 
 
 def _named(tx: Transaction, invocation: Invocation, name: str) -> Workflow:
-    """Raises the same for one that is not there and for one that is not for this person."""
+    """Return the workflow with this name. Raise `NotFound` if it does not exist or this person may not start it
+    here."""
     workflow = find(tx, name)
     if invocation.principal.role not in _ALL and workflow.id not in {each.id for each in _allowed(tx, invocation)}:
         raise NotFound(f"There is no workflow {name[:64]!r} here.")
@@ -74,7 +76,7 @@ def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:
 
 
 def _is_within_reach(tx: Transaction, workflow: Workflow, invocation: Invocation) -> bool:
-    """Return whether this person may use its agent here."""
+    """Return True if this person may use the workflow's agent here."""
     try:
         agent_for(tx, whole_version(tx, workflow), _asker(invocation))
     except UsageError:

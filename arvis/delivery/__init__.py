@@ -1,5 +1,4 @@
-"""Step 13: send deliveries through their connector, one at a time and in order in each place, and show drafts until
-then."""
+"""Step 13: send deliveries through their connectors, in each place one after the other in order; show drafts before."""
 
 from __future__ import annotations
 

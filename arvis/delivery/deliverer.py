@@ -1,8 +1,9 @@
 """Step 13 of a message, the handler of `deliver` jobs: sends a delivery, and decides what to do if that fails.
 
-On a platform that shows a delivery in one piece, and only once even if it is sent repeatedly, it costs one commit. On
-any other, the delivery is sent in recorded parts (`sender.py`), so that an interrupted send is never repeated
-blindly. A delivery that failed leaves its final state, a note for its agent and a notice to the owner.
+If a platform shows a delivery undivided, and only once even if it is sent twice (`Capabilities.whole`), the delivery
+needs one commit. On all other platforms it is sent in parts, and each part is recorded before it is sent (`sender.py`),
+so that an interrupted send is detected. If a delivery fails, its final state, an incident for the agent and an alert
+for the owner are stored.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from arvis.ports.connector import Connector, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
 from arvis.tasks import deadlines
 
-#: Maximum characters of a platform's error, and of the quoted message, for the agent.
+#: The maximum number of characters of a platform's error and of the quoted message in an incident.
 LONGEST_ERROR = 300
 LONGEST_QUOTE = 80
 
@@ -34,7 +35,7 @@ _MAYBE = {"interrupted", "uncertain"}
 
 
 def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
-    """Record that a delivery was given up."""
+    """Record that a delivery has failed and is not retried. Its state becomes `unknown` if it may have arrived."""
     delivery = tx.deliveries.get(job.delivery_id or "")
     if delivery is None:
         return
@@ -47,7 +48,7 @@ def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
 
 
 def expire(tx: Transaction, job: Job, delivery: Delivery, now: int) -> None:
-    """End a delivery that is too late."""
+    """End a delivery as expired, because it is too late."""
     sender.finish(tx, job, delivery, DeliveryState.EXPIRED, now)
     _inform_agent(tx, delivery, DeliveryState.EXPIRED, "it was too old to send", now)
     _record_step(tx, delivery, "late", now)
@@ -60,7 +61,7 @@ def _inform_agent(tx: Transaction, delivery: Delivery, state: DeliveryState, err
 
 
 def incident(delivery: Delivery, state: DeliveryState, error: str) -> str:
-    """Return the sentence for the agent."""
+    """Return the text of the incident that informs the agent about a delivery."""
     at = datetime.fromtimestamp(delivery.created_at / 1000, UTC).strftime("%H:%M UTC")
     quote = _one_line(delivery.content, LONGEST_QUOTE)
     which = f"Your message of {at} (“{quote}”)" if quote else f"Your message of {at}"
@@ -80,31 +81,34 @@ def _record_step(tx: Transaction, delivery: Delivery, reason: str, now: int) -> 
     tx.timeline.note(asked, "undelivered", {"delivery": delivery.id, "reason": reason}, now)
 
 
-#: Minimum pause in seconds, so that a platform that always answers "retry immediately" causes no tight loop.
+#: The minimum pause (s), for platforms that always answer "retry immediately".
 SHORTEST_PAUSE = 1.0
 #: Seconds added to a requested pause, so that rounding never makes it shorter.
 ROUNDING = 0.001
-#: Seconds between two checks for a bot that is not running here, and milliseconds until the delivery is given up.
+#: The first and the last pause (s) between checks for a bot that is not running here.
 FIRST_BOT_CHECK, LAST_BOT_CHECK = 5.0, 60.0
+#: The time (ms) after which a delivery without a running bot fails.
 NO_BOT_MS = 3_600_000
-#: The time (ms) for which a platform may fail before attempts are counted, and the maximum pause meanwhile (seconds).
+#: The time (ms) for which sending may fail before attempts are counted, and the maximum pause (s) during this time.
 OUTAGE_MS = 3_600_000
 LONGEST_PAUSE = 60.0
-#: Milliseconds after which a closed place is tried once more, if the platform has not reported that it is open.
+#: The time (ms) after which a delivery to a closed place is sent again, even if the platform has not reported it as
+#: open.
 CLOSED_MS = 3_600_000
-#: Longer texts (characters) are divided in a thread.
+#: Texts with more characters are divided into parts in a thread.
 _SHORT = 1_000
 
 OfAddress = Callable[[Address], Connector | None]
 
 
 async def _no_drafts(_execution_id: str, _address: Address) -> None:
-    """Do nothing: no drafts are shown."""
+    """Do nothing: the default if no drafts are shown."""
 
 
 class Deliverer:
-    """Implements `Handler` for jobs of kind `deliver`. `connector_of` returns the bot of an address, or None while it
-    is not running here; `release` ends the draft and typing of a running turn; `backoff` is shared with them."""
+    """The handler of jobs of the kind `deliver`. `connector_of` returns the connector of an address, or None if its bot
+    is not running here. `release` ends the draft and typing of a turn before its answer is sent. `backoff` is shared
+    with the drafts."""
 
     def __init__(
         self,
@@ -125,7 +129,7 @@ class Deliverer:
         self._release = release
         self._backoff = backoff or ChannelBackoff(clock=clock)
         self._since = clock.now()
-        #: By delivery: the time (ms) since which its tries in this process have failed.
+        #: The time (ms) since which sending a delivery has failed in this process, by the delivery's id.
         self._failing: dict[str, int] = {}
 
     async def run(self, job: Job) -> JobResult:
@@ -143,7 +147,7 @@ class Deliverer:
             return result
         if all(
             part.state is PartState.PENDING and part.platform_id is None for part in found.parts
-        ):  # also when it was tried, and showed nothing: it may be late now
+        ):  # nothing is shown yet, so the delivery can still expire or be marked as late
             return await self._send_first(connector, job, delivery, found.asked_at)
         parts = found.parts
         left = [part for part in parts if part.state is not PartState.SENT]
@@ -152,7 +156,7 @@ class Deliverer:
         return await self._send_parts(connector, job, left[0], left[1:], begun=False)
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """Record that a delivery was given up; its state is `unknown` if it may have arrived."""
+        """Record a delivery that has failed and is not retried."""
         if isinstance(outcome, Fail):
             record(tx, job, outcome, now)
 
@@ -176,7 +180,8 @@ class Deliverer:
         return await self._finish(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
 
     async def _marked_if_late(self, connector: Connector, delivery: Delivery) -> Delivery:
-        """Mark a late answer, but never drop it, because the platform shows the whole history."""
+        """Return the delivery, marked if it is late. It is never dropped, because the platform shows the whole
+        history."""
         if not self._late_replies.may_be_overdue(delivery):
             return delivery
         asked_at = await self._store.read(deadlines.asked_at, delivery)
@@ -209,8 +214,8 @@ class Deliverer:
         return await self._send_parts(connector, job, first, behind, begun=True)
 
     async def _find_draft(self, connector: Connector, execution_id: str) -> None:
-        """Find a draft that was shown by a process that died before it could record this, so that the answer replaces
-        it."""
+        """Find a draft whose process ended before it recorded the draft's message, so that the answer replaces the
+        draft."""
         draft = await self._store.read(drafts.of_turn, execution_id)
         if draft is not None and draft.platform_id is None:
             draft = await locate_draft(connector, draft)
@@ -237,8 +242,8 @@ class Deliverer:
     # -- obstacles --------------------------------------------------------------------------------------
 
     def _wait_for_bot(self, delivery: Delivery) -> JobResult:
-        """Wait for a bot that may be starting or about to be added; after a long downtime of the daemon, it gets the
-        full time as well."""
+        """Postpone a delivery whose bot is not running here, or fail it after `NO_BOT_MS`. The time counts from the
+        start of this process at the earliest, so that a bot has enough time to start after a long downtime."""
         now, address = self._clock.now(), delivery.address
         waited = now - max(delivery.created_at, self._since)
         if waited >= NO_BOT_MS:
@@ -272,14 +277,14 @@ class Deliverer:
         return self._result_of(error, delivery)
 
     def _result_of(self, error: SendError, delivery: Delivery) -> JobResult:
-        """Return the result for an error. A temporary failure is retried after a second, then after a pause as long
-        as the failure has lasted. Attempts are counted only after an hour."""
+        """Return the result for an error. After a temporary failure the pause is as long as the failure has lasted, at
+        least `SHORTEST_PAUSE` and at most `LONGEST_PAUSE`. Attempts are counted only after `OUTAGE_MS`."""
         if error.permanent:
             return Fail(sender.GONE if error.gone else "refused", str(error))
         now = self._clock.now()
         if error.retry_after is not None:
             return Snooze.after(now, max(error.retry_after, SHORTEST_PAUSE) + ROUNDING, "rate_limit")
-        # Deliveries that were cancelled, or taken by another process, are forgotten after a while.
+        # Remove deliveries that were cancelled or are sent by another process.
         self._failing = {known: since for known, since in self._failing.items() if now - since < 2 * OUTAGE_MS}
         lasted = now - self._failing.setdefault(delivery.id, now)
         if lasted >= OUTAGE_MS:
@@ -301,7 +306,7 @@ class Deliverer:
 
 
 async def _divided(connector: Connector, delivery: Delivery) -> Sequence[Piece]:
-    """Divide the delivery, beside the event loop for a long text, which may take seconds."""
+    """Divide the delivery into parts. A long text is divided in a thread, because this may take seconds."""
     if len(delivery.content) <= _SHORT:
         return connector.plan(delivery)
     return await asyncio.to_thread(connector.plan, delivery)

@@ -1,7 +1,7 @@
-"""Drafts: a turn shown in a chat while it runs, as its text or a status of its agent's work.
+"""Drafts: messages that show a running turn in a chat, with its text so far or its current step.
 
-The row of a draft is written first, so that the next process knows of the draft after a crash. Nothing depends on a
-draft: the answer is sent as a delivery, and a draft that cannot be shown is skipped.
+The row of a draft is written before the draft is shown, so that after a crash the next process can find it. Nothing
+depends on a draft: the answer is sent as a delivery, and errors of drafts are ignored.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from arvis.ports.connector import Connector, FindsDrafts, SendError, ShowsDrafts
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.rounds import Rounds
 
-# Drafts of which it is unknown whether they are in their chat: the process that sent them died before the answer
-# arrived.
-
 
 async def locate(connector: Connector | None, draft: Draft) -> Draft:
-    """Return the draft with the id of its message, if it can be found. Raises `SendError` when it may be found later."""
+    """Return the draft with the platform id of its message, if the connector can find it. It is needed for a draft
+    whose process ended before the platform's answer arrived. Raises `SendError` if the message may be found later."""
     if draft.state is not DraftState.SENDING or not isinstance(connector, FindsDrafts):
         return draft
     try:
@@ -38,14 +36,16 @@ async def locate(connector: Connector | None, draft: Draft) -> Draft:
 
 @dataclass(frozen=True, slots=True)
 class OpenedDraft:
-    """A draft to show. `seen` is the id of a message that already shows it, from before a crash."""
+    """A draft to show. `seen` is the platform id of the message that has shown it since before a restart (None: there
+    is none)."""
 
     draft: Draft
     seen: str | None
 
 
 def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> OpenedDraft | None:
-    """Open a draft; None when the turn is over, or already had its draft."""
+    """Open the draft of a turn. Return None if the turn has ended, or its draft is gone or may still be in the chat
+    without a known id."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None
@@ -54,12 +54,12 @@ def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -
         return OpenedDraft(draft, None)
     known = tx.drafts.get(execution_id)
     if known is None or known.state is not DraftState.SHOWN or known.platform_id is None:
-        return None  # gone, or possibly still shown
+        return None
     return OpenedDraft(known, known.platform_id)
 
 
 def may_be_shown(tx: Transaction, address: Address) -> bool:
-    """Return whether a draft may be shown: not before an earlier answer has been sent, which would appear below it."""
+    """Return True if no delivery to this address waits. The delivery would appear below the draft."""
     return tx.jobs.head_of_lane(address.lane) is None
 
 
@@ -81,18 +81,19 @@ def is_shown(tx: Transaction, execution_id: str) -> bool:
 
 
 def abandoned(tx: Transaction, limit: int) -> list[Draft]:
-    """Return drafts that no turn updates and no delivery will replace."""
+    """Return at most `limit` drafts that no turn updates and no delivery will replace."""
     return [draft for draft in tx.drafts.open(limit) if _is_abandoned(tx, draft)]
 
 
 def abandoned_of_turn(tx: Transaction, execution_id: str) -> Draft | None:
-    """Return such drafts of one turn."""
+    """Return the draft of a turn if it is abandoned, else None."""
     draft = tx.drafts.get(execution_id)
     return draft if draft is not None and draft.state is not DraftState.GONE and _is_abandoned(tx, draft) else None
 
 
 def _is_abandoned(tx: Transaction, draft: Draft) -> bool:
-    """Return whether the turn of a draft is not working; a turn that waits for people shows nothing."""
+    """Return True if the turn of a draft is not running (it may wait for people) and no delivery will replace the
+    draft."""
     turn = tx.executions.get(draft.execution_id)
     working = turn is not None and turn.status is ExecutionStatus.RUNNING
     return not working and not tx.drafts.awaited(draft.execution_id)
@@ -104,7 +105,7 @@ def execution_of(tx: Transaction, message_id: str) -> str | None:
 
 
 def current_step(tx: Transaction, execution_id: str) -> str | None:
-    """Return the current work of a turn's agent in a few words; None when the turn is over."""
+    """Return the current step of a turn's agent in a few words; None if the turn has ended."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None
@@ -119,15 +120,15 @@ def _tools_at_work(execution: Execution) -> list[str]:
     return list(dict.fromkeys(call.name for call in rounds.last.tool_calls()))
 
 
-#: Maximum characters of a long text that are shown.
+#: The maximum number of characters of a text in a draft.
 LONGEST = 1500
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The timing of drafts, in seconds and characters. Text is shown from `characters` on, `first` seconds after the
-    turn began; for work without text a status is shown after `status` seconds, and again every `status_every`; `look`
-    is the interval of checks."""
+    """The timing of drafts. Text is shown if it has at least `characters` characters and the turn began at least
+    `first` seconds ago. If there is no text, a status is shown after `status` seconds and updated every `status_every`
+    seconds. `look` is the interval (s) of checks."""
 
     first: float = 1.0
     characters: int = 40
@@ -138,14 +139,14 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class DraftContent:
-    """The content of a draft."""
+    """The text and the buttons of a draft."""
 
     text: str
     buttons: tuple[Button, ...] = ()
 
 
 class DraftStream:
-    """Shows one turn until `stop`. `wrote` adds to its text."""
+    """The draft of one running turn. `run` shows and updates it until `stop`; `add_text` adds to its text."""
 
     def __init__(
         self,
@@ -179,11 +180,11 @@ class DraftStream:
         self._busy = asyncio.Lock()
 
     def add_text(self, offset: int, text: str) -> None:
-        """Add a piece of the text at its offset; at 0 the text begins again."""
+        """Add a piece of the text at its offset. A piece at offset 0 replaces the whole text."""
         self._text = self._text[:offset] + text
 
     async def run(self) -> None:
-        """Show the turn until stopped, or until it cannot be shown."""
+        """Show the turn until it ends, `stop` is called, or the draft cannot be shown."""
         while not self._stopped.is_set():
             async with self._busy:
                 if not self._stopped.is_set() and not await self._keep_up():
@@ -191,7 +192,7 @@ class DraftStream:
             await self._pause()
 
     async def stop(self) -> None:
-        """Make no more changes; returns when no request to the platform is under way."""
+        """Make no more changes, and wait for the end of a running request to the platform."""
         self._stopped.set()
         async with self._busy:
             return
@@ -204,7 +205,7 @@ class DraftStream:
             return
 
     async def _keep_up(self) -> bool:
-        """Update the chat if it is time; return False when the draft is given up."""
+        """Update the draft if it is due. Return False if no further updates will be made."""
         content = await self._due()
         if self._over:
             return False
@@ -265,8 +266,8 @@ class DraftStream:
             self._recorded = True
 
     async def _failed(self, error: SendError) -> bool:
-        """Handle a failure. A platform that asks for a pause gets it; other errors are ignored, because the answer
-        does not depend on the draft."""
+        """Handle an error of the platform. Return True if it only asked for a pause; after other errors the draft ends,
+        because the answer does not depend on it."""
         if error.retry_after is not None and not error.permanent:
             self._backoff.note(self._address, error.retry_after)
             return True

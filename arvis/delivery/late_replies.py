@@ -1,4 +1,4 @@
-"""Replies that come late are marked or dropped, and sent at a limited rate (reliability.md §3)."""
+"""Late replies: they are marked or dropped, and sent at a limited rate. Also the pauses that platforms request."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from arvis.domain.messages import Address, Delivery
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Capabilities
 
-# The pauses that platforms requested, one per channel, which covers its threads and drafts.
-
 
 class ChannelBackoff:
+    """The pauses that platforms have requested. A pause applies to a channel with its threads and drafts."""
+
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        #: The end of the pause by channel, on the monotonic clock.
+        #: The end of the pause of each channel, on the monotonic clock.
         self._until: dict[Address, float] = {}
 
     def note(self, address: Address, seconds: float) -> None:
@@ -27,12 +27,12 @@ class ChannelBackoff:
         self._until[channel] = max(now + seconds, self._until.get(channel, 0.0))
 
     def remaining(self, address: Address) -> float:
-        """Return the remaining seconds of the pause; 0 when messages may be sent."""
+        """Return the remaining seconds of the pause; 0 if messages may be sent."""
         until = self._until.get(replace(address, thread=""), 0.0)
         return max(0.0, until - self._clock.monotonic())
 
 
-#: Milliseconds between two late messages of a channel.
+#: The minimum time (ms) between two late messages of a channel.
 PACE_MS = 1000
 
 MARK = "(delayed)"
@@ -45,19 +45,19 @@ class Timing(Enum):
 
 
 class LateReplies:
-    """The daemon's rules, which a bot's own rules replace. A delivery is late when it has waited `after` ms, and an
-    answer when its message was written `answer_within` ms ago (None: no limit); `late` is `mark` or `drop`."""
+    """The daemon's rules about late deliveries; a connector's capabilities can replace `after` and `late`. A delivery
+    is late if it has waited for more than `after` ms, or if the message that it answers was written more than
+    `answer_within` ms ago (None: no limit). `late` is `mark` or `drop`."""
 
     def __init__(self, *, after: int = 900_000, late: str = "mark", answer_within: int | None = None) -> None:
         self._after = after
         self._late = late
         self._answer_within = answer_within
-        #: The time at which a late message was last sent to a channel; only those of the last second are kept, and
-        #: losing them does no harm.
+        #: The time (ms) at which a late message was last sent to a channel. Times older than `PACE_MS` are removed.
         self._sent_at: dict[Address, int] = {}
 
     def judge(self, delivery: Delivery, capabilities: Capabilities, now: int, *, asked_at: int | None = None) -> Timing:
-        """Judge a delivery that is about to be sent for the first time; `asked_at` is the time (ms) at which its
+        """Return the timing of a delivery before its first send. `asked_at` is the time (ms) at which the answered
         message was written."""
         after = self._after if capabilities.late_after is None else capabilities.late_after
         overdue = asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
@@ -66,14 +66,15 @@ class LateReplies:
         return Timing.EXPIRED if (capabilities.late or self._late) == "drop" else Timing.LATE
 
     def may_be_overdue(self, delivery: Delivery) -> bool:
-        """Return whether a message that it answers was written long enough ago, judged by the ids alone."""
+        """Return True if the id of an answered message shows that the message may be older than `answer_within`."""
         if self._answer_within is None:
             return False
         oldest = first_id_at(delivery.created_at - self._answer_within)
         return any(each < oldest for each in delivery.answers)
 
     def wait_for(self, address: Address, now: int) -> float:
-        """Return the seconds that a late message for this channel must wait; 0: it may be sent now."""
+        """Return the seconds that a late message for this channel must wait. If it need not wait, record that it is
+        sent now and return 0."""
         self._sent_at = {place: at for place, at in self._sent_at.items() if 0 <= now - at < PACE_MS}
         channel = replace(address, thread="")
         if (remaining := self._sent_at.get(channel)) is not None:
@@ -83,5 +84,5 @@ class LateReplies:
 
 
 def marked(delivery: Delivery) -> Delivery:
-    """Return the delivery with a first line that says that it is late."""
+    """Return the delivery with `MARK` as its first line."""
     return replace(delivery, content=f"{MARK}\n\n{delivery.content}".rstrip())

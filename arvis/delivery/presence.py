@@ -1,7 +1,7 @@
-"""Show an agent at work: typing, the text that it writes, and its current step.
+"""Typing and drafts: show in a chat that an agent is working, the text that it writes, and its current step.
 
-This listens to the bus in the process that runs the turns, for platforms whose bots can show it; the dashboard shows
-the events of the bus by itself. Only the current state is kept here.
+This module listens to the bus in the process that runs the turns, for platforms whose bots can show typing or drafts.
+(The dashboard reads the events of the bus itself.) The state is only in memory.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from arvis.ports.store import Store
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for which typing continues after the last event of a turn: until its reply is sent, or until it begins.
+#: The time (s) for which typing continues in a place without a running turn: before a turn begins, or after it ended.
 TYPING_SECONDS = 60.0
-#: Seconds without an event of a turn after which it no longer counts as running here.
+#: The time (s) without an event after which the turns of a place no longer count as running in this process.
 LONGEST_SILENCE = 900.0
-#: Seconds before typing is first shown, because the message first has to reach the model.
+#: The delay (s) before typing is first shown, because the message has to reach the model first.
 TYPING_AFTER = 0.05
 #: The fraction of a platform's typing time after which typing is sent again.
 TYPING_AGAIN = 0.9
-#: Maximum drafts that one start removes.
+#: The maximum number of abandoned drafts that one start removes.
 MOST_LEFT = 1000
-#: Maximum turns that are remembered as shown here.
+#: The maximum number of turns that are remembered as shown by this process, and of places with a recent answer.
 MOST_REMEMBERED = 1000
-#: Seconds after which the last change by another process, which has received the end of its turn, has arrived.
+#: The time (s) that an answer waits for the last change of a draft by another process.
 SETTLING_SECONDS = 1.0
-#: Seconds that an answer waits for a change that is being sent.
+#: The maximum time (s) that an answer waits for the last change of a draft by this process.
 LONGEST_CHANGE = 10.0
-#: Seconds without typing in a place where an answer is being sent, unless it is known earlier that it was sent or
+#: The maximum time (s) without typing in a place where an answer is being sent. It ends early if the answer is sent or
 #: postponed.
 LONGEST_QUIET = 60.0
 
@@ -51,8 +51,8 @@ _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Presence:
-    """Shows drafts and typing. `run` removes the drafts of earlier processes, and listens until cancelled. The
-    deliverer uses `release` and `rests`, too."""
+    """The drafts and typing of this process. `run` removes the drafts of earlier processes, and listens until
+    cancelled. The deliverer uses `release` and `backoff`."""
 
     def __init__(
         self,
@@ -70,15 +70,16 @@ class Presence:
         self._pace = pace or Pace()
         self.backoff = ChannelBackoff(clock=clock)
         self._typing: dict[Address, asyncio.Task[None]] = {}
-        #: The running turns in a place, by their messages.
+        #: The ids of the messages of the running turns, by place.
         self._at_work: dict[Address, set[str]] = {}
+        #: The time of the last event of a running turn, by place.
         self._heard: dict[Address, float] = {}
-        #: By place: the time until which no typing is shown because an answer is being sent, and the time of the last
-        #: answer.
+        #: Two times by place: until when no typing is shown because an answer is being sent, and when the last answer
+        #: was sent.
         self._quiet: dict[Address, float] = {}
         self._settled: dict[Address, float] = {}
         self._showings: dict[str, DraftStream] = {}
-        #: Turns whose last change may still be on its way, and the newest turns that were shown here.
+        #: The drafts whose last change may still be in progress, and the newest turns that this process has shown.
         self._ending: set[DraftStream] = set()
         self._ours: dict[str, None] = {}
         self._texts: dict[str, list[tuple[int, str]]] = {}
@@ -96,8 +97,8 @@ class Presence:
                     task.cancel()
 
     async def release(self, execution_id: str, address: Address) -> None:
-        """Prepare for the answer of a turn: stop changing its draft, and stop typing. When this returns, no request
-        is under way; typing that arrived after an answer would be shown for seconds."""
+        """Prepare for the answer of a turn: stop its draft and typing, and wait for running requests that change the
+        draft. (Typing that arrives after the answer would be shown for seconds.)"""
         now = self._clock.monotonic()
         self._quiet = {place: until for place, until in self._quiet.items() if until > now}
         self._quiet[address] = now + LONGEST_QUIET
@@ -145,7 +146,7 @@ class Presence:
             self._begin(event.address, event.message_id)
         elif event.status in _OVER:
             self._end(event.address, event.message_id)
-            if event.status is MessageStatus.CANCELLED:  # of one that was taken back nothing will come
+            if event.status is MessageStatus.CANCELLED:  # no delivery may follow that would stop the typing
                 self._stop_typing(event.address)
 
     def _delivery_settled(self, event: DeliverySettled) -> None:
@@ -161,7 +162,7 @@ class Presence:
             self._keep(self._take_away(event.execution_id))
 
     def _delivery_postponed(self, event: DeliveryPostponed) -> None:
-        """The answer was postponed, so a running turn shows typing again."""
+        """Show typing again for a running turn, because the answer was postponed."""
         self._quiet.pop(event.address, None)
         if self._at_work.get(event.address):
             self._type(event.address)
@@ -185,7 +186,7 @@ class Presence:
         turns = self._at_work.get(address, set())
         turns.discard(message_id)
         if not turns:
-            # The event for the end of a turn may arrive after its answer.
+            # The event of the turn's end may arrive after the event of its delivery.
             if self._settled.get(address, 0.0) > self._heard.get(address, 0.0):
                 self._stop_typing(address)
             self._forget(address)
@@ -205,7 +206,7 @@ class Presence:
         if execution_id is None or message_id not in self._texts:
             return
         texts = self._texts.pop(message_id)
-        if (known := self._shown(execution_id)) is not None:  # several messages have one answer
+        if (known := self._shown(execution_id)) is not None:  # another message of the same turn has opened the draft
             self._showings[message_id] = known
             return
         showing = DraftStream(
@@ -231,7 +232,7 @@ class Presence:
         return next((one for one in known if one.execution_id == execution_id), None)
 
     async def _finish(self, showing: DraftStream) -> None:
-        """The reply replaces the draft; without a reply the draft is removed."""
+        """Stop a draft. If no reply will replace it, remove it from the chat."""
         await showing.stop()
         self._ending.discard(showing)
         await self._take_away(showing.execution_id)
@@ -242,7 +243,7 @@ class Presence:
 
     async def _remove(self, draft: Draft) -> None:
         connector = self._connector_of(draft.address)
-        with contextlib.suppress(SendError):  # it can stay: there is no answer that it could be taken for
+        with contextlib.suppress(SendError):  # a draft that cannot be removed stays in the chat
             platform_id = (await locate(connector, draft)).platform_id
             if platform_id is not None and isinstance(connector, ShowsDrafts):
                 await connector.remove_draft(draft.address, platform_id)
@@ -260,7 +261,7 @@ class Presence:
             task.add_done_callback(lambda ended: self._typed(address, ended))
 
     def _stop_typing(self, address: Address) -> None:
-        """Stop typing, unless another turn is running there."""
+        """Stop typing in this place, unless a turn is running there."""
         if not self._at_work.get(address) and (task := self._typing.pop(address, None)) is not None:
             task.cancel()
 
@@ -284,8 +285,8 @@ class Presence:
             await self._clock.sleep(TYPING_AGAIN * connector.typing_seconds)
 
     def _is_at_work(self, address: Address) -> bool:
-        """Return whether a turn is running. A turn may have moved to another process, which does not report its end
-        here."""
+        """Return True if a turn is running in this place. After `LONGEST_SILENCE` without events its turns are
+        forgotten, because another process may have taken them over and does not report their end here."""
         if self._clock.monotonic() - self._heard.get(address, 0.0) > LONGEST_SILENCE:
             self._forget(address)
         return address in self._at_work
@@ -301,7 +302,7 @@ class Presence:
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
-    """Log a failure, because nothing depends on drafts and typing."""
+    """Log the error of a task. It is not raised, because nothing depends on drafts and typing."""
     if not task.cancelled() and (error := task.exception()) is not None:
         level = log.warning if isinstance(error, StoreError) else log.error
         level("not_shown", error=repr(error))

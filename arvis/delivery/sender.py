@@ -1,7 +1,7 @@
-"""Send the parts of one delivery: each is recorded as being sent before it is sent, and as sent afterwards.
+"""Send the parts of one delivery. Each part is recorded as being sent before it is sent, and as sent afterwards.
 
-The platform's guarantee (`Guarantee`) decides about an interrupted part. A part that is the content of an existing
-message is an edit, and may be repeated on any platform.
+The platform's guarantee (`Guarantee`) decides what happens to a part whose send was interrupted. A part that changes an
+existing message, such as a draft, can be repeated on any platform.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arvis.ports.connector import Connector, FindsParts, Guarantee, Reserves, Se
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.deadlines import asked_at
 
-# The scripts of a delivery. Each first checks the lease of the job.
+# The scripts of a delivery. Each script with the argument `job` first checks the lease of the job.
 
 
 GONE, MOVED = "gone", "moved"
@@ -41,7 +41,7 @@ def load(tx: Transaction, delivery: Delivery) -> LoadedDelivery:
 
 
 def start(tx: Transaction, job: Job, delivery: Delivery, pieces: Sequence[Piece], now: int) -> list[Part]:
-    """Store the parts, the first of them as being sent; it replaces the draft that is shown."""
+    """Store the parts, and record the first part as being sent. The first part replaces a draft that is shown."""
     _check_lease(tx, job)
     draft = _shown_draft(tx, delivery)
     parts = [Part(delivery, number, piece) for number, piece in enumerate(pieces)]
@@ -63,7 +63,7 @@ def _shown_draft(tx: Transaction, delivery: Delivery) -> Draft | None:
 
 
 def mark_retry(tx: Transaction, job: Job, part: Part, now: int) -> None:
-    """Record that the part is tried again; the time of the first try is kept."""
+    """Record that the part is sent again. The stored time of its first attempt does not change."""
     _check_lease(tx, job)
     tx.parts.put(part, PartState.SENDING, tried_at=part.tried_at)
     tx.deliveries.set_state(part.delivery.id, DeliveryState.SENDING, now)
@@ -75,14 +75,14 @@ def reserve_part(tx: Transaction, job: Job, part: Part, platform_id: str) -> Non
 
 
 def advance(tx: Transaction, job: Job, part: Part, following: Part, now: int) -> None:
-    """Record that a part has arrived, and that the next one is being sent."""
+    """Record that a part was sent, and that the part `following` is being sent."""
     _check_lease(tx, job)
     tx.parts.put(part, PartState.SENT, platform_id=part.platform_id)
     tx.parts.put(following, PartState.SENDING, tried_at=now)
 
 
 def finish_parts(tx: Transaction, job: Job, part: Part, now: int) -> None:
-    """Record that the last part has arrived."""
+    """Record that the last part was sent, and end the delivery and its job."""
     _settle(tx, job, Done(), now)
     tx.parts.put(part, PartState.SENT, platform_id=part.platform_id)
     tx.deliveries.set_state(part.delivery.id, DeliveryState.SENT, now, platform_id=part.platform_id)
@@ -91,13 +91,13 @@ def finish_parts(tx: Transaction, job: Job, part: Part, now: int) -> None:
 def finish(
     tx: Transaction, job: Job, delivery: Delivery, state: DeliveryState, now: int, *, platform_id: str | None = None
 ) -> None:
-    """End a delivery that has no parts."""
+    """End a delivery and its job without a change of parts."""
     _settle(tx, job, Done(), now)
     tx.deliveries.set_state(delivery.id, state, now, platform_id=platform_id)
 
 
 def unsend(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) -> None:
-    """Record that this try showed nothing. `gone`: the reason why the place accepts no messages any more."""
+    """Record that this attempt showed nothing. `gone`: the reason, if the place no longer accepts messages."""
     _check_lease(tx, job)
     _reset_part(tx, part, now)
     if gone is not None:
@@ -105,12 +105,13 @@ def unsend(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) ->
 
 
 def reopen(tx: Transaction, delivery: Delivery) -> None:
-    """Record that the place accepts messages again."""
+    """Remove the record that the place accepts no messages, so that the delivery is sent again."""
     tx.channel_status.clear(delivery.address)
 
 
 def move(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int, *, part: Part | None = None) -> None:
-    """Move everything to the channel's new id, with this delivery first."""
+    """Move the channel's rows to its new id, and let this delivery run again there. `part` is the part that was being
+    sent."""
     tx.jobs.lock([delivery.address.lane, replace(delivery.address, channel=channel).lane])
     _settle(tx, job, Snooze(now, MOVED), now)
     if part is not None:
@@ -134,12 +135,11 @@ def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
 
 
 class Interrupted(Exception):
-    """A part may or may not have arrived, and the platform offers no way to find out."""
+    """An interrupted part may have arrived, and its platform offers no way to find out."""
 
 
 class PartSender:
-    """Sends the remaining parts of a delivery. `part` is the one that is being sent; `backoff` is shared by all
-    channels."""
+    """The sender of the remaining parts of a delivery. `part` is the part that is being sent."""
 
     def __init__(
         self, *, store: Store, connector: Connector, clock: Clock, backoff: ChannelBackoff, job: Job, part: Part
@@ -152,7 +152,8 @@ class PartSender:
         self.part = part
 
     async def resume(self) -> None:
-        """Resume a part that was tried before. Raises `SendError`, `Interrupted`."""
+        """Prepare a part whose earlier attempt failed or was interrupted, so that `send` can send it again. Raises
+        `SendError` or `Interrupted`."""
         part = self.part
         if part.state is PartState.SENDING and part.platform_id is None:
             await self._settle_interrupted()
@@ -164,7 +165,7 @@ class PartSender:
             await self._store.write(mark_retry, self._job, self.part, self._clock.now())
 
     async def send(self, behind: Sequence[Part]) -> None:
-        """Send this part and those after it, to the end of the job. Raises `SendError`."""
+        """Send this part and the parts `behind` it, and end the job. Raises `SendError`."""
         for following in behind:
             await self._send_part()
             now = self._clock.now()
@@ -184,7 +185,7 @@ class PartSender:
         try:
             receipt = await finder.find(self.part)
         except SendError as error:
-            if error.permanent:  # unknown here: rather twice than never
+            if error.permanent:  # the search is impossible, so the part is sent again and may be shown twice
                 return
             raise SendError(str(error), retry_after=error.retry_after, uncertain=True) from error
         if receipt is not None:
@@ -207,8 +208,9 @@ class PartSender:
             self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
 
     async def _accept_as_sent(self, error: SendError) -> None:
-        """Handle the answer that the part is shown, without its id. If the connector can search for the part, it
-        does; otherwise a second send could only show it twice, so it counts as sent. Raises `SendError`."""
+        """Handle an answer that the part is shown, but without its id. A connector that can search for the part does
+        so. If it cannot, the part counts as sent, because a second send would show it twice. Raises `SendError` if the
+        search finds nothing or fails for a time."""
         receipt = None
         if isinstance(self._connector, FindsParts):
             try:
@@ -229,12 +231,13 @@ class PartSender:
             except SendError as error:
                 if not error.acknowledged:
                     raise
-                return  # A placeholder without a known id cannot be filled: the part is sent beside it.
+                return  # a placeholder without a known id cannot be filled, so the part is sent in addition to it
             await self._store.write(reserve_part, self._job, self.part, receipt.platform_id)
             self.part = replace(self.part, state=PartState.RESERVED, platform_id=receipt.platform_id)
 
     def _check_backoff(self) -> None:
-        """Check if the channel has asked for a pause through another lane since this job began. Raises `SendError`."""
+        """Raise `SendError` if the channel's pause is not over, for example because another delivery was asked to pause
+        after this job began."""
         if rest := self._backoff.remaining(self.part.delivery.address):
             raise SendError("the platform asked for a pause", retry_after=rest)
 

@@ -1,1 +1,1 @@
-"""The nouns of Arvis: frozen dataclasses, enums, events and the error tree. No I/O, standard library only."""
+"""The data types, events and errors of Arvis. This package does no I/O and uses only the standard library."""

@@ -1,5 +1,5 @@
-"""Model accounts and tool variables that people enter in the product. Their secrets are sealed here;
-`ports/secrets.py` opens them."""
+"""Model accounts and variables of tools that people enter in the product. These types contain secrets only in sealed
+form; a `SecretBox` (`ports/secrets.py`) opens them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AccountStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredAccount:
-    """An account as stored. `sealed_key` is None if the vendor needs no key. Times in ms."""
+    """A row of an account. `sealed_key` is None if the vendor needs no key. Times in ms."""
 
     id: str
     name: str
@@ -31,7 +31,7 @@ class StoredAccount:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`value` is sealed when it is `secret`. `updated_at` in ms."""
+    """A variable that tools may read. If `secret` is set, `value` is sealed. `updated_at` in ms."""
 
     key: str
     value: str = field(repr=False)

@@ -1,5 +1,5 @@
-"""Agents, their bindings to channels, and the rules for their values, which the configuration, the API, the command
-line and the conductor's tags share."""
+"""Agents, their bindings to channels, and the rules for their values. The configuration, the API, the command line and
+the conductor's tags use the same rules."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class Agent:
     role: str = "custom"
     description: str = ""
     prompt: str = ""
-    #: `provider/model` or a bare name; None: the account's model.
+    #: `provider/model` or a name without a provider; None: the default model of the account.
     model: str | None = None
     fallbacks: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     graph: str = "agent"
     completion: str = "implicit"
-    #: The maximum size of its prompt in tokens; None: the whole context window of the model.
+    #: The maximum size of the agent's prompts in tokens; None: the whole context window of the model.
     context_tokens: int | None = 96_000
     timezone: str | None = None
-    #: Only these people and owners may use it; None: everyone; empty: owners only.
+    #: The ids of the people who may use the agent beside the owners; None: everyone; empty: owners only.
     allow_users: tuple[str, ...] | None = None
     status: AgentStatus = AgentStatus.ACTIVE
-    #: Decides about a message that arrives while the agent works for the same person; None: by `completion`.
+    #: A value of `ON_NEW_MESSAGE`; None: the value follows from `completion`.
     on_new_message: str | None = None
-    #: The names of its plugins.
+    #: The names of the agent's plugins.
     plugins: tuple[str, ...] = ()
-    #: The slugs of the agents to which it may hand a conversation over.
+    #: The slugs of the agents to which this agent may hand a conversation over.
     helpers: tuple[str, ...] = ()
 
     @property
@@ -77,7 +77,7 @@ class Agent:
 
 
 class Permission(StrEnum):
-    """The permission that a binding gives people of its channel (behaviour 1.4)."""
+    """The permission that a binding gives to the people of its channel."""
 
     FULL = "full"
     READ_ONLY = "read_only"
@@ -86,8 +86,8 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The assignment of an agent to a channel. `respond` selects the messages that it answers; `observe` is the
-    number of other messages that it reads as context (None for both: as set for the bot there)."""
+    """The assignment of an agent to a channel. `respond` selects the messages that the agent answers there; `observe`
+    is the number of other messages that it reads as context. For each of them, None means: the bot's setting."""
 
     platform: str
     channel: str
@@ -99,8 +99,8 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class AgentVersion:
-    """An agent and its bindings as they were from a time (ms) on. `by_id` is a principal, `configuration` or `api`;
-    versions count from 1."""
+    """One version of an agent and its bindings, valid from `at` (ms) until the next version; versions count from 1.
+    `by_id` is the author of the change: a principal, `configuration` or `api`."""
 
     agent_id: str
     version: int
@@ -112,17 +112,17 @@ class AgentVersion:
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-#: Slugs that no agent may have: `routing.fallback: drop` means that no agent answers, and people use the others to
-#: address everyone.
+#: Slugs that no agent may have: the setting `routing.fallback: drop` means that no agent answers, and people address
+#: everyone by the other words.
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
-#: Graphs that an agent may use in this version.
+#: Graphs that an agent may use, beside workflows.
 GRAPHS = frozenset({"agent", "planning", "code", "handover"})
-#: Names of graphs in seed 000.
+#: Other names of graphs that agents and schedules accept.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
-#: The ways in which an agent takes a message that arrives while it works for the same person: the message waits for its turn, the
-#: model sees it before the next call, or the turn restarts.
+#: Ways to handle a message that arrives while the agent works for the same person. `queue`: the message waits for the
+#: next turn; `steer`: the next model call of this turn reads it; `restart`: the turn restarts with it.
 ON_NEW_MESSAGE = ("queue", "steer", "restart")
 
 LONGEST_NAME = 100
@@ -144,18 +144,18 @@ _PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 
 
 def graph_named(name: str) -> str:
-    """Return the graph with this name or alias."""
+    """Return the graph's own name for this name or alias."""
     return _ALIASES.get(name, name)
 
 
 def is_workflow_graph(name: str) -> bool:
-    """Return whether an agent's graph is a workflow. The workflow is looked up only when it runs."""
+    """Return whether this graph name has the form of a workflow, `workflow:SLUG`. The workflow itself may not exist."""
     return name.startswith(PREFIX) and SLUG.fullmatch(name.removeprefix(PREFIX).lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """An invalid value. `text` completes the sentence "`field` …"; `fix` is a sentence."""
+    """An invalid value of an agent or binding. `text` follows the field's name in the error; `fix` is a sentence."""
 
     field: str
     text: str

@@ -1,5 +1,5 @@
-"""Change notices for clients: a topic for each kind of thing, and the topics of each bus event. A notice names the
-topic only; the client reads the new data."""
+"""Change notices for clients: a topic for each kind of data, and the topics of each bus event. A notice contains no
+data, only the topic and perhaps an id; the client then reads the new data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from arvis.domain.events import (
 
 
 class ChangeTopic(StrEnum):
-    """The kinds of things that pages list. `overview` summarises all of them."""
+    """The kinds of data that pages show. `overview` is the page that summarises the others."""
 
     ACCOUNTS = "accounts"
     AGENTS = "agents"
@@ -53,7 +53,7 @@ class ChangeTopic(StrEnum):
     WORKFLOWS = "workflows"
 
 
-#: Events other than `Changed` that imply changes.
+#: Events other than `Changed` for which `changes_of` returns topics.
 CHANGE_EVENTS: Sequence[type[Event]] = (
     AccountsChanged,
     BotsChanged,
@@ -70,7 +70,8 @@ CHANGE_EVENTS: Sequence[type[Event]] = (
 
 
 def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
-    """Return the topic that an action of this kind changes; None if nothing changes or another event reports it."""
+    """Return the topic whose data an action of this kind changes; None if the action changes no data, or if another
+    event reports the change."""
     match kind:
         case EffectKind.REMEMBER | EffectKind.STATE:
             return ChangeTopic.MEMORY
@@ -83,7 +84,7 @@ def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
 
 
 def changes_of(event: Event) -> Sequence[Changed]:
-    """Return the topics that an event changes."""
+    """Return a notice for each topic whose data this event reports as changed."""
     if (topic := _WHOLE.get(type(event))) is not None:
         return (Changed(topic),)
     match event:

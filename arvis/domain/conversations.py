@@ -1,4 +1,4 @@
-"""Conversations: one per agent and channel, with the counters that order messages."""
+"""Conversations, and the summaries that replace their older messages in prompts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from arvis.domain.taint import Taint
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The messages of one agent in one channel, thread or direct chat. `turns` counts the ended turns; the next reply
-    takes the number after it. `direct`: only one person and the agent write here. Times in ms."""
+    """The messages of one agent in one channel, thread or direct chat. `turns` counts the ended turns; the next turn
+    that ends gets the number `turns + 1`. `direct`: only one person and the agent write here. Times in ms."""
 
     id: str
     agent_id: str
@@ -23,7 +23,7 @@ class Conversation:
 
     @property
     def lane(self) -> str:
-        """Turns of one conversation run one at a time, in order."""
+        """The lane of this conversation's turns, which run one at a time, in order."""
         return conversation_lane(self.id)
 
 
@@ -32,8 +32,8 @@ def conversation_lane(conversation_id: str) -> str:
 
 
 class CompactionStatus(StrEnum):
-    """`active`: prompts hold the summary in place of its messages, which can still be restored. `restored`: prompts
-    hold the messages again. `final`: the texts of the messages have expired and were deleted."""
+    """The status of a summary. `active`: prompts contain the summary instead of its messages, which can still be
+    restored. `restored`: prompts contain the messages again. `final`: the texts of the messages were deleted."""
 
     ACTIVE = "active"
     RESTORED = "restored"
@@ -43,7 +43,7 @@ class CompactionStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """A summary of the turns `first_turn` to `last_turn`. `messages_before` and `messages_after` count the messages
-    in the prompts before and after it; `tokens` estimates the size of the summary. Times in ms."""
+    in prompts before and after the summary was made; `tokens` estimates the size of the summary. Times in ms."""
 
     id: str
     conversation_id: str

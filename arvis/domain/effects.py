@@ -1,4 +1,4 @@
-"""Actions that a model requests by tags in its reply, and their results (reliability.md T2, behaviour.md 1.9)."""
+"""Actions that a model requests by tags in its reply, and their results."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ CONDUCTOR_KINDS = frozenset(EffectKind) - {EffectKind.REMEMBER, EffectKind.STATE
 class Proposal:
     """One parsed tag: an action that a model requests."""
 
-    #: Counts the tags of a reply from 1.
+    #: The number of the tag in its reply, from 1.
     ordinal: int
     kind: EffectKind
     #: The category of a fact, the key of a state, the slug of an agent, or the id or name of a schedule.
     subject: str
-    #: The content of the tag as plain JSON (the body of a fact, state or task under `text`).
+    #: The content of the tag as plain JSON. The body of a fact, state or task is under `text`.
     fields: Mapping[str, Any]
-    #: Explains why the tag is invalid. An invalid tag is not carried out.
+    #: The reason why the tag is invalid, so that its action is not carried out; None: the tag is valid.
     problem: str | None = None
 
     @property
     def fingerprint(self) -> str:
-        """The same key for identical proposals: a person's answer applies to this proposal only."""
+        """A hash of kind, subject and fields. A person's approval applies only to proposals with the same hash."""
         wanted = json.dumps([self.kind, self.subject, self.fields], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(wanted.encode()).hexdigest()[:16]
 
     @property
     def name(self) -> str:
-        """The name under which the engine remembers its effect (architecture §6)."""
+        """The name under which the engine stores the effect of this proposal, so that it is carried out once."""
         return f"tag:{self.ordinal}:{self.kind}:{self.fingerprint}"
 
     def to_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """Kinds of failed login attempts. The audit lists them beside the actions that models requested."""
+    """The kinds of failed login attempts. The audit log lists them beside the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -77,8 +77,8 @@ class AccessKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Failed login attempts of one kind. `subject` is their source address; `fields` holds the known details,
-    including `times`. It contains no secret."""
+    """Failed login attempts of one kind from one address (`subject`). `fields` contains the known details, among them
+    the number of attempts (`times`), and no secret."""
 
     kind: AccessKind
     subject: str
@@ -94,7 +94,7 @@ class Attempt:
 
 
 class Outcome(StrEnum):
-    """The result of a requested action. `asked`: a person decides."""
+    """The result of a requested action. `asked`: a person has to approve the action first."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -104,8 +104,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """The result of a proposal. `report` is one short sentence for people ("" if there is nothing to report);
-    `reason` is a code if the action was not carried out."""
+    """The result of a proposal. `report` is one short sentence for people, or "". `reason` is the code of the reason
+    why the action was not carried out."""
 
     proposal: Proposal
     outcome: Outcome
@@ -115,8 +115,8 @@ class EffectResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An audit entry: the author of a request, its turn and its result. Append-only; `at` in ms. A login attempt
-    belongs to no turn and no agent, so these ids are empty."""
+    """One entry of the audit log: the author, the turn and the result of a requested action. Entries are never changed.
+    `at` in ms. A login attempt belongs to no turn and no agent: `execution_id` and `agent_id` are then empty."""
 
     id: str
     at: int

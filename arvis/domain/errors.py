@@ -1,4 +1,4 @@
-"""One error tree. Each error has a code for machines, a sentence for people and the fix.
+"""The tree of errors. Each error has a code for programs, a sentence for people and a fix.
 
 ArvisError
 ├── ConfigError             the configuration cannot be used (exit code 2)
@@ -6,32 +6,32 @@ ArvisError
 │   ├── Invalid             a value is wrong (400)
 │   ├── Unprocessable       the form is right, the content is not (422)
 │   ├── TooLarge            over a limit of the configuration (413)
-│   ├── NotFound            no such thing (404)
-│   └── Conflict            the state does not allow it (409)
+│   ├── NotFound            nothing has this id or name (404)
+│   └── Conflict            the current state does not allow the request (409)
 ├── AccessError
 │   ├── Unauthorised        not logged in, or the key is wrong (401)
 │   ├── Forbidden           logged in, but not allowed (403)
-│   └── TooMany             too often (429)
-├── DataFolderInUse         a second daemon on one data folder (exit code 3)
+│   └── TooMany             too many requests in a short time (429)
+├── DataFolderInUse         another daemon uses this data folder (exit code 3)
 ├── DaemonUnreachable       the command line cannot reach the daemon (exit code 4)
 ├── StoreError
 │   ├── SchemaTooNew        the database was written by a newer Arvis
-│   ├── MigrationFailed     a migration did not run or a landed one was edited
+│   ├── MigrationFailed     a migration failed, or one that already ran was edited
 │   ├── BackupDamaged       a backup does not match its manifest, or cannot be restored
-│   ├── StoreLost           the content of the database is unknown: the daemon must end
+│   ├── StoreLost           the content of the database is uncertain: the daemon must end
 │   └── Unavailable         nothing was written; the request may be retried (503)
 │       ├── DatabaseAway    the database cannot be reached, or is locked by another program
-│       ├── DiskFull        nothing can be written
-│       └── DiskLow         little space is left: running work continues, new work is refused
+│       ├── DiskFull        the disk is full: nothing can be written
+│       └── DiskLow         the disk is almost full: running work continues, new work is refused
 ├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
 ├── BudgetReached           a budget or the daily number of questions is used up
-├── BudgetBusy              the remaining budget is reserved for calls under way: retry in a second or two
-├── LeaseLost               the job was taken away while it ran: commit nothing
+├── BudgetBusy              running calls have reserved the remaining budget: retry in a second or two
+├── LeaseLost               another process may run this job now: commit nothing
 ├── SecretLost              a sealed value cannot be opened with this key
 ├── ToolError               a tool failed; the text is for the model
-│   ├── FetchRefused        the address is not allowed
-│   └── FetchFailed         no answer came from an address
-└── ProviderError           a model call failed; its kind decides what to do
+│   ├── FetchRefused        the address to fetch is not allowed
+│   └── FetchFailed         the address to fetch gave no answer
+└── ProviderError           a model call failed; the error's kind decides about another attempt
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Forbidden(AccessError):
 
 
 class TooMany(AccessError):
-    """`seconds` is when another try may succeed."""
+    """The refusal of a request after too many others. After `seconds`, another attempt may succeed."""
 
     code = "too_many"
 
@@ -136,7 +136,7 @@ class Unavailable(StoreError):
 
 
 class DatabaseAway(Unavailable):
-    """The outage affects the database: it counts as a failure of no job, and running work waits for its end."""
+    """An outage of the database. Running work waits for its end, and no job counts it as a failed attempt."""
 
 
 class DiskFull(Unavailable):
@@ -152,8 +152,8 @@ class ExecutionError(ArvisError):
 
 
 class BudgetReached(ArvisError):
-    """`budget` names the budget that is used up (`arvis.domain.money.Budget`). The text contains amounts, so only the
-    timeline and the owners may show it, never the person who asked."""
+    """The refusal of a model call because a budget is used up; `budget` is its name (`arvis.domain.money.Budget`). The
+    text contains amounts: it is shown in the timeline and to owners, never to the person who asked."""
 
     code = "budget"
 
@@ -187,7 +187,7 @@ class FetchFailed(ToolError):
 
 
 class ProviderErrorKind(StrEnum):
-    """The meaning of a failed model call (architecture §7). The runner and the queue decide by it alone."""
+    """The kinds of failed model calls. The runner and the queue decide about another attempt by the kind."""
 
     AUTH = "auth"
     QUOTA = "quota"
@@ -200,7 +200,7 @@ class ProviderErrorKind(StrEnum):
     EMPTY = "empty"
 
 
-#: Temporary errors: a retry within seconds may succeed (reliability.md, decisions).
+#: Temporary errors: a retry within seconds may succeed.
 TRANSIENT = frozenset({ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT, ProviderErrorKind.EMPTY})
 #: Errors that a retry of the same request cannot fix.
 PERMANENT = frozenset(
@@ -215,10 +215,10 @@ PERMANENT = frozenset(
 
 
 class ProviderError(ArvisError):
-    """The only exception that a provider raises. `retry_after` is in seconds; the text contains no secret. `silent`:
-    the time limit passed without a byte of an answer, so the next call would wait as long. `elsewhere`: another
-    account may answer a request that this one refuses, for example because this one lacks the model. `spent`: the
-    call used its whole time limit, so another try would cost as much."""
+    """The only exception that a provider raises. Its text contains no secret. `retry_after`: the seconds until another
+    call may succeed, if the vendor named them. `silent`: the time limit passed without a byte of an answer, so the next
+    call would probably wait as long. `elsewhere`: another account may accept this request, for example because this
+    account lacks the model. `spent`: the call used its whole time limit, so another call would take as long."""
 
     code = "provider"
 
@@ -240,7 +240,7 @@ class ProviderError(ArvisError):
         self.spent = spent
 
     def refined(self, kind: ProviderErrorKind, *, retry_after: float | None = None) -> ProviderError:
-        """The same error with more details about its kind or its wait."""
+        """Return the same error with this kind; `retry_after` replaces the seconds to wait unless it is None."""
         wait = self.retry_after if retry_after is None else retry_after
         return ProviderError(
             kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere, spent=self.spent

@@ -1,4 +1,4 @@
-"""Events of the bus. They only notify; the database is authoritative: a row first, an event second."""
+"""Events of the bus. They only announce changes: the data is in the database, and is committed before the event."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class TypingRequested:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a streamed answer to `message_id`; `offset` = characters before it, so a retried answer
-    starts again at 0."""
+    """A piece of a streamed answer to `message_id`. `offset` is the number of characters before this piece; if the
+    answer is written again, it restarts at 0."""
 
     address: Address
     message_id: str
@@ -32,7 +32,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAdded:
-    """A channel has a new delivery. Subscribers read it from the database."""
+    """A channel has a new delivery. Subscribers read the delivery from the database."""
 
     address: Address
 
@@ -60,8 +60,8 @@ class GraphCompleted:
 
 @dataclass(frozen=True, slots=True)
 class AgentMoved:
-    """One agent handed the conversation over to another while `message_id` was answered; `source` and `target` are
-    their slugs."""
+    """An agent (`source`) handed the conversation over to another one (`target`) during the turn that answers
+    `message_id`. Both are slugs."""
 
     address: Address
     message_id: str
@@ -91,12 +91,12 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True)
 class AccountsChanged:
-    """Accounts were added, changed or removed in the product. Model runners reload them."""
+    """Accounts were added, changed or removed in the product. Model runners reload the accounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettled:
-    """A delivery was sent, or failed; `execution_id` is the turn that it ends (None: it ends none)."""
+    """A delivery was sent, or failed. `execution_id` is the turn that this delivery answers, if any."""
 
     address: Address
     execution_id: str | None
@@ -105,7 +105,7 @@ class DeliverySettled:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPostponed:
-    """An attempt to send a delivery failed; another one follows. Only the sending process needs this event."""
+    """An attempt to send a delivery failed, and another attempt follows. Only the sending process needs this event."""
 
     address: Address
 
@@ -117,12 +117,12 @@ class BotsChanged:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """The configuration was changed in the product. Components that apply changes without a restart reload it."""
+    """Settings were changed in the product. Components that apply changes without a restart reload the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulesChanged:
-    """Schedules were added, changed or removed: one may be due sooner than before."""
+    """Schedules were added, changed or removed, so the next due time may be earlier than before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,8 @@ class BotStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Data of a page changed: `topic` is a `ChangeTopic`, `id` identifies the item (None: any items)."""
+    """Data of a page changed. `topic` is a `ChangeTopic`; `id` identifies the changed item (None: any items may have
+    changed)."""
 
     topic: str
     id: str | None = None
@@ -144,14 +145,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class RunAdvanced:
-    """The log of a workflow run has new lines. Subscribers read them from the database."""
+    """The log of a workflow run has new lines. Subscribers read the lines from the database."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoticesMissed:
-    """Notices of other processes may have been lost. Every subscriber of notices checks the database."""
+    """Notices of other processes may have been lost. Every subscriber of notices reads the database again."""
 
 
 Event = (

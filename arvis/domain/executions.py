@@ -1,4 +1,4 @@
-"""Executions: durable passes through a graph (architecture §6)."""
+"""Executions: passes of the engine through a graph, stored step by step so that they survive a restart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-#: State key of a cancelled execution: the nodes of its positions at that time.
+#: State key of a cancelled execution: the names of the nodes at which it was when it was cancelled.
 CUT_OFF = "cut_off"
 
 
@@ -21,8 +21,9 @@ class ExecutionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """`state` is plain JSON shared by all its nodes; `steps` counts node visits; `parent_wait` is the open
-    question of the execution that called it."""
+    """One pass of the engine through a graph. `state` is plain JSON that all nodes share; `steps` counts the stored
+    steps. `parent_wait` is the wait of the execution that called this one and waits for its result (None: no caller
+    waits). `begun_by` is the execution for which this one works."""
 
     id: str
     graph: str
@@ -43,8 +44,8 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """An active position. `repeats` counts visits of the same node in a row, `visits` those of any node;
-    `wait_id` is set while the position waits for an answer."""
+    """One current position of an execution. `repeats` counts the visits of the same node in a row, `visits` the ended
+    visits of all nodes. `wait_id` is set while the position waits for an answer."""
 
     id: str
     execution_id: str
@@ -57,7 +58,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node visit in the append-only history."""
+    """One visit of a node, in the history of an execution. Steps are never changed."""
 
     execution_id: str
     number: int
@@ -74,8 +75,8 @@ class EffectState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One remembered side effect. `visit` is the number of its cursor's step being made, so that a loop does not
-    read its first round."""
+    """The stored record of one effect. `visit` is the number of the cursor's visit that made the effect, so that a
+    later visit of the same node makes its own effects and does not use the results of the first visit."""
 
     execution_id: str
     cursor_id: str
@@ -94,13 +95,14 @@ class WaitKind(StrEnum):
     CHILD = "child"
 
 
-#: Kinds that a person may list and answer; timers and children answer themselves.
+#: Kinds of waits that a person may list and answer. The engine answers the other kinds: timers and child executions.
 PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a wait. `by` is a principal id, `timer` or `child`; `expired` if no answer arrived in time."""
+    """The answer to a wait. `by` is a principal id, `timer` or `child`. `expired`: no answer came before the
+    deadline."""
 
     value: Any
     by: str
@@ -109,8 +111,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One open question. `expires_at` in ms; the first answer wins. A question of the engine itself has a `subject`,
-    the interrupted effect or the lost step that it is about, and `resumes` the wait whose answer the visit had."""
+    """One wait of an execution: a question to a person, a timer or a called execution. Only the first answer counts.
+    Times in ms. A question that the engine itself asks has a `subject`, the interrupted effect or the lost step to
+    decide about; `resumes` is then the earlier wait of the same visit, so that its answer is still known."""
 
     id: str
     execution_id: str

@@ -1,6 +1,6 @@
-"""Explanations for people: of reason codes, and one sentence why a message was answered or not, the first line of every
-timeline. The input is a timeline in the form of the API, so that pages, chats and the command line give the same
-explanation."""
+"""Explanations for people: the meaning of reason codes, and one sentence that says why a message was answered or not.
+This sentence is the first line of every timeline. The input is a timeline in the form of the API, so that the
+dashboard, chats and the command line give the same explanation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from arvis.domain.messages import MessageStatus
 
-#: The reason code of a message whose answer is incomplete.
+#: The reason code of a message whose answer was cut off at the output limit.
 CUT = "cut"
 
-#: The routing rules (behaviour 1.3), as the end of "it was asked because …".
+#: The routing rules, in words that complete "it was asked because …". In them, "it" is the agent.
 CHOSEN: Mapping[str, str] = {
     "named": "the message was sent to it by name",
     "bot_assignment": "this bot is assigned to it",
@@ -71,7 +71,7 @@ _FAILED: Mapping[str, str] = {
 
 
 def in_words(code: str) -> str:
-    """Return a reason code with its explanation, if it has one."""
+    """Return the explanation of a reason code, followed by the code; only the code if it has no explanation."""
     words = CHOSEN.get(code) or _REFUSED.get(code) or _FAILED.get(code)
     return f"{words} ({code})" if words else code
 
@@ -87,7 +87,7 @@ def why_not(timeline: Json) -> str:
     if timeline["status"] == MessageStatus.WAITING:
         return "a person has to decide first"
     job = timeline["job"] or {}
-    # Without a reason of its own a message has only the routing rule, which explains nothing here.
+    # If nothing else set the message's reason, it is the routing rule, which does not explain a missing answer.
     own = None if timeline["reason"] in CHOSEN else timeline["reason"]
     reason, detail = own or job.get("reason"), job.get("error")
     words = in_words(reason) if reason else ""
@@ -95,7 +95,7 @@ def why_not(timeline: Json) -> str:
 
 
 def explanation(timeline: Json) -> str:
-    """Return why a message has this answer, or none."""
+    """Return one sentence: the message was answered, by which agent and why, or the reason why it was not."""
     agent = timeline["agent"] or "an agent"
     why = why_not(timeline)
     match timeline["status"]:
@@ -115,7 +115,7 @@ def explanation(timeline: Json) -> str:
 
 
 def job_explanation(job: Json, agent: str | None) -> str:
-    """Return the explanation of a job that answers no message; `job` is in the form of the API."""
+    """Return one sentence about the status of a job that answers no message. `job` is in the form of the API."""
     words = " ".join(
         filter(None, [in_words(job["reason"]) if job["reason"] else "", f"({job['error']})" if job["error"] else ""])
     )
@@ -148,12 +148,12 @@ def _after(timeline: Json, name: str) -> str:
 
 
 def _because(timeline: Json) -> str:
-    """Return the rule that chose the agent."""
+    """Return the routing rule that chose the agent, as the end of a sentence; "" if it is unknown."""
     code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
     return f", which was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
 
 
 def _again(timeline: Json) -> str:
-    """Return when the queue tries next, if it waits for a time."""
+    """Return the time of the queue's next attempt, as the end of a sentence; "" if no attempt was postponed."""
     delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
     return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""

@@ -1,10 +1,10 @@
-"""Ids as text that sorts by creation time: ULIDs, 26 characters of Crockford's base 32. They are unique and readable;
-where order matters, counter rows define it, never ids (architecture §4)."""
+"""Ids: texts of 26 characters that sort by creation time (ULIDs, in Crockford's base 32). If an order must be exact, a
+counter row defines it, because clocks of several processes differ."""
 
 from __future__ import annotations
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-#: All pairs of letters, encoded two at a time: a message needs ten ids.
+#: All pairs of letters: `encode` writes two at a time, which is faster. One message needs about ten ids.
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _LENGTH = 26
 _TIME_BITS = 48
@@ -12,12 +12,12 @@ RANDOM_BITS = 80
 
 
 def encode(number: int) -> str:
-    """Return a number below 2**128 as an id."""
+    """Return the id that stands for a number below 2**128."""
     return "".join([_PAIRS[number >> shift & 1023] for shift in range((_LENGTH - 2) * 5, -1, -10)])
 
 
 def moment_of(at: int) -> int:
-    """Return a time in ms as the front part of an id's number."""
+    """Return the number of an id created at this time (ms), with random bits that are all zero."""
     return (at & (1 << _TIME_BITS) - 1) << RANDOM_BITS
 
 

@@ -1,7 +1,5 @@
-"""Jobs: the units of the queue, and the policy that is pure arithmetic (lane, priority, pool, rank).
-
-Semantics and figures: queue.md. The mechanism is `JobStore` in `ports/store.py`.
-"""
+"""Jobs: the rows of the queue, their possible results, and the rules for pool and rank. `JobStore` in
+`ports/job_store.py` describes the operations of the queue."""
 
 from __future__ import annotations
 
@@ -12,27 +10,28 @@ from typing import Any
 
 from arvis.domain.messages import Address, Delivery
 
-#: Ageing: a job gains one priority class for each minute that it waits, because rank is time of arrival
-#: plus this many milliseconds per class, written once.
+#: Milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank, so a job that arrived a
+#: minute earlier is equal to a job that is one class more urgent.
 CLASS_MS = 60_000
 
-#: A job whose process died this many times while it ran is poison.
+#: A job is ended as poison after its process has died this many times while the job ran.
 POISON_CRASHES = 5
-#: The reason code of its end.
+#: The reason code of a job that was ended as poison.
 POISON = "poison"
 
-#: Seconds before the 2nd, 3rd and 4th recovery. The first recovered run starts immediately.
+#: The seconds after which a job runs again after its first, second, third and fourth crash.
 CRASH_DELAYS = (0, 1, 5, 30)
 
-#: The maximum lease duration (ms). A lease that ends later was granted before the clock was set back, and would
-#: outlive its dead owner by that difference. A living owner renews it long before.
+#: The maximum time (ms) until a lease ends. A lease that ends later was granted before the clock was set back. It is
+#: shortened to this time, because otherwise it would stay valid too long after its owner has died.
 LONGEST_LEASE_MS = 600_000
 
-#: A job that was running at this many crashes may have caused them. Suspects start one at a time, and each runs alone
-#: for this time (ms); otherwise the guilty job would crash the same innocent jobs until all of them count as poison.
+#: A job that ran during this many crashes is a suspect: it may have caused them. After one suspect has started, the
+#: next one starts only after `SUSPECT_ALONE_MS`. Otherwise the job that causes the crashes would always crash the same
+#: other suspects, until all of them count as poison.
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
-#: The time (ms) for which a suspect waits before the queue checks again whether it may start.
+#: The time (ms) after which the queue checks again whether a waiting suspect may start.
 SUSPECT_RETRY_MS = 250
 
 
@@ -55,8 +54,8 @@ class JobStatus(StrEnum):
 
 
 class Pool(StrEnum):
-    """Slots that jobs compete for. Deliveries have their own slots; background jobs never take the last slot of the
-    other pools."""
+    """The groups of jobs for which the slots of a process are counted. Deliveries have their own slots. Interactive and
+    background jobs share the others, but background jobs never take the last one."""
 
     INTERACTIVE = "interactive"
     BACKGROUND = "background"
@@ -64,7 +63,7 @@ class Pool(StrEnum):
 
 
 class Priority(IntEnum):
-    """1 is the most urgent, 10 is background (behaviour 1.10)."""
+    """The usual priorities of jobs. A smaller number is more urgent."""
 
     OWNER = 1
     CONDUCTOR = 3
@@ -80,14 +79,15 @@ def pool_of(kind: JobKind, priority: int) -> Pool:
 
 
 def rank_of(priority: int, arrived_at: int) -> int:
-    """Order between lanes; inside a lane only `position` counts. `arrived_at` in ms."""
+    """Return the rank of a job that arrived at `arrived_at` (ms). The heads of lanes run in the order of their ranks;
+    inside a lane only `position` counts."""
     return arrived_at + CLASS_MS * priority
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to add. `lane` None means its own lane; `run_at` is in ms, None means now. `key` makes the job unique:
-    permanently, or with `key_live` only among jobs that wait or run, which limits floods."""
+    """A job to add. `lane` None: a new lane for this job alone. `run_at` in ms; None: now. If a job with the same `key`
+    exists, no job is added; with `key_live` only a job that waits or runs counts."""
 
     kind: JobKind
     priority: int
@@ -116,8 +116,8 @@ class NewJob:
         tokens: int,
         run_at: int | None = None,
     ) -> NewJob:
-        """The `advance` job of a turn's execution, due immediately. Only messages of the same person may join it;
-        with None no message may."""
+        """Return the job that runs the execution of a turn. Waiting messages of the person `principal_id` may join the
+        turn; None: no message may join it."""
         return cls(
             kind=JobKind.MESSAGE,
             priority=priority,
@@ -152,9 +152,10 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of the queue. Times in ms. `attempts` counts errors that the job returned; `crashes` counts unclean exits
-    of the process while the job ran. `owner` (a boot id) and `claim` fence every settlement. A claim also loads
-    `followers`, the number of live jobs behind it in its lane, and the `delivery` to send."""
+    """A row of the queue. Times in ms. `attempts` counts the attempts that ended with an error; `crashes` counts the
+    crashes of a process while the job ran. A result is accepted only if `owner` (the boot id of the process) and
+    `claim` (the number of the claim) still match the row. A claim also loads `followers`, the number of live jobs
+    behind this one in its lane, and the `delivery` to send."""
 
     id: str
     kind: JobKind
@@ -190,25 +191,25 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The work is finished; the handler has committed the end of the job together with its results."""
+    """The result of a finished job. The handler has already committed the end of the job together with its work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The work failed and another attempt may succeed; counts an attempt."""
+    """The result of a job that failed and may succeed at another attempt. The attempt is counted."""
 
     error: str
-    #: When the next attempt may begin (ms). A handler leaves it 0: the retry policy sets it.
+    #: The earliest time (ms) of the next attempt. Handlers leave it 0, and the retry policy sets it.
     run_at: int = 0
 
 
-#: Reason of a snooze: the execution of the job waits for its children.
+#: The reason of a snooze if the execution of the job waits for its child executions.
 CALLED = "called"
 
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """The job cannot run before `run_at` (ms), but nothing failed; counts no attempt."""
+    """The result of a job that did not fail but cannot run before `run_at` (ms). No attempt is counted."""
 
     run_at: int
     reason: str
@@ -221,7 +222,8 @@ class Snooze:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """No further attempt can succeed: the job becomes a dead letter."""
+    """The result of a job that failed finally. The job gets the status `failed` and runs again only if a person retries
+    it."""
 
     #: A code, such as `attempts`.
     reason: str
@@ -231,12 +233,12 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A drain returns the job untouched; counts no attempt."""
+    """The result of a job that a stopping process returns to the queue. No attempt is counted."""
 
 
-#: A result that leaves the job unfinished: the queue commits it.
+#: The results of unfinished jobs, which the queue commits.
 Unfinished = Retry | Snooze | Fail
 #: The result of a handler.
 JobResult = Done | Unfinished
-#: All that can become of a claimed job.
+#: The ways in which a claim of a job can end.
 Settlement = JobResult | Released

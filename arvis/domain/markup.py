@@ -1,9 +1,9 @@
-"""The one tokenizer for tags, in which a model writes everything that addresses the system.
+"""The tokenizer for tags: a model writes each request to Arvis as a tag in its reply.
 
-`find_tags` reads the tags from the final text of a model, and from no other text. `visible` is the text without them,
-for people. `escape` makes untrusted text harmless before it enters a prompt. For any text x: `find_tags(escape(x))`
-and `find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and all of them take time in proportion to
-its length. `arvis.tags` gives the tags their meaning; `markup_grammar` lists them.
+`find_tags` returns the tags of a model's final text; no other text is searched for tags. `visible` returns the text for
+people, without tags. `escape` changes untrusted text for a prompt, so that it contains no tags. For any text x:
+`find_tags(escape(x))` and `find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and the time of each
+function is proportional to the length of x. `markup_grammar` lists the tags, `arvis.tags` interprets them.
 """
 
 from __future__ import annotations
@@ -34,46 +34,46 @@ from arvis.domain.markup_grammar import (
 
 _WIDE_GAP = re.compile(r"\n{3,}")
 
-#: Prefixes that may become a fence or the message mark at the beginning of a line.
+#: The incomplete beginnings of tokens that count only at the beginning of a line: fences and the message mark.
 _LEADS = tuple(lead[:length] for lead in ("```", "~~~", MESSAGE_MARK) for length in range(1, len(lead)))
 _UNFINISHED_LEAD = re.compile("|".join(re.escape(lead) for lead in sorted(_LEADS, key=len, reverse=True)))
 
 
 def unfinished_lead(text: str, start: int) -> bool:
-    """Return whether the text from `start` on may be the beginning of a token that counts only at the beginning of a
-    line."""
+    """Return whether the whole text from `start` on is the incomplete beginning of a fence or of the message mark."""
     return _UNFINISHED_LEAD.fullmatch(text, start) is not None
 
 
 class VisibleText:
-    """Collects visible text. `take` returns the text since the last call that will not change any more. `blank`: the
-    current line contains only white space.
+    """Collects the visible text of a reply. `take` returns the new text that later additions cannot change. `blank`:
+    the current line contains only white space.
 
-    Adding only stores text; `take` handles gaps and margins, once for many additions.
+    For speed, `add` only stores text, and `take` removes wide gaps and margins once for many additions.
     """
 
     def __init__(self) -> None:
         self.blank = True
-        self._line = ""  # the end of the line that is being written
-        self._text: list[str] = []  # what came since the last code, gaps and all
-        self._ready: list[str] = []  # what came before that, without wide gaps
-        self._begun = False
-        self._held: list[str] = []  # white space that nothing follows yet
-        self._shown = ""  # the end of what was given out
+        self._line = ""  # the last characters of the current line
+        self._text: list[str] = []  # text since the last code, still with wide gaps
+        self._ready: list[str] = []  # the text and code before `_text`, without wide gaps
+        self._begun = False  # text other than white space was returned
+        self._held: list[str] = []  # white space that is returned only if other text follows
+        self._shown = ""  # the last characters of the returned text
 
     def add(self, text: str) -> None:
-        """Runs of three or more newlines become two, also across two calls."""
+        """Add text. Three or more newlines in a row become two, even if several calls add them."""
         self._text.append(text)
         self._follow(text)
 
     def add_code(self, text: str) -> None:
-        """Add code unchanged. Code that is followed by text does not end with a newline."""
+        """Add code unchanged. If text follows, the newline at the end of the code must be the first character of that
+        text."""
         self._ready += [self._without_gaps(), text]
         self._follow(text)
 
     def seam(self) -> None:
-        """Mark the place of a removed tag. The text before and after it must not form a new tag; where it could, a
-        line break separates them."""
+        """Note that a tag was removed here. If the text before it could form a new tag with the text after it, add a
+        newline between them."""
         line = self._line
         if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):
             self.add("\n")
@@ -81,14 +81,14 @@ class VisibleText:
     def take(self) -> str:
         text = self._without_gaps()
         lines = text.rstrip("\n")
-        self._text.append(text[len(lines) :])  # it may become a wide gap
+        self._text.append(text[len(lines) :])  # the newlines may become part of a wide gap
         text = "".join([*self._ready, lines])
         self._ready.clear()
         return self._within_margins(text)
 
     def end(self) -> str:
-        """Return the last text; no text may follow. If the end looks like an incomplete tag, it must not become one
-        when the text is read again."""
+        """Return the remaining text; nothing may be added afterwards. If it ends like an incomplete tag, append “…”,
+        so that reading the returned text again gives the same text."""
         text = self.take()
         return text + "…" if is_recognisable(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
 
@@ -121,7 +121,7 @@ class VisibleText:
         return shown
 
 
-#: Limits for one text: the number of tags, and the bytes of each.
+#: Limits for one text: the number of tags, and the bytes of each tag's body.
 MOST_TAGS = 64
 MOST_BYTES = 8 * 1024
 
@@ -130,13 +130,13 @@ _LEAD = rf"{_BLANK}(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
 _LEAD_HERE = re.compile(_LEAD)
 _BLANKS = re.compile(_BLANK)
 
-#: Points at which plain text ends.
+#: The markers and line starts at which plain text ends.
 _POINT = re.compile(rf"\n{_LEAD}|{BARE}|{OPENING}")
 
 _FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
 _CLOSING = re.compile(rf"(?<![^\n]){_BLANK}(?P<run>`{{3,}}+|~{{3,}}+){_BLANK}(?![^\n])")
 
-#: Lines that look like a fence but are code themselves, and complete fences of few lines; one or more in a row.
+#: One or more pieces of complete code in a row: a line that opens and closes a fence, or a fence of at most 100 lines.
 _WHOLE_CODE = re.compile(
     rf"""(?:\n{{0,2}}{_BLANK}
         (?P<run>(?P<mark>[`~])(?P=mark){{2,}}+)
@@ -149,8 +149,8 @@ _WHOLE_CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag as written. `name` is in capitals; `argument` is the text after its colon. `problem` explains why it must
-    not be carried out; then `body` is empty."""
+    """One tag of a reply. `name` is in capitals; `argument` is the text after the colon of its opening marker. If the
+    tag must not be carried out, `problem` is the reason and `body` is empty."""
 
     name: str
     argument: str
@@ -166,18 +166,18 @@ class _Mode(Enum):
 
 
 class Scanner:
-    """Splits model output in one pass into visible text and tags. Pass it pieces, then close it; both return the
-    visible text that is certain. `tags` are the tags found so far.
+    """Splits model output in one pass into visible text and tags. Call `feed` with each piece, then `close`; each call
+    returns the new visible text that later pieces cannot change. `tags` are the tags found so far.
 
-    It reads each character only a few times. If a decision needs text that has not arrived yet, it waits and returns
-    nothing, so pieces and whole texts give the same result. Rules:
+    The scanner reads each character only a few times. If a decision needs text that has not arrived yet, it waits and
+    returns no text, so the result does not depend on the division into pieces. Rules:
 
-    - Tags do not nest: everything inside a tag is its body. Only an opening marker of the same name shows that the
-      tag before it was never closed; then the scanner removes that tag and does not return it.
-    - A block that is never closed takes the remaining text with it.
-    - Fenced code contains no tags. A fence begins and ends with lines of the *visible* text; an unclosed fence never
-      ends.
-    - The text of a reply with metadata ends where a second block of metadata begins (behaviour 5.2).
+    - Tags do not nest: everything inside a tag is its body. One exception: if an opening marker of the same name
+      follows, the first tag was never closed; the scanner then drops the first tag, and the second one begins.
+    - A block tag that is never closed extends to the end of the text.
+    - Fenced code contains no tags. A fence begins and ends with lines of the *visible* text; a fence that is not closed
+      extends to the end of the text.
+    - In a reply with metadata, the text ends at the beginning of a second block of metadata.
     """
 
     def __init__(self) -> None:
@@ -185,14 +185,14 @@ class Scanner:
         self._visible = VisibleText()
         self._mode = _Mode.TEXT
         self._rest = ""
-        self._awaited: re.Pattern[str] | None = None  # what must come before the rest can be read
-        self._pieces: list[str] = []  # that came meanwhile
-        self._seen = ""  # the end of the text in which the awaited was looked for
-        self._line: list[str] = []  # the line of code that is being read
-        self._run = ""  # the fence that is open
+        self._awaited: re.Pattern[str] | None = None  # `_rest` is read when this pattern matches new text
+        self._pieces: list[str] = []  # the pieces that arrived while `_awaited` did not match
+        self._seen = ""  # the last characters that were searched for `_awaited`
+        self._line: list[str] = []  # the pieces of the current line of code
+        self._run = ""  # the opening marks of the current fence
         self._enveloped = False
         self._final = False
-        self.unclosed = 0  # characters from the opener of a tag that the end of the text leaves open to that end
+        self.unclosed = 0  # the length of the tag that is still open at the end of the text
 
     def feed(self, piece: str) -> str:
         if self._awaited is None:
@@ -218,7 +218,7 @@ class Scanner:
         return text
 
     def _read(self, text: str) -> None:
-        """Scan as far as possible; the remaining text waits."""
+        """Scan the text as far as possible; keep the remaining text in `_rest`."""
         position = 0
         self._rest = ""
         while position < len(text):
@@ -235,7 +235,7 @@ class Scanner:
     # -- text ----------------------------------------------------------------------------------------------------------
 
     def _read_text(self, text: str, position: int) -> int:
-        """Scan up to a fence or the end; return the position at which to continue."""
+        """Scan text up to a fence or the end; return the position at which to continue."""
         while position < len(text):
             lead = _LEAD_HERE.match(text, position) if self._visible.blank else None
             point = lead or _POINT.search(text, position)
@@ -254,7 +254,7 @@ class Scanner:
         return position
 
     def _read_end(self, text: str, position: int) -> int:
-        """Scan text without any marker, except an incomplete one at its end."""
+        """Scan text that contains no marker, except perhaps an incomplete marker at its end."""
         end = len(text) - unfinished(text[max(position, len(text) - LONGEST_MARKER) :])
         line = max(position, text.rfind("\n", position) + 1)
         if line > position or self._visible.blank:
@@ -271,7 +271,7 @@ class Scanner:
     # -- tags ----------------------------------------------------------------------------------------------------------
 
     def _read_marker(self, text: str, marker: re.Match[str]) -> int:
-        """Remove the tag that begins here; return where the text continues."""
+        """Remove the tag or single marker that begins here; return the position of the text after it."""
         if not opens(marker):
             self._visible.seam()
             return marker.end()
@@ -305,7 +305,8 @@ class Scanner:
         return self._tell(name, opening, text[opening.end() : ending.start()], ending.end())
 
     def _read_line(self, text: str, opening: re.Match[str], name: str) -> int:
-        """Finding out whether it is closed needs the text up to the next marker of its name."""
+        """Read a tag of the form `LINE`. The next marker of the same name decides whether the tag is closed, so the
+        text up to that marker is needed."""
         ending = self._find(MARKERS_OF[name], text, opening)
         if self._rest:
             return len(text)
@@ -324,7 +325,8 @@ class Scanner:
         return self._tell(name, opening, "", ending.end() if ending and closed else opening.end())
 
     def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
-        """Find the end of a tag. If it may still arrive, the remaining text waits for it."""
+        """Return the first match of `awaited` after the opening marker. If later text may still contain a match, keep
+        the remaining text until then and return None."""
         found = awaited.search(text, opening.end())
         if found is None and not self._final:
             self._rest = text[opening.start() :]
@@ -346,7 +348,8 @@ class Scanner:
     # -- fenced code ---------------------------------------------------------------------------------------------------
 
     def _read_fence(self, text: str, position: int) -> int:
-        """Skip all code that is completely available, otherwise up to its line."""
+        """Add complete pieces of code to the visible text and return the position after them. If the code is not
+        complete, change the mode and return the same position."""
         whole = _WHOLE_CODE.match(text, position)
         if whole is None:
             self._mode = _Mode.FENCE_LINE
@@ -355,7 +358,7 @@ class Scanner:
         return whole.end()
 
     def _read_fence_line(self, text: str, position: int) -> int:
-        """A line such as ```` ```code``` ```` opens no fence."""
+        """Read the line that may open a fence. A line such as ```` ```code``` ```` does not open one."""
         end = text.find("\n", position)
         if end < 0:
             return self._keep_line(text, position)
@@ -415,17 +418,19 @@ def scan(text: str) -> Scan:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Return the first `MOST_TAGS` tags, in order; excess or oversized tags carry a problem."""
+    """Return the tags in order. A tag with a too long body has a `problem`. If there are more than `MOST_TAGS` tags,
+    the next one is returned with a `problem`, and the tags after it are left out."""
     return list(scan(text).tags)
 
 
 def visible(text: str) -> str:
-    """Return the trimmed text without tags, including incomplete tags and tags that no code reads."""
+    """Return the trimmed text without its tags. Incomplete tags, and tags that `find_tags` does not return, are removed
+    too."""
     return scan(text).visible
 
 
 def closed(text: str) -> str:
-    """Return the text without the tag that its end leaves open: for a truncated text."""
+    """Return a truncated text without the tag that is still open at its end, if any."""
     scanner = Scanner()
     scanner.feed(text)
     scanner.close()
@@ -434,7 +439,7 @@ def closed(text: str) -> str:
 
 # -- untrusted text in prompts -----------------------------------------------------------------------------------------
 
-#: Full-width brackets and colon, which no tag contains.
+#: The full-width forms of brackets and colon. No marker of a tag contains them.
 _WIDE = {"[": "\uff3b", "<": "\uff1c", ":": "\uff1a"}
 _NARROW = {wide: narrow for narrow, wide in _WIDE.items()}
 
@@ -442,8 +447,8 @@ _MESSAGE = MESSAGE_MARK[:-1]
 
 
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
-    """Return a pattern for openers written with these brackets and colon, up to their last character. It matches all
-    beginnings of markers, and some more."""
+    """Return a pattern that finds everything that may begin a marker or the message mark, written with these brackets
+    and this colon. The last character of a match is the bracket or colon."""
     return re.compile(
         rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
         rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"
@@ -456,7 +461,7 @@ _ESCAPED = _openers(*_WIDE.values())
 
 
 def escape(text: str) -> str:
-    """Return the text with the openers of tags in full width, so that it contains no tag."""
+    """Return the text with full-width characters for each bracket or colon that could begin a tag."""
     if "[" not in text and "<" not in text and _MESSAGE not in text:
         return text
     return _OPENERS.sub(lambda found: found[0][:-1] + _WIDE[found[0][-1]], text)

@@ -1,8 +1,8 @@
-"""The grammar of tags: their names, how they begin and how they end.
+"""The grammar of tags: their names, their markers and their forms.
 
 A tag begins and ends with a marker: `[DELEGATE:bob]` and `[/DELEGATE]`, `<AGENT_DONE>` and `</AGENT_DONE>`. A marker
 is within one line, contains no second bracket and is at most `LONGEST_MARKER` characters long; its letters are ASCII,
-upper or lower case. So no two markers overlap.
+upper or lower case. For these reasons two markers never overlap.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 
 class Form(Enum):
-    """The end of a tag after its opening marker. `BLOCK`: at its closing marker. `LINE`: at its closing marker, or
-    else at the end of the line or the next marker. `ALONE`: the marker is the whole tag; a closing marker in the same
-    line belongs to it. `HULL`: only the markers themselves are removed from the text."""
+    """The ways in which a tag ends. `BLOCK`: at its closing marker. `LINE`: at its closing marker; without a closing
+    marker, at the end of the line or at the next marker of any tag. `ALONE`: directly after its opening marker; a
+    closing marker in the same line is also removed. `HULL`: the two markers enclose visible text, and only the markers
+    are removed."""
 
     BLOCK = "block"
     LINE = "line"
@@ -31,12 +32,12 @@ METADATA = "RESPONSE-METADATA"
 DONE = "AGENT_DONE"
 BLOCKED = "AGENT_BLOCKED"
 CONTINUE = "AGENT_CONTINUE"
-#: Tags of plan executors (seed 001), with the same meaning.
+#: Tags with the meaning of `AGENT_DONE` and `AGENT_BLOCKED`, for the executor of a plan.
 EXECUTOR_DONE = "EXECUTOR_DONE"
 EXECUTOR_BLOCKED = "EXECUTOR_BLOCKED"
 HANDOVER = "HANDOVER"
 
-#: Separates the metadata of a reply from its text, at the beginning of a line.
+#: The mark at the beginning of a line that separates the metadata of a reply from its text.
 MESSAGE_MARK = "MESSAGE TO SEND:"
 
 _SLUG = r":[A-Z0-9_-]{1,64}"
@@ -44,7 +45,7 @@ _KEY = r":[A-Z0-9_.-]{1,64}"
 #: Names of schedules may contain several words: printable ASCII without brackets.
 _TITLE = r":[ -;=?-Z\\^-~]{1,64}"
 
-#: Tags in square brackets: the pattern after the name, and the form.
+#: Tags in square brackets: the pattern of the argument after the name, and the form.
 _SQUARE: dict[str, tuple[str, Form]] = {
     MEMORY: (_SLUG, Form.LINE),
     STATE: (_KEY, Form.LINE),
@@ -67,7 +68,7 @@ _SQUARE: dict[str, tuple[str, Form]] = {
     "LIST_CLIENTS": ("", Form.ALONE),
 }
 
-#: Tags in angle brackets. Single markers of wrappers are also removed, with their text.
+#: Tags in angle brackets: the pattern of the argument after the name, and the form.
 _ANGLE: dict[str, tuple[str, Form]] = {
     DONE: ("", Form.BLOCK),
     BLOCKED: ("", Form.BLOCK),
@@ -88,15 +89,15 @@ _ANGLE: dict[str, tuple[str, Form]] = {
 
 FORMS = {name: form for name, (_, form) in (_SQUARE | _ANGLE).items()}
 
-#: Tags that `find_tags` returns. All others are only removed from the text.
+#: The tags that `find_tags` returns. All other tags are only removed from the visible text.
 READ_TAGS = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, EXECUTOR_DONE, EXECUTOR_BLOCKED, METADATA}
 
 LONGEST_MARKER = 160
 
-#: The names by their bracket, as alternatives of a pattern.
+#: The names of the tags for each kind of bracket, as alternatives of a pattern.
 OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
 
-#: Text that models add inside closing markers: after the name, and in angle brackets also before it.
+#: Printable ASCII without brackets, and such text after a name: models add text inside markers.
 _PLAIN = r"[\t -;=?-Z\\^-~]"
 _EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
 
@@ -108,7 +109,8 @@ def _heads(names: _Names) -> str:
 
 
 def _opening(names: _Names) -> str:
-    """Return the pattern of opening markers for names in the same brackets. Its only matching group is the content."""
+    """Return the pattern of the opening markers of these tags, which must all have the same kind of brackets. The one
+    group of the pattern contains name and argument."""
     if names.keys() <= _SQUARE.keys():
         return rf"\[(?ai:(?P<square>{_heads(names)}))\]"
     return rf"<(?ai:(?P<angle>{_heads(names)}){_EXTRAS}/?)>"
@@ -123,14 +125,14 @@ def _closing(names: _Names) -> str:
 _HULLS = {name: tag for name, tag in _ANGLE.items() if tag[1] is Form.HULL}
 _NO_HULLS = {name: tag for name, tag in _ANGLE.items() if name not in _HULLS}
 
-#: One or more markers in a row after which no tag continues: closing markers and hulls.
+#: One or more markers in a row that open no tag: closing markers, and markers of the form `HULL`.
 _BARE = (_closing(_SQUARE), _closing(_ANGLE), rf"<(?ai:(?:{_heads(_HULLS)}){_EXTRAS}/?)>")
 BARE = "|".join(f"{marker}(?:{'|'.join(_BARE)})*+" for marker in _BARE)
 
-#: A marker that opens a tag.
+#: A marker that opens a tag of any form except `HULL`.
 OPENING = f"{_opening(_SQUARE)}|{_opening(_NO_HULLS)}"
 
-#: The markers of one tag.
+#: The opening and closing markers of each tag.
 MARKERS_OF = {
     name: re.compile(f"{_opening({name: tag})}|{_closing({name: tag})}") for name, tag in (_SQUARE | _ANGLE).items()
 }
@@ -139,17 +141,17 @@ LINE_END_OR_MARKERS_OF = {name: re.compile(rf"\n|{own.pattern}") for name, own i
 
 
 def opens(marker: re.Match[str]) -> bool:
-    """`<AGENT_DONE/>` both opens and closes."""
+    """Return whether this marker opens a tag. `<AGENT_DONE/>` opens and closes one."""
     return marker.lastgroup is not None
 
 
 def name_of(opening: re.Match[str]) -> str:
-    """Return the name in capitals."""
+    """Return the name in an opening marker, in capitals."""
     return opening[opening.lastgroup or 0].partition(":")[0].upper()
 
 
 def argument_of(opening: re.Match[str]) -> str:
-    """Return the text after the colon, unchanged."""
+    """Return the text after the colon of an opening marker, unchanged; "" without a colon."""
     return opening[opening.lastgroup or 0].partition(":")[2]
 
 
@@ -164,12 +166,12 @@ def _beginnings(names: Mapping[str, Any]) -> frozenset[str]:
 
 _BEGINNINGS = {"[": _beginnings(_SQUARE), "<": _beginnings(_ANGLE)}
 
-#: The number of letters of its name from which an incomplete marker counts as one.
+#: An incomplete marker counts as a marker if it contains at least this many letters of a name.
 _TELLING = 4
 
 
 def unfinished(text: str) -> int:
-    """Return how many characters at the end of a text may begin a marker, at most `LONGEST_MARKER`."""
+    """Return the length of the incomplete marker at the end of a text, at most `LONGEST_MARKER`; 0 if there is none."""
     start = max(text.rfind("[", -LONGEST_MARKER), text.rfind("<", -LONGEST_MARKER))
     found = _BEGINNING.fullmatch(text, start) if start >= 0 else None
     if found is None:
@@ -180,6 +182,6 @@ def unfinished(text: str) -> int:
 
 
 def is_recognisable(beginning: str) -> bool:
-    """Return whether an incomplete marker at the end of a reply has enough letters to count as one."""
+    """Return whether an incomplete marker at the end of a reply has enough letters to count as a marker."""
     found = _BEGINNING.fullmatch(beginning)
     return found is not None and len(found["name"]) >= _TELLING

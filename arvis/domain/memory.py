@@ -1,8 +1,8 @@
-"""Facts and state keys that an agent remembers about people and channels (behaviour.md 1.7, reliability.md T8), and the
-words by which facts are found, identically for both databases and every language (docs/adr/0018).
+"""Facts and values that an agent remembers about people and channels, and the words by which facts are found. The words
+are computed here, so that SQLite and PostgreSQL find the same facts, in every language (docs/adr/0018).
 
-Words are folded: case and width of letters do not matter, and invisible characters (joiners, soft hyphens) are
-removed. In scripts without blanks between words, each letter and each pair of neighbours is a word.
+Words are normalised: case and width of letters make no difference, and invisible characters (joiners, soft hyphens) are
+removed. In scripts without blanks between words, each letter and each pair of adjacent letters is a word.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 
-#: Limits: letters of a text that are indexed, words of a query, letters of a word.
+#: Limits: the characters of a text whose words are indexed, the words of a query, the letters of a word.
 _MOST_TEXT = 4_000
 _MOST_ASKED = 64
 _MOST_LETTERS = 64
 
-#: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. Hangul has blanks, but its particles are attached to the preceding
-#: word.
+#: The code points of dense scripts, which write no blanks between words: Thai and Lao, Myanmar, Hangul, Khmer, kana,
+#: Han. Hangul has blanks, but attaches particles to words without a blank.
 _DENSE = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -39,9 +39,9 @@ _DENSE = (
     (0x20000, 0x3FFFF),
 )
 _FIRST_DENSE = _DENSE[0][0]
-#: The Arabic tatweel, and variation selectors.
+#: Characters that are ignored beside the format characters: the Arabic tatweel, and variation selectors.
 _UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
-#: Characters besides letters that may end a word: `c++`, `c#`.
+#: Characters that belong to the word before them, as in `c++` and `c#`.
 _TAIL = "+#"
 
 
@@ -52,13 +52,13 @@ class _Kind(Enum):
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, with repetitions. `node.js` gives `node`, `js` and `node.js`."""
+    """Return the words of a text in order, including repeated ones. `node.js` gives `node`, `js` and `node.js`."""
     return [word for chunk in _folded(text).split() for word in _words(chunk)]
 
 
 def asked_words(text: str) -> list[str]:
-    """Return the words to search for in a query, each once. A single letter of a dense script, which occurs in most
-    texts, counts only if it is alone."""
+    """Return the words to search for in a query, each once. A single letter of a dense script is searched only if no
+    other letter of such a script is beside it, because single letters occur in most texts."""
     words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
     return list(dict.fromkeys(words))[:_MOST_ASKED]
 
@@ -74,7 +74,7 @@ def _unseen(letter: str) -> bool:
 
 
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
-    """Return the words of a text without blanks, and the text itself if it contains more than one word."""
+    """Yield the words in `chunk`, a text without blanks, and the whole text if it contains more than one word."""
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:
@@ -94,7 +94,7 @@ def _dense_words(run: str, *, asked: bool) -> Iterator[str]:
 
 
 def _trimmed(chunk: str) -> str:
-    """Return the word without the quotes, brackets and full stops around it."""
+    """Return the text without quotes, brackets and full stops at its start and end."""
     start, end = 0, len(chunk)
     while start < end and _kind(chunk[start]) is _Kind.GAP:
         start += 1
@@ -114,7 +114,7 @@ def _kind(letter: str) -> _Kind:
     return _Kind.SPELLED if category[0] in "LNM" and category != "Me" else _Kind.GAP
 
 
-#: The scope of facts that an agent may use in every conversation. Only the API and the command line write there.
+#: The scope of facts that an agent may use in every conversation. Only the API and the command line add such facts.
 EVERYWHERE = "agent"
 
 _OF_A_PERSON = "principal:"
@@ -141,7 +141,7 @@ class Fact:
     in ms."""
 
     id: str
-    #: Counts the facts of this installation.
+    #: The number of the fact in this installation, in the order of storing.
     number: int
     agent_id: str
     scope: str
@@ -151,7 +151,7 @@ class Fact:
     author_id: str | None
     message_id: str | None
     execution_id: str | None
-    #: In thousandths.
+    #: From 0 to 1000.
     confidence: int
     status: FactStatus
     superseded_by: str | None
@@ -160,13 +160,13 @@ class Fact:
     expires_at: int | None
     created_at: int
     updated_at: int
-    #: The principal who confirmed it.
+    #: The principal who confirmed the fact.
     confirmed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact to store. `expires_at` is in ms; None: by its category."""
+    """A fact to store. `expires_at` is in ms; None: the category decides."""
 
     agent_id: str
     scope: str
@@ -181,7 +181,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value under a key, of one scope; `updated_at` in ms."""
+    """A value that an agent stores under a key in one scope. `updated_at` in ms."""
 
     agent_id: str
     scope: str
@@ -194,8 +194,8 @@ class State:
 
 
 def taint_for_others(taint: Taint, speakers: Iterable[PrincipalRole | None]) -> Taint:
-    """Return the taint of a text from these speakers for other people who will read it (a fact of a room, a summary).
-    It gets the label for people unless all speakers are owners or operators; None is an unknown or deleted person."""
+    """Return the taint of a text that other people will use, such as a fact of a room or a summary: `taint`, and the
+    label `people` unless all `speakers` are owners or operators. A speaker None is an unknown or deleted person."""
     trusted = all(role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR} for role in speakers)
     return taint if trusted else taint | {Label.PEOPLE}
 
@@ -214,14 +214,13 @@ def is_personal(scope: str) -> bool:
 
 
 def scope_for(category: Category | None, address: Address, principal_id: str | None, *, direct: bool) -> str:
-    """Return the scope of something learnt in a turn: a preference belongs to the person, everything else to the
-    room; in a direct chat everything belongs to the person. `category` None: a state key."""
+    """Return the scope in which a fact or value from a turn is stored. A user's preference, and everything from a
+    direct chat, belongs to the person; everything else belongs to the room. `category` None: a value."""
     personal = direct or category is Category.USER_PREFERENCE
     return principal_scope(principal_id) if personal and principal_id else room_scope(address)
 
 
 def scopes_of(address: Address, principal_id: str | None) -> tuple[str, ...]:
-    """Return the scopes that a turn may recall, the narrowest first: this person, this room, every conversation of
-    the agent."""
+    """Return the scopes whose facts a turn may use: this person, this room, every conversation of the agent."""
     personal = (principal_scope(principal_id),) if principal_id else ()
     return (*personal, room_scope(address), EVERYWHERE)

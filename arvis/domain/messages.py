@@ -1,4 +1,4 @@
-"""Incoming and outgoing messages in one form for every platform (behaviour 1.2)."""
+"""Incoming and outgoing messages, in the same form for every platform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.taint import CLEAN, Taint
 
 
 class PrincipalRole(StrEnum):
-    """The rights of a person. Every job carries the principal for whom it acts."""
+    """The rights of a person."""
 
     OWNER = "owner"
     OPERATOR = "operator"
@@ -19,14 +19,14 @@ class PrincipalRole(StrEnum):
     BLOCKED = "blocked"
 
 
-#: From the fewest rights to the most.
+#: The roles, from the fewest rights to the most.
 RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person, identified by the immutable id of the platform, never by a display name. `paired`: an owner or
-    operator has confirmed this person."""
+    """A person on one platform. `user_id` is the platform's immutable id of the person; the display name identifies
+    nobody. `paired`: an owner or operator has confirmed this person."""
 
     id: str
     platform: str
@@ -38,7 +38,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address on a platform: the source of a message and the target of replies. `connector` is the bot's name."""
+    """A place on a platform from which messages come and to which replies are sent. `connector` is the bot's name."""
 
     platform: str
     connector: str
@@ -47,7 +47,7 @@ class Address:
 
     @property
     def lane(self) -> str:
-        """The lane of deliveries to one address, which are sent one at a time, in order."""
+        """The lane of the deliveries to this address, which are sent one at a time, in order."""
         return f"to:{self.platform}:{self.connector}:{self.channel}:{self.thread}"
 
     def to_json(self) -> list[str]:
@@ -64,20 +64,20 @@ class Sender:
 
     user_id: str
     name: str
-    #: Set if the connector already knows it (a logged-in web user, a key).
+    #: The role, if the connector knows it from a login or a key; None: the stored role applies.
     role: PrincipalRole | None = None
-    #: Paired people may use agents with risky tools.
+    #: The connector knows that this person is paired, which permits the use of agents with risky tools.
     paired: bool = False
-    #: Limits a chat key to these slugs; None: no limit.
+    #: The slugs of the agents that the sender's chat key permits; None: no limit.
     agents: tuple[str, ...] | None = None
-    #: Another program wrote the message, and its connector accepts such messages.
+    #: Another program wrote the message, and the bot's settings accept messages of programs.
     bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that arrived with a message, its bytes still in memory (they reach the disk before the commit). `voice`:
-    it was recorded in the dashboard."""
+    """A file that arrived with a message. Its bytes are in memory until the inbox stores them, before the message is
+    committed. `voice`: the file was recorded in the dashboard."""
 
     filename: str
     content_type: str
@@ -87,9 +87,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file that is still at the platform. Its bytes are fetched after permission by `source`, which only the
-    connector reads. `size` is in bytes (None: the platform does not report it). `voice`: it was recorded as a voice
-    message."""
+    """A file of a message that the platform still holds. The connector fetches its bytes by `source` after the message
+    was permitted; only the connector interprets `source`. `size` is in bytes (None: the platform does not report it).
+    `voice`: the file is a voice message."""
 
     filename: str
     content_type: str
@@ -105,7 +105,8 @@ class FileState(StrEnum):
 
 
 class FileKind(StrEnum):
-    """The use of a file for an agent: view a picture, read a text, read a transcript, or only see its name."""
+    """The ways in which an agent uses a file: view the picture, read the text, read the transcript, or only see the
+    name."""
 
     IMAGE = "image"
     DOCUMENT = "document"
@@ -115,9 +116,9 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message. `sha256` is its name in the blob folder (empty while it is `waiting`); `size` is in bytes.
-    `content` is the extracted or transcribed text, `problem` the reason why there is none; the connector fetches the
-    file by `source`."""
+    """A file of a message. `sha256` is the hash under which its bytes are stored (empty while the state is `waiting`);
+    `size` is in bytes. `content` is the extracted or transcribed text, `problem` the reason why a text is missing.
+    The connector fetches the file by `source`."""
 
     filename: str
     content_type: str
@@ -131,8 +132,8 @@ class Attachment:
 
 
 class Respond(StrEnum):
-    """The group messages that a bot answers: messages that address it, all, or none. It always answers direct
-    messages."""
+    """The messages of a group that a bot answers: those that address the bot, all, or none. Direct messages are always
+    answered."""
 
     MENTION = "mention"
     ALL = "all"
@@ -141,8 +142,8 @@ class Respond(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """The read position of a bot: every event of `feed` (the bot's one queue, or the history of a channel) up to
-    `position` is committed."""
+    """The read position of a bot in one feed. A feed is the bot's queue of events, or the history of a channel. All
+    events of `feed` up to `position` are committed."""
 
     feed: str
     position: int
@@ -150,8 +151,8 @@ class FeedPosition:
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """One platform event. `event_id` and the address form the inbox key: the same event received twice is one
-    message."""
+    """One event of a platform that may become a message. `event_id` and the address form the inbox key: an event that
+    is received twice creates one message."""
 
     address: Address
     event_id: str
@@ -160,36 +161,35 @@ class IncomingMessage:
     #: Files with their bytes.
     uploads: tuple[Upload, ...] = ()
     is_direct: bool = False
-    #: The message mentions the bot, replies to it or is a command; `respond` then decides whether the bot
-    #: answers.
+    #: The message mentions the bot, replies to the bot or is a command.
     addressed: bool = True
     assigned_agent: str | None = None
-    #: Files that are still at the platform.
+    #: Files that the connector can fetch later.
     files: tuple[FileRef, ...] = ()
     respond: Respond = Respond.MENTION
-    #: A message that the bot does not answer may be stored as context; this many of a channel are kept.
+    #: The number of messages of the channel that are kept as context, although the bot does not answer them.
     observe: int = 0
     #: The platform's own id of the message.
     platform_ref: str | None = None
-    #: When (ms) it was written at the platform.
+    #: The time (ms) at which the sender wrote the message, if the platform reports it.
     sent_at: int | None = None
-    #: Groups several events into one message.
+    #: The platform's id of an album: the events with the same id become one message.
     album: str | None = None
-    #: How far the bot has read once this is committed.
+    #: The read position of the bot that is stored together with this event.
     position: FeedPosition | None = None
-    #: The sender forwards text of others.
+    #: The sender forwarded a text that another person wrote.
     forwarded: bool = False
     #: The sources of the content other than the sender.
     taint: Taint = CLEAN
     #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
-    #: Passed to the model: `max_tokens`, and under `sampling` the model parameters by OpenAI's names.
+    #: Parameters for the model call: `max_tokens`, and under `sampling` further ones by OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Role(StrEnum):
-    """The author of a stored message. The daemon writes a notice in place of a reply; an agent posts progress before
-    its reply."""
+    """The kind of a stored message. `notice`: a message that the daemon writes by itself; `progress`: a text that an
+    agent posts before its reply."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -198,7 +198,7 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """The status of an accepted message. `queued` and `running` are read from its job, all others are stored."""
+    """The status of a message. `queued` and `running` follow from the message's job; the others are stored."""
 
     ACCEPTED = "accepted"
     QUEUED = "queued"
@@ -211,7 +211,7 @@ class MessageStatus(StrEnum):
     EXPIRED = "expired"
 
 
-#: A message in one of these states already has its one reply or notice (reliability.md §3).
+#: The final statuses: the message gets no further reply, unless a person retries its turn.
 FINAL_STATUSES = frozenset(
     {
         MessageStatus.ANSWERED,
@@ -225,7 +225,7 @@ FINAL_STATUSES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A row of the conversation. Times in ms."""
+    """A row of the table of messages. Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -238,30 +238,30 @@ class StoredMessage:
     user_name: str
     agent_id: str | None
     execution_id: str | None
-    #: The order in which turns ended; None while the turn is open. History is read in this order, so a waiting
-    #: message never precedes the reply that it will see.
+    #: The number of the ended turn in its conversation, from 1; None while the turn is open. Prompts contain messages
+    #: in this order, so a message that waited comes after the replies that were written meanwhile.
     turn: int | None
     created_at: int
     reason: str | None = None
-    #: The rule that chose the agent.
+    #: The routing rule that chose the agent.
     route: str | None = None
     reply_to: str | None = None
-    #: The order of the messages of one turn.
+    #: The position of the message in its turn.
     position: int = 0
     attachments: tuple[Attachment, ...] = field(default=())
-    #: The sources of a reply.
+    #: The sources of the text other than the person who asked.
     taint: Taint = CLEAN
     platform_ref: str | None = None
     album: str | None = None
-    #: The trigger of an unprompted message: `schedule:ID` or `webhook:ID`.
+    #: The cause of a message that answers nobody: `schedule:ID` or `webhook:ID`.
     source: str = ""
-    #: The question that a notice shows.
+    #: The id of the question that this notice shows.
     wait_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PastMessage:
-    """A message of an ended turn, as a prompt or a summary needs it. `tokens` is an estimate, time in ms."""
+    """The fields of a message of an ended turn that prompts and summaries use. `tokens` is an estimate; times in ms."""
 
     role: Role
     content: str
@@ -276,7 +276,7 @@ class PastMessage:
 
 
 class DeliveryState(StrEnum):
-    """The state of one outgoing part (reliability.md §3); `unknown` = interrupted while it was sent."""
+    """The state of a delivery. `unknown`: sending was interrupted, and the message may have arrived."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -295,7 +295,7 @@ class ButtonStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A click returns `id`: at most 64 bytes, which every platform supports."""
+    """A button below a message. A click reports `id`, which has at most 64 bytes: every platform supports that."""
 
     id: str
     label: str
@@ -304,8 +304,8 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingFile:
-    """A file of the content-addressed store that is sent with a reply; `size` is in bytes. If `content` is set, the
-    file is created from that text when it is sent, and has no hash."""
+    """A file that is sent with a reply. Its bytes are stored under `sha256`. If `sha256` is empty, the file is created
+    from the text `content` when it is sent. `size` is in bytes."""
 
     filename: str
     content_type: str
@@ -316,24 +316,24 @@ class OutgoingFile:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One outgoing message."""
+    """One reply or notice on its way to a platform."""
 
     id: str
     message_id: str
     part: int
     address: Address
-    #: Counts the messages of a channel from 1, without gaps except after the restore of a backup.
+    #: The number of the delivery in its channel, from 1. Numbers have gaps only after the restore of a backup.
     seq: int
     content: str
     reply_to: str | None
-    #: The ids of the messages that it answers; empty for a notice during a turn.
+    #: The ids of the messages that the delivery answers; empty for a notice during a turn.
     answers: tuple[str, ...]
     agent: str | None
     state: DeliveryState
     created_at: int
-    #: The platform's id of the message to which it replies.
+    #: The platform's id of the message to which the delivery replies.
     reply_ref: str | None = None
-    #: The delivery replaces the draft of this execution.
+    #: The execution whose draft this delivery replaces.
     execution_id: str | None = None
     buttons: tuple[Button, ...] = ()
     files: tuple[OutgoingFile, ...] = ()

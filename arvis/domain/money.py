@@ -1,6 +1,5 @@
-"""Money: costs of models and their limits, and the clients who pay for answers (behaviour.md 1.11, 1.17). Amounts are
-whole millionths of a US dollar (`micros`), so that sums are exact. Days and months are those of a time zone, because
-people mean their own midnight."""
+"""Money: the costs of model calls, budgets, and customers (`Client`) who pay for answers. Amounts are whole millionths
+of a US dollar (`micros`), so that sums are exact. Days and months begin at midnight of a configured time zone."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _MS = 1000
 
 
 def usd(micros: int) -> str:
-    """Return an amount for people: at least two decimals, more only for amounts below a cent."""
+    """Return an amount as text for people, with two to six decimals: all that are needed for the exact amount."""
     whole = f"{abs(micros) / MICROS:.6f}".rstrip("0")
     digits = max(2, len(whole.partition(".")[2]))
     return f"{'-' if micros < 0 else ''}${abs(micros) / MICROS:.{digits}f}"
@@ -37,12 +36,12 @@ def month_of(at: int, zone: str) -> str:
 
 
 def next_day(at: int, zone: str) -> int:
-    """Return when the next day begins, in ms."""
+    """Return the time (ms) at which the next day begins."""
     return start_of_day(_date(at, zone) + timedelta(days=1), zone)
 
 
 def next_month(at: int, zone: str) -> int:
-    """Return when the next month begins, in ms."""
+    """Return the time (ms) at which the next month begins."""
     return start_of_day(first_of_next_month(_date(at, zone)), zone)
 
 
@@ -51,7 +50,7 @@ def first_of_next_month(day: date) -> date:
 
 
 def start_of_day(day: date, zone: str) -> int:
-    """Return midnight in this zone, in ms."""
+    """Return the time (ms) at which this day begins in the zone."""
     return round(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).timestamp()) * _MS
 
 
@@ -63,9 +62,9 @@ def _date(at: int, zone: str) -> date:
 
 
 class Budget(StrEnum):
-    """The limits that can be used up. The first five are sums of money, each with a pot in the ledger. `turns` is the
-    number of questions that an unpaired user may ask in a day; `share` is the part of the daily budget for one
-    person; `credit` is the remaining amount of a prepaid client; `client_status`: the client is paused."""
+    """The limits that can stop a turn. The first five are sums of money, each with a pot in the ledger. `turns` is the
+    number of turns that an unpaired person may begin in a day; `share` is the part of the daily budget for one person;
+    `credit` is the remaining amount of a prepaid customer; `client_status`: the customer is paused."""
 
     AGENT = "agent"
     CLIENT = "client"
@@ -85,7 +84,8 @@ def budget_reason(budget: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pot:
-    """A row of the ledger: the amount spent on one item in one period. Their order is the order of locks."""
+    """The key of a row of the ledger, which counts the costs of one item in one period. Scripts lock several rows in
+    the sort order of these keys, so that no two scripts wait for each other."""
 
     scope: Budget
     period: str
@@ -94,7 +94,7 @@ class Pot:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The content of a pot. `calls` counts the calls that cost something."""
+    """The values of a pot: costs, model calls that cost more than nothing, and turns."""
 
     micros: int = 0
     calls: int = 0
@@ -103,8 +103,8 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimits:
-    """The limits of the configuration, in micros; None: no limit. Days and months are those of `zone`. `share` is the
-    part of the daily limit (percent) that one of several persons may use."""
+    """The limits of the configuration, in micros; None: no limit. Days and months begin at midnight of `zone`. `share`
+    is the percentage of the daily limit that one person may use if several people use Arvis."""
 
     daily: int | None = None
     per_agent_daily: int | None = None
@@ -118,24 +118,24 @@ class SpendingLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
-    """The payer of a model call."""
+    """The work and the people for which a model call is made: the budgets of all of them must allow it."""
 
-    #: With `visit`, the key of the reservation.
+    #: Together with `visit`, the key of the call's reservation.
     execution_id: str
     visit: str
-    #: The execution at the root of the turn. Its child executions share its budget.
+    #: The root execution of the turn. Its child executions share its budget.
     turn: str
     job_id: str
     agent_id: str | None = None
     principal_id: str | None = None
     client_id: str | None = None
-    #: An unpaired user also has a limit of turns.
+    #: The person is not paired, so `unpaired_daily_turns` also applies.
     unpaired: bool = False
-    #: An owner may use the whole daily budget instead of a share.
+    #: The person is an owner, who may use the whole daily budget instead of a share.
     owner: bool = False
 
     def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:
-        """Return the rows of the ledger in which a call made now counts."""
+        """Return the pots to which the costs of a call at the time `now` (ms) are added."""
         day = day_of(now, zone)
         found = {Budget.DAY: Pot(Budget.DAY, day, ""), Budget.TURN: Pot(Budget.TURN, "", self.turn)}
         if self.agent_id is not None:
@@ -149,8 +149,8 @@ class Spender:
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A model call under way: its payer, and the receipt that is stored if the process dies, with the maximum
-    possible usage."""
+    """A model call that has begun. `receipt` contains the maximum possible usage, and is stored if the process dies
+    before the call ends."""
 
     spender: Spender
     receipt: ModelCall
@@ -158,22 +158,22 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """The call is allowed; this amount is reserved for it."""
+    """The result of a reservation: the call is allowed, and `micros` are reserved for it."""
 
     micros: int
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The remaining budget is reserved for calls under way: retry in a second or two."""
+    """The result of a reservation: running calls have reserved the remaining budget. Retry in a second or two."""
 
     budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
 class OverBudget:
-    """A budget is used up. `limit` and `spent` in micros (of `turns`: a number); `opens_at` in ms is when it is full
-    again, None if it does not refill by time."""
+    """The result of a reservation: a budget is used up. `limit` and `spent` are micros, or turns for the budget
+    `turns`. `opens_at` is the time (ms) at which the next period of the budget begins; None if it has no periods."""
 
     budget: Budget
     limit: int
@@ -181,11 +181,11 @@ class OverBudget:
     opens_at: int | None
 
 
-# -- clients -----------------------------------------------------------------------------------------------
+# -- customers ---------------------------------------------------------------------------------------------
 
 
 class ClientPlan(StrEnum):
-    """The way in which a client pays: for each answer, by a fee that the owner charges each month, or in advance."""
+    """The ways in which a customer pays: for each answer, by a monthly fee that the owner charges, or in advance."""
 
     PER_TASK = "per_task"
     MONTHLY = "monthly"
@@ -193,7 +193,8 @@ class ClientPlan(StrEnum):
 
 
 class ClientStatus(StrEnum):
-    """A paused client is not served; an archived client's channels count as channels without a client."""
+    """The status of a customer. `paused`: agents do not answer in the customer's channels. `archived`: the customer's
+    channels count as channels without a customer."""
 
     ACTIVE = "active"
     PAUSED = "paused"
@@ -202,27 +203,28 @@ class ClientStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A paying customer with assigned channels. Money in micros, times in ms."""
+    """A customer, who pays for the answers in the assigned channels. Money in micros, times in ms."""
 
     id: str
     name: str
     plan: ClientPlan = ClientPlan.PER_TASK
     status: ClientStatus = ClientStatus.ACTIVE
-    #: An answer costs this price plus a multiple of the cost of its model calls.
+    #: The price of an answer, besides the part that depends on the cost of its model calls.
     price_per_task: int = 0
     monthly_fee: int = 0
-    #: That multiple, in thousandths.
+    #: The factor by which the cost of the model calls is charged, in thousandths: 1500 charges 1.5 times the cost.
     token_factor_milli: int = 0
-    #: The sum of payments less the sum of charges.
+    #: The sum of all payments minus the sum of all charges.
     balance: int = 0
-    #: Limits the cost of model calls in a month.
+    #: The maximum cost of model calls in a month; None: the limit of the configuration.
     monthly_limit: int | None = None
     notes: str = ""
     created_at: int = 0
     updated_at: int = 0
 
     def price_of(self, cost: int) -> int:
-        """Return the charge for an answer with this model cost. Clients with a monthly fee pay no price of a task."""
+        """Return the charge for an answer whose model calls cost `cost`. Customers with a monthly fee do not pay
+        `price_per_task`."""
         task = 0 if self.plan is ClientPlan.MONTHLY else self.price_per_task
         return task + round(cost * self.token_factor_milli / 1000)
 
@@ -249,8 +251,8 @@ class ChargeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One line of a client's account. A payment adds to the balance, every other type subtracts; an adjustment may be
-    negative, which is a credit."""
+    """One entry of a customer's account: a charge or a payment. Payments increase the balance, all other types reduce
+    it. An adjustment may be negative: it then increases the balance."""
 
     id: str
     client_id: str
@@ -264,5 +266,5 @@ class Charge:
 
     @property
     def effect(self) -> int:
-        """Return the change of the balance."""
+        """Return the amount by which this entry changes the balance."""
         return self.amount if self.type is ChargeType.PAYMENT else -self.amount

@@ -1,4 +1,4 @@
-"""Features of chat platforms besides messages: edits, clicks, replies in parts, pairing, and bots."""
+"""Data of chat platforms besides messages: edits, clicks, parts of replies, drafts, pairing requests, and bots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.messages import Address, Button, Delivery, FeedPosition, Outgo
 
 @dataclass(frozen=True, slots=True)
 class MessageEdit:
-    """A person edited a message. `ref` is the platform's id of the message."""
+    """The event that a person edited a message. `ref` is the platform's id of the message."""
 
     address: Address
     event_id: str
@@ -23,7 +23,8 @@ class MessageEdit:
 
 @dataclass(frozen=True, slots=True)
 class MessageDeletion:
-    """A message was deleted (platforms do not report by whom). `ref` is the platform's id of the message."""
+    """The event that a message was deleted; platforms do not report by whom. `ref` is the platform's id of the
+    message."""
 
     address: Address
     event_id: str
@@ -33,8 +34,8 @@ class MessageDeletion:
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A button was pressed; `data` is the `id` of the button. `message_ref` is the platform's id of the message that
-    shows it."""
+    """The event that a person pressed a button. `data` is the `id` of the button; `message_ref` is the platform's id of
+    the message with the button."""
 
     address: Address
     event_id: str
@@ -46,8 +47,8 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Content that a connector sends in one request: Markdown within the platform's limits (after conversion to its
-    format), buttons and files."""
+    """Content that a connector sends in one request: Markdown, buttons and files. After conversion to the platform's
+    format, the text is within the platform's limits."""
 
     content: str
     buttons: tuple[Button, ...] = ()
@@ -55,7 +56,7 @@ class Piece:
 
 
 class PartState(StrEnum):
-    """`reserved`: a placeholder in the chat waits for its content."""
+    """The state of a part. `reserved`: the chat shows a placeholder that is not filled yet."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -65,13 +66,12 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of a delivery. `platform_id` is the message whose content it replaces (a placeholder or a draft), or
-    the message that it has become. `tried_at` (ms) is when it was first sent; if set, the part may already have
-    arrived.
+    """One piece of a delivery, with the state of its sending. `platform_id` is the platform's id of the sent message,
+    or, before that, of the placeholder or draft whose content the part replaces. `tried_at` is the time (ms) of the
+    first attempt to send; if it is set, the part may already have arrived.
 
-    `data` holds the bytes of the stored files of the piece by their `sha256`. It is filled before every `send` and
-    empty elsewhere (in `find` and `reserve`), so that a connector needs no store. `bytes_of` returns the bytes of any
-    file of the piece.
+    `data` contains the bytes of the piece's stored files by `sha256`, so that connectors need no access to the store.
+    It is filled for `send`, but empty for `find` and `reserve`.
     """
 
     delivery: Delivery
@@ -84,18 +84,18 @@ class Part:
 
     @property
     def key(self) -> str:
-        """The key of the part, unique and the same at every try: the delivery's id and the number, at most 29
-        characters."""
+        """The unique key of the part, the same at every attempt: the delivery's id and the number of the part, at most
+        29 characters."""
         return f"{self.delivery.id}.{self.number}"
 
     def bytes_of(self, file: OutgoingFile) -> bytes:
-        """Return the bytes of a file: the stored bytes, or its `content` as UTF-8."""
+        """Return the bytes of a file of the piece: the stored bytes, or the file's `content` as UTF-8."""
         return self.data[file.sha256] if file.sha256 else file.content.encode()
 
 
 class DraftState(StrEnum):
-    """`sending`: the chat may show the draft under an unknown id. `gone`: the reply replaced the draft, or it was
-    removed."""
+    """The state of a draft. `sending`: the chat may show the draft, but its id is unknown. `gone`: the reply replaced
+    the draft, or the draft was removed."""
 
     SENDING = "sending"
     SHOWN = "shown"
@@ -104,7 +104,8 @@ class DraftState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The draft that a chat shows while a turn runs. `id` is its key at the platform, 26 characters."""
+    """The unfinished reply that a chat shows while a turn runs. `id` is the key with which the connector sends the
+    draft, 26 characters; `platform_id` is the platform's id of the draft's message."""
 
     execution_id: str
     id: str
@@ -116,7 +117,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class OverheardMessage:
-    """A message that was not for a bot and that the bot reads as context. Time in ms."""
+    """A message in a channel that is not for the bot, stored as context. Time in ms."""
 
     address: Address
     event_id: str
@@ -129,7 +130,8 @@ class OverheardMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus:
-    """A channel to which a bot cannot write (`reason` explains why), or that was replaced by another channel."""
+    """The status of a channel to which a bot cannot write, with the `reason`, or that another channel (`moved_to`)
+    replaced."""
 
     address: Address
     state: str
@@ -140,7 +142,7 @@ class ChannelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A problem that the agent's next prompt in a conversation reports."""
+    """A delivery problem that the next prompt of the conversation reports to the agent."""
 
     id: str
     conversation_id: str
@@ -156,7 +158,7 @@ class PairingStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A pairing request of an unpaired user. `channel` is their direct chat; times in ms."""
+    """A pairing request of an unknown person. `address` is the person's direct chat with the bot. Times in ms."""
 
     id: str
     code_hash: str
@@ -169,7 +171,8 @@ class Pairing:
 
 
 class BotState(StrEnum):
-    """`waiting`: another process runs the bot; `error`: its settings are invalid, or its platform is unreachable."""
+    """The state of a bot. `waiting`: another process runs the bot; `error`: the bot's settings are invalid, or its
+    platform is unreachable."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -180,8 +183,8 @@ class BotState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredBot:
-    """A bot that was entered in the product. `settings` is JSON as in the configuration, `secrets` JSON of its tokens by
-    name, each of them sealed. Times in ms."""
+    """A bot that was entered in the product. `settings` is the JSON of its settings as in the configuration; `secrets`
+    is a JSON object of its tokens, each sealed, by name. Times in ms."""
 
     id: str
     platform: str
@@ -195,7 +198,8 @@ class StoredBot:
 
 @dataclass(frozen=True, slots=True)
 class BotStatus:
-    """The status of a bot. `user_id` and `user_name` are its own on the platform, once known; `error` is a sentence."""
+    """The status of a bot. `user_id` and `user_name` are the bot's own id and name on the platform ("": not known yet).
+    `error` is a sentence; `since` in ms."""
 
     platform: str
     name: str

@@ -1,5 +1,4 @@
-"""Text and commands that plugins add to the work of an agent, and their results from its replies (behaviour.md 5.3
-and 5.4)."""
+"""Data that plugins exchange with the daemon: texts for prompts, commands, and the results of reading a reply."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from enum import StrEnum
 
 
 class NextMessage(StrEnum):
-    """The message that the model reads last."""
+    """The kinds of messages that can be the last one in a prompt."""
 
     USER_MESSAGE = "user_message"
     TOOL_RESPONSE = "tool_response"
@@ -16,7 +15,8 @@ class NextMessage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One part of an addition. `keep`: True permanently, a number for that many messages, False or 0 not at all."""
+    """One part of an addition. `shown`: the prompt of the current turn contains it. `keep`: later prompts contain it
+    too: True means permanently, a number means for that many messages, False or 0 means never."""
 
     content: tuple[str, ...]
     shown: bool
@@ -28,13 +28,14 @@ class Item:
 
     @property
     def lasts(self) -> int | None:
-        """In Python, True is also a number: it must not mean one message."""
+        """The number of messages for which the item stays in later prompts; None: permanently."""
+        # True is checked first, because int(True) is 1.
         return None if self.keep is True else int(self.keep)
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The text that one source adds to a message, under its heading. `outside`: the text is untrusted."""
+    """The text that a plugin adds to a message, under a heading. `outside`: the text is untrusted."""
 
     heading: str
     items: tuple[Item, ...]
@@ -43,8 +44,9 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class PluginBlock:
-    """A part of an agent's instructions. `changing`: it may differ in the next turn, so it is placed after the part
-    that providers cache. `tools` are its tools; `outside`: the text is untrusted."""
+    """A part that a plugin adds to an agent's instructions. `tools` are the tools that it explains. `changing`: the
+    text may differ in the next turn, so it is placed after the part that vendors cache. `outside`: the text is
+    untrusted."""
 
     heading: str
     content: str
@@ -55,8 +57,8 @@ class PluginBlock:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """A value that replies must contain besides their text, such as `AttributeSpec("mood", "string", "How you
-    feel")`."""
+    """A value that replies must contain besides their text, for example
+    `AttributeSpec("mood", "string", "How you feel")`."""
 
     name: str
     type: str
@@ -73,7 +75,7 @@ class CommandArgument:
 
 @dataclass(frozen=True, slots=True)
 class PluginCommand:
-    """`/name argument …`; `name` in lower case."""
+    """A command that people write as `/name argument …`. `name` is in lower case."""
 
     name: str
     description: str
@@ -88,22 +90,22 @@ class PluginCommand:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The command is replaced by this text, and the agent answers it."""
+    """The result of a command that the agent answers: `text` replaces the command."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """The command is answered with this text, without a model call."""
+    """The result of a command that is answered with `text`, without a model call."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The result of a plugin for a reply: files of the conversation's folder to send with it, and problems for the
-    timeline."""
+    """The result of a plugin that has read a reply: paths of files in the conversation's folder that are sent with the
+    reply, and problems for the timeline."""
 
     files: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Projects: work over days that people assign and agents keep up to date (behaviour.md 2.6)."""
+"""Projects: work that takes days. People assign it, and agents add notes about their progress."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-#: Limits in characters. Prompts contain the notes, and each change stores all of them as a version, so they are
-#: limited to a page.
+#: Limits in characters. Prompts contain all notes of a project, and each change stores all of them as a new version, so
+#: the notes are limited to about a page.
 LONGEST_TITLE = 200
 LONGEST_GOAL = 4_000
 LONGEST_NOTES = 8_000
@@ -15,7 +15,7 @@ LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
 _OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
-#: A note that equals the newest one is not written again.
+#: A note is not added again if one of this many last lines contains the same text.
 _LOOKED_AT = 3
 
 
@@ -27,8 +27,9 @@ class ProjectStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`agent_id` None: every agent that works autonomously may work on it. `principal_id` last changed it, directly
-    or by an agent's tool; `author_id` last wrote its text (None: `principal_id`). Times in ms."""
+    """Work over days. `agent_id` is the agent that works on it (None: any agent that works autonomously).
+    `principal_id` is the person who last changed it, directly or by an agent's tool; `author_id` the person who last
+    wrote its text (None: `principal_id`). Times in ms."""
 
     id: str
     slug: str
@@ -44,7 +45,7 @@ class Project:
 
     @property
     def author(self) -> str | None:
-        """The principal who wrote the title, the goal and the people's part of the notes."""
+        """The principal who last wrote the title, the goal or the notes of people."""
         return self.author_id or self.principal_id
 
     def is_for(self, agent_id: str) -> bool:
@@ -52,9 +53,9 @@ class Project:
 
 
 def with_note(project: Project, text: str, day: str) -> Project | None:
-    """Return the project with one more line of an agent (`day` as 2026-11-22). If the page is full, the oldest lines
-    of agents are removed; text of people stays, and None means that this text alone fills the page. The same note
-    twice in a row is stored once, so a call that is repeated after a crash adds nothing."""
+    """Return the project with an agent's note as a new line; `day` as 2026-11-22. If the notes become too long, the
+    oldest lines of agents are removed; return None if the text of people leaves no space for the note. A note that one
+    of the last lines already contains is not added, so that a call that is repeated after a crash changes nothing."""
     note = " ".join(text.split())[:LONGEST_NOTE]
     lines = project.notes.splitlines()
     if any((own := _OWN_LINE.fullmatch(line)) and own[1] == note for line in lines[-_LOOKED_AT:]):

@@ -1,4 +1,4 @@
-"""One model call: the request and its size, its stream of deltas, the result, and the receipt of each try."""
+"""Model calls: the request and its size, the result, the receipts, and the accounts with their cooldowns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Counts of a text or a request. In ASCII, `letters` counts letters and blanks, `marks` everything else, such as
-    digits and brackets. `dense` counts Chinese, Japanese, Korean and pictographs; `others` counts all other scripts.
-    `words` counts the parts between blanks. `messages` counts the messages of a request including its system text,
-    `requests` the request itself: both cost some tokens regardless of their content."""
+    """Counts of a text or a request, from which its tokens are estimated. Of the ASCII characters, `letters` counts
+    letters and blanks, and `marks` all others, such as digits and brackets. `dense` counts Chinese, Japanese and Korean
+    characters and pictographs; `others` counts the characters of all other scripts. `words` counts the parts between
+    blanks. `messages` counts the messages of a request, including the system text; `requests` is 1 for a request:
+    each message and each request costs some tokens regardless of its content."""
 
     letters: int = 0
     marks: int = 0
@@ -39,13 +40,13 @@ class Measure:
         )
 
 
-#: Why a reply ended, by one name for all vendors: at its natural end, with tool calls, or at a length limit.
+#: The reasons why a reply ended, with the same names for all vendors: its natural end, tool calls, or a length limit.
 END, TOOL_CALLS, LENGTH = "end", "tool_calls", "length"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in a prompt: PNG, JPEG, GIF or WebP. `name` is the sender's name for it."""
+    """A picture in a prompt: PNG, JPEG, GIF or WebP. `name` is the file name that the sender gave."""
 
     media_type: str
     data: bytes = field(repr=False)
@@ -54,10 +55,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a prompt. `role` is `user` or `assistant`. An assistant's turn may request tools (`calls`); the
-    next user's turn then begins with their `outputs`, one for each call. Only user turns have pictures. `thoughts` is
-    the model's reasoning before its calls, in the format that its vendor expects back. `messages` are the ids of the
-    stored messages in this turn; they are not sent to vendors."""
+    """One message of a prompt. `role` is `user` or `assistant`. An assistant's message may request tool calls
+    (`calls`); the next user's message then begins with their `outputs`, one for each call. Only a user's message has
+    pictures. `thoughts` is the model's reasoning before its calls, in the format that the vendor expects back.
+    `messages` are the ids of the stored messages that this message contains; they are not sent to vendors."""
 
     role: str
     content: str
@@ -69,14 +70,14 @@ class Turn:
 
     @property
     def texts(self) -> list[str]:
-        """Return everything that is sent to a vendor and counts as text."""
+        """The texts of this message that are sent to a vendor: content, calls, outputs and thoughts."""
         calls = [json.dumps(call.to_json(), ensure_ascii=False) for call in self.calls]
         thoughts = [] if self.thoughts is None else [json.dumps(self.thoughts, ensure_ascii=False)]
         return [self.content, *calls, *(output.content for output in self.outputs), *thoughts]
 
 
 def joined(first: Turn, second: Turn) -> Turn:
-    """Return two turns of one role as one; the second has no calls and no outputs of tools."""
+    """Return two messages of the same role as one. The second one must not have calls or outputs."""
     return replace(
         first,
         content=f"{first.content}\n\n{second.content}" if first.content else second.content,
@@ -86,7 +87,7 @@ def joined(first: Turn, second: Turn) -> Turn:
 
 
 def read_in(turns: Iterable[Turn]) -> list[str]:
-    """Return the ids of the messages that these turns contain."""
+    """Return the ids of the stored messages that these messages of a prompt contain, each once."""
     return list(dict.fromkeys(message for turn in turns for message in turn.messages))
 
 
@@ -94,29 +95,29 @@ def read_in(turns: Iterable[Turn]) -> list[str]:
 class RunRequest:
     """One request to a model."""
 
-    #: The system text.
+    #: The part of the system text that is the same in every turn.
     system: str
     #: The messages of the prompt.
     turns: tuple[Turn, ...]
-    #: Without provider prefix; None: the account's model.
+    #: The model's name without the prefix `provider/`; None: the default model of the account.
     model: str | None
-    #: The demo provider introduces itself by this name.
+    #: The agent's name, with which the demo provider introduces itself.
     agent_name: str
     max_tokens: int = 4096
-    #: Limits the reply.
+    #: The maximum size of the reply; the remaining reply is not read.
     max_bytes: int = 262_144
     tools: tuple[ToolSpec, ...] = ()
-    #: The tools are still sent, so that the vendor's cache of the prompt stays valid, but the model must not call
-    #: them.
+    #: The model must not call the tools. Vendors that cache prompts still get their descriptions, because a changed
+    #: list of tools would make the cache useless.
     tools_off: bool = False
-    #: Identifies the conversation, for providers that keep a folder for each.
+    #: The id of the conversation, for providers that use a folder for each conversation.
     conversation: str = ""
-    #: The part of the system text that differs from turn to turn; it follows `system`.
+    #: The part of the system text that differs from turn to turn. It is placed after `system`.
     changing: str = ""
-    #: A line with date and time. It follows the user's newest text, because a vendor can cache a prompt only up
-    #: to its first change.
+    #: A line with date and time. It is placed after the user's newest text, because a vendor can cache a prompt only up
+    #: to the first difference from the last one.
     now: str = ""
-    #: Seconds until the first byte of a streamed answer; None: no limit besides the provider's own.
+    #: The maximum seconds until the first byte of a streamed answer; None: only the provider's own limit applies.
     begin_within: float | None = None
     #: A reply without text is valid, because tools have done the work.
     allow_empty: bool = False
@@ -126,7 +127,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a model call: text, or calls of tools with or without text."""
+    """The result of a model call: a text, or tool calls with or without a text."""
 
     content: str
     model: str
@@ -144,21 +145,21 @@ class RunResult:
     cached_tokens: int = 0
     #: The part of the input that was written to the vendor's cache.
     written_tokens: int = 0
-    #: The context window in tokens, from providers that query their server.
+    #: The context window in tokens, if the provider asks its server for it.
     window: int | None = None
-    #: The reasoning before `calls`, which is sent back with them (`Turn`).
+    #: The model's reasoning before `calls`. The next request sends it back (`Turn.thoughts`).
     thoughts: Mapping[str, Any] | None = None
     #: Parts of the request that the model did not receive: `pictures`, `tools`.
     left_out: tuple[str, ...] = ()
 
     @property
     def cut(self) -> bool:
-        """Return whether the reply was cut off at its limit of tokens or bytes."""
+        """Return whether the reply was cut off at a limit of tokens or bytes."""
         return self.truncated or self.stop_reason == LENGTH
 
     def answers(self, request: RunRequest) -> bool:
-        """Return whether this is an answer. A reply without text and calls is none, unless it was cut off or may be
-        empty."""
+        """Return whether this result answers the request. A reply without text and calls does so only if it was cut
+        off, or if the request allows an empty reply."""
         return bool(self.content.strip() or self.calls or self.cut or request.allow_empty)
 
     def to_json(self) -> dict[str, Any]:
@@ -167,7 +168,7 @@ class RunResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunResult:
-        """Return the result in the JSON of a graph's result. Other keys are ignored."""
+        """Return the result from its JSON form; other keys of `data` are ignored."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         calls = tuple(ToolCall.from_json(call) for call in data.get("calls", ()))
         return cls(**{**known, "calls": calls, "left_out": tuple(data.get("left_out", ()))})
@@ -175,7 +176,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """The receipt of one call to one account: `explain` shows it and the budget counts it. Times in ms."""
+    """The receipt of one call to one account. `explain` shows it, and budgets count its cost. Times in ms."""
 
     id: str
     account: str
@@ -185,11 +186,11 @@ class ModelCall:
     duration_ms: int
     input_tokens: int = 0
     output_tokens: int = 0
-    #: In millionths of a US dollar.
+    #: The cost in millionths of a US dollar.
     cost_micros: int = 0
     #: The part of the input that was read from the vendor's cache.
     cached_tokens: int = 0
-    #: A provider error kind, `cancelled`, or None.
+    #: The kind of the provider error, or `cancelled`; None: the call succeeded.
     error: str | None = None
     detail: str | None = None
     #: The part of the input that was written to the vendor's cache.
@@ -200,8 +201,8 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Credentials with a default model, and the `models` that the account serves (empty: all models of its vendor).
-    Accounts with lower `priority` are tried first; `api_key` never leaves the providers."""
+    """Credentials at a model vendor, with a default `model` and the `models` that the account may serve (empty: all of
+    the vendor). Accounts with a lower `priority` are tried first. Only the providers use `api_key`."""
 
     name: str
     provider: str
@@ -212,30 +213,30 @@ class Account:
     models: tuple[str, ...] = ()
 
 
-#: The kind of a `Cooldown` that a circuit breaker made; the other kinds are those of provider errors.
+#: The kind of a `Cooldown` after several failures in a row. All other kinds are kinds of provider errors.
 CIRCUIT = "circuit"
 
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """An account that is not used for a model for some time, because it refused. Times in ms."""
+    """A time in which an account is not used for a model, because calls failed. Times in ms."""
 
     account: str
     model: str
-    #: From this time on the account may be used again. With the kind `CIRCUIT`, one request may try it first.
+    #: The time at which the account may be used again. If the kind is `CIRCUIT`, a single request then tries it first.
     until: int
-    #: The number of refusals in a row; 0: it has answered since.
+    #: The number of refusals in a row; 0: the account has answered since the last one.
     refusals: int
-    #: The reason of the last refusal. `CIRCUIT`: it failed several times or did not respond.
+    #: The kind of the last error; `CIRCUIT`: the account failed several times or did not respond.
     kind: str
-    #: When this was observed.
+    #: The time of the last observation of this account and model.
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class CallTimeouts:
-    """Time limits of one model call in seconds: `total`, and `silence` between two pieces of a stream (a large model
-    on a small machine needs long for the first one)."""
+    """Time limits of one model call in seconds: for the whole call, and for the silence before each piece of a stream.
+    The silence is long, because a large model on a small machine needs long for the first piece."""
 
     total: float = 600.0
     silence: float = 120.0

@@ -1,4 +1,4 @@
-"""Crons and heartbeats: work of an agent at given times, and the result of each time (behaviour.md 1.12)."""
+"""Schedules (crons and heartbeats): work of an agent at given times, and its occurrences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class ScheduleKind(StrEnum):
 
 
 class Missed(StrEnum):
-    """The handling of times that passed while the daemon did not run."""
+    """The handling of times that passed while the daemon did not run: skip them, make up for the last one, or make up
+    for all."""
 
     SKIP = "skip"
     ONCE = "once"
@@ -24,8 +25,8 @@ class Missed(StrEnum):
 
 
 class MadeBy(StrEnum):
-    """The creator of a schedule, which decides about the quota: `tool` counts for the person for whom the tool
-    created it, the others for the agent."""
+    """The way in which a schedule was created. A schedule created by a `tool` counts against the quota of the person
+    for whom the tool was called, all others against the quota of the agent."""
 
     API = "api"
     TAG = "tag"
@@ -40,20 +41,20 @@ class Schedule:
     kind: ScheduleKind
     agent_id: str
     name: str
-    #: A text that `arvis.calendar` parses.
+    #: The times, as a text that `arvis.calendar` parses.
     schedule: str
-    #: A name; None: the agent's, else the daemon's.
+    #: The name of a time zone; None: the agent's zone, or the daemon's if the agent has none.
     timezone: str | None
     prompt: str
-    #: The answer goes to this platform, connector, channel and thread. An empty connector means the only one of
-    #: the platform.
+    #: The answer is sent to this platform, connector, channel and thread. An empty connector means the only bot of the
+    #: platform.
     platform: str
     connector: str
     channel: str
     script: Mapping[str, Any] | None
     missed: Missed
     enabled: bool
-    #: The person for whom it acts.
+    #: The person with whose rights the work runs.
     principal_id: str | None
     last_run: int | None
     next_run: int | None
@@ -61,24 +62,24 @@ class Schedule:
     updated_at: int
     thread: str = ""
     created_by: MadeBy = MadeBy.API
-    #: The graph that runs it; None: by its kind and agent.
+    #: The graph that does the work; None: kind and agent decide.
     graph: str | None = None
     #: The maximum number of cycles of a heartbeat in one run.
     max_cycles: int = 1
-    #: The age (ms) up to which a missed time is made up for; None: no limit.
+    #: The maximum age (ms) of a missed time that is made up for; None: no limit.
     grace: int | None = None
     #: The number of failures in a row.
     failures: int = 0
-    #: After failures the schedule is not run before this time.
+    #: The time before which the schedule does not run again, because runs failed.
     cooldown_until: int | None = None
-    #: The last state of its script.
+    #: The state that the script stored at its last run.
     memo: Mapping[str, Any] = field(default_factory=dict)
-    #: The principal who wrote the text that is executed; None: `principal_id`.
+    #: The principal who wrote the prompt or script; None: `principal_id`.
     author_id: str | None = None
 
     @property
     def author(self) -> str | None:
-        """The principal who wrote the text that is executed."""
+        """The principal who wrote the prompt or script."""
         return self.author_id or self.principal_id
 
     @property
@@ -92,13 +93,13 @@ class Schedule:
 
     @property
     def source(self) -> str:
-        """The mark of messages that this schedule caused."""
+        """The value of `StoredMessage.source` for messages that this schedule caused."""
         return f"schedule:{self.id}"
 
 
 class Cause(StrEnum):
-    """The reason for a run of a schedule: its time came, the time had been missed, a person asked for it, or the condition of its
-    script held."""
+    """The reason for a run of a schedule: its time came, a missed time was made up for, a person requested the run, or
+    the condition of its script was true."""
 
     DUE = "due"
     MISSED = "missed"
@@ -107,8 +108,8 @@ class Cause(StrEnum):
 
 
 class OccurrenceStatus(StrEnum):
-    """`silent`: it ran and had nothing to report; `idle`: there was nothing to do, and no model was called;
-    `skipped`: it did not run, for the reason in its report."""
+    """The status of an occurrence. `silent`: the agent had nothing to report; `idle`: there was nothing to do, and no
+    model was called; `skipped`: the work did not run, for the reason in `report`."""
 
     RUNNING = "running"
     DONE = "done"
@@ -122,7 +123,8 @@ class OccurrenceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time of a schedule, identified by its instant `due`. `report` is a short result for people. Times in ms."""
+    """One time of a schedule, with the result of its work. Schedule and `due` identify it. `report` is a short result
+    for people. Times in ms."""
 
     id: str
     schedule_id: str

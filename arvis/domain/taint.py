@@ -1,7 +1,8 @@
-"""Taint: the sources of a turn other than the text of the person who asked (reliability.md §4.2).
+"""Taint: the sources of a text other than the words of the person who asked.
 
-It is a set of labels, because a union of sets never loses a source; the empty set is clean. Everything that is
-written in a tainted turn (a reply, a summary, a fact) gets the turn's labels.
+A taint is a set of labels; the empty set means that there are no other sources. If texts are combined, the taint of the
+result is the union of their taints, so no source is lost. Every text that is written in a turn (a reply, a summary, a
+fact) gets the taint of the turn.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 
 class Label(StrEnum):
-    """Sources of untrusted text: other people in the room, tools that read from outside, files, other agents; or a
-    message that looks like an attempt to command the model."""
+    """The sources of untrusted text: other people in the room, tools whose output comes from outside, files, and other
+    agents. `flagged`: a message looks like an attempt to command the model."""
 
     PEOPLE = "people"
     TOOLS = "tools"
@@ -28,12 +29,12 @@ CLEAN: Taint = frozenset()
 
 
 def taint_text(taint: Taint) -> str:
-    """Return the stored form: the labels in order, separated by blanks."""
+    """Return the stored form of a taint: its labels in alphabetical order, separated by blanks."""
     return " ".join(sorted(taint))
 
 
 def taint_of(text: str) -> Taint:
-    """Parse the result of `taint_text`; an unknown label counts as `tools`."""
+    """Return the taint from its stored form; an unknown label counts as `tools`."""
     known = {label.value: label for label in Label}
     return frozenset(known.get(word, Label.TOOLS) for word in text.split())
 

@@ -1,4 +1,4 @@
-"""The form of texts: requirements before a text is stored or sent, commands in it, and messages that a client put in it."""
+"""Texts: cleaning before a text is stored or shown, commands, and earlier messages that a client puts before a text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _SPOKEN = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1
 
 
 def split_command(text: str) -> tuple[str, str] | None:
-    """Return the name in lower case and the trimmed argument; None if the text cannot be a command. The command may
-    not exist."""
+    """Return the command's name in lower case and its trimmed argument; None if the text does not have the form of a
+    command. A command with this name may not exist."""
     found = _SPOKEN.fullmatch(text)
     return None if found is None else (found["name"].lower(), (found["rest"] or "").strip())
 
@@ -22,8 +22,8 @@ NOW = "[What is asked now]"
 
 
 def own_words(content: str) -> str:
-    """Return the person's own text. Every line that the client added begins with `> `, so the first bare marker is
-    the daemon's."""
+    """Return the person's own text, without the earlier messages that a client put before it. Each line of the earlier
+    messages begins with `> `, so the first line that is only `NOW` was written by the daemon."""
     if not content.startswith(BEFORE):
         return content
     return content.partition(f"\n{NOW}\n")[2]
@@ -34,16 +34,16 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """Return the text without NUL characters, which PostgreSQL refuses; half a character becomes the replacement
-    character."""
+    """Return the text in a form that both databases store: without NUL characters, with surrogate pairs joined, and
+    with the replacement character in place of each half of a pair."""
     if text.isascii():
         return text.replace("\0", "")
     return _LONE_SURROGATES.sub("\ufffd", paired(text).replace("\0", ""))
 
 
-#: Control characters, and invisible characters that change visible text: overrides of the direction of letters, tags,
-#: zero-width spaces, variation selectors without a base. Joiners, marks of right-to-left writing and the variants of
-#: emoji and ideographs are allowed, as are the tags of a flag.
+#: Control characters, and invisible characters that can hide or reorder text: overrides of the writing direction, tag
+#: characters, zero-width spaces, variation selectors without a base. Not among them are joiners, marks of right-to-left
+#: writing, the variants of emoji and ideographs, and the tag characters in the emoji of a flag.
 _HIDDEN = re.compile(
     "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
     "|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
@@ -54,25 +54,26 @@ _HIDDEN = re.compile(
 
 
 def presentable(text: str) -> str:
-    """Return the text with the replacement character in place of each character that hides or reorders text; its
-    length is unchanged."""
+    """Return the text with the replacement character in place of each character that can hide or reorder text. The
+    length of the text does not change."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN.sub(lambda found: found["flag"] or "\ufffd", text)
 
 
 def paired(text: str) -> str:
-    """Return the text with split surrogate pairs joined: JSON may carry the two halves of a character separately."""
+    """Return the text with surrogate pairs joined: JSON may contain a character as two halves."""
     return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def ends_in_half(text: str) -> bool:
-    """Return whether the second half of the last character is still missing."""
+    """Return whether the text ends with the first half of a surrogate pair."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
 def storable_json(value: Any) -> Any:
-    """Apply `paired` to all texts and names in a value that was read from JSON. Raises `RecursionError`."""
+    """Return a value that was read from JSON, with `storable` applied to all texts and names. Raises `RecursionError`
+    for a value that is nested too deeply."""
     match value:
         case str():
             return storable(value)
@@ -85,7 +86,8 @@ def storable_json(value: Any) -> Any:
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Parse JSON without NaN and infinities, which the store cannot hold. Raises `ValueError` and `RecursionError`."""
+    """Parse JSON, but refuse NaN and infinite numbers, which the databases cannot store. Raises `ValueError`, and
+    `RecursionError` for JSON that is nested too deeply."""
     return json.loads(text, parse_constant=_no_number, parse_float=_finite)
 
 
@@ -94,7 +96,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """`1e999` is valid JSON and parses as infinite."""
+    """Parse a number; raise `ValueError` if it is infinite. `1e999` is valid JSON, but Python parses it as infinite."""
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(digits)

@@ -1,4 +1,4 @@
-"""Tools as models see and call them, and their results."""
+"""Tools: their descriptions for models, the calls that models request, and the results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from arvis.domain.messages import OutgoingFile
 
 
 class Risk(StrEnum):
-    """The greatest risk of a tool (reliability.md §5.4), mildest first: read what the person may see anyway, send
-    data to the outside, change data, run programs, spend money."""
+    """The greatest risk of a tool, from the smallest to the greatest: read data that the person may see anyway, send
+    data to other systems, change data, run programs, spend money."""
 
     READ = "read"
     EGRESS = "egress"
@@ -24,13 +24,13 @@ class Risk(StrEnum):
     MONEY = "money"
 
 
-#: Vendors allow these characters in the name of a tool, and this length.
+#: The characters that vendors do not allow in the name of a tool, and the maximum length of a name.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
 
 class Permit(StrEnum):
-    """The permission of an agent's tool to run: never, after a person approves the call, or always."""
+    """The permission of an agent to call a tool: never, after a person has approved the call, or always."""
 
     NEVER = "never"
     ASK = "ask"
@@ -38,7 +38,8 @@ class Permit(StrEnum):
 
 
 def wire_name(name: str) -> str:
-    """Return the tool's name for models: `server.tool` becomes `server__tool`."""
+    """Return the name that models use for a tool: `server.tool` becomes `server__tool`. A too long name is shortened,
+    with a part of its hash at the end."""
     wire = _NOT_IN_NAMES.sub("_", name.replace(".", "__"))
     if len(wire) <= _LONGEST_NAME:
         return wire
@@ -47,7 +48,7 @@ def wire_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """The description of a tool for the model. `parameters` is the JSON schema of an object."""
+    """The description of a tool for models. `parameters` is the JSON schema of the arguments."""
 
     name: str
     description: str
@@ -58,12 +59,12 @@ class ToolSpec:
 class ToolCall:
     """A tool call that a model requests."""
 
-    #: Unique within the turn.
+    #: The id of the call, unique within the turn.
     id: str
     name: str
-    #: None if the model's text is not an object.
+    #: The parsed arguments; None if the text that the model wrote is not a JSON object.
     arguments: Mapping[str, Any] | None
-    #: The model's text, if `arguments` is None.
+    #: The text that the model wrote as arguments, if `arguments` is None.
     written: str = ""
     #: A value that the vendor expects back with the call.
     signature: str = ""
@@ -72,7 +73,7 @@ class ToolCall:
 
     @property
     def what(self) -> str:
-        """The same key for identical calls."""
+        """A text that is equal for two calls of the same tool with the same arguments."""
         asked = self.written if self.arguments is None else json.dumps(self.arguments, sort_keys=True)
         return f"{self.name} {asked}"
 
@@ -91,11 +92,11 @@ class ToolOutput:
     call_id: str
     #: The text for the model.
     content: str
-    #: The text explains the failure.
+    #: The call failed, and `content` explains the failure.
     failed: bool = False
-    #: Only the secrets key can open the text.
+    #: `content` is sealed with the secrets key.
     sealed: bool = False
-    #: Sent with the reply of the turn.
+    #: Files that are sent with the reply of the turn.
     files: tuple[OutgoingFile, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

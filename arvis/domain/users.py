@@ -1,20 +1,21 @@
-"""Users of the dashboard and the API: people with logins, and keys that were created in the product."""
+"""Users of the dashboard and the API: people who can log in, and API keys that were created in the product."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-#: The first user, who has the data folder and its key. This user is always an owner.
+#: The id of the first user: the person with access to the data folder. This user is always an owner.
 FIRST_USER = "owner"
 
-#: Limits of the length of a password, in characters.
+#: The minimum and maximum length of a password, in characters.
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 256
 
 
 class UserRole(StrEnum):
-    """The rights of a user or a key: chat only; read only; operate existing things; everything."""
+    """The rights of a user or an API key. `chat`: only chat; `viewer`: only read; `operator`: also act on
+    existing things, for example retry a job; `owner`: everything."""
 
     CHAT = "chat"
     VIEWER = "viewer"
@@ -24,7 +25,8 @@ class UserRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """`id` is also the user id of platform `web`. A user without `password_hash` logs in by a link. Times in ms."""
+    """A person who can log in. `id` is also the person's user id on the platform `web`. Without `password_hash` the
+    person can only log in by a link. Times in ms."""
 
     id: str
     name: str
@@ -36,8 +38,8 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key of the API, stored as a hash only. `agents` (slugs) limits a key of role chat; empty: no limit. `used_at`
-    is exact to the hour; `created_by` is a user id."""
+    """A stored API key; only its hash is stored. `agents` are the slugs of the agents that a key with the role `chat`
+    may use (empty: all). `created_by` is a user id. Times in ms; `used_at` is exact to the hour."""
 
     id: str
     name: str

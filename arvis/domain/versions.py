@@ -1,4 +1,4 @@
-"""Earlier versions of a row, for the history of changes and undo."""
+"""Versions of rows, for the history of changes and for undo."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from arvis.domain.errors import Conflict
 
 
 class Versioned(StrEnum):
-    """Kinds of rows whose versions are stored. Agents have their own table, because a version includes their
-    channels."""
+    """The kinds of rows whose versions are stored. Versions of agents have a separate table, because they include the
+    agents' channels."""
 
     SCHEDULE = "schedule"
     CLIENT = "client"
@@ -25,8 +25,8 @@ class Versioned(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """`data` is the row as JSON values (None: it did not exist); `by_id` is the principal who made the change (None:
-    unknown); `at` is in ms."""
+    """One version of a row. `data` contains the columns as JSON values (None: the row did not exist). `by_id` is the
+    principal whose change made this version (None: unknown). `at` is in ms."""
 
     version: int
     data: Mapping[str, Any] | None
@@ -35,8 +35,8 @@ class Version:
 
 
 def version_before(versions: Sequence[Version]) -> Version:
-    """Return the version to which an undo leads, given the newest versions, newest first. Raises `Conflict` if there
-    is none."""
-    if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now
+    """Return the second newest version, which an undo restores. `versions` are the newest versions, newest first.
+    Raises `Conflict` if there are fewer than two."""
+    if len(versions) < 2:  # noqa: PLR2004 - the newest version is the current one
         raise Conflict("There is no change to undo.", fix="Edit the current version instead.")
     return versions[1]

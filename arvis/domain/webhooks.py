@@ -1,8 +1,8 @@
-"""Web hooks: addresses that other programs call, and the prompts that calls become (behaviour.md 1.18).
+"""Web hooks: addresses that other programs call, and the prompts that are made from the calls.
 
-The prompt is a template with placeholders: `{{payload}}`, `{{payload.a.b}}`, `{{payload.a.0}}`, `{{headers.x}}`.
-Inserted values are untrusted: their tags are escaped, their placeholders are not replaced, and their total size is
-limited.
+A prompt is made from a template with placeholders: `{{payload}}`, `{{payload.a.b}}`, `{{payload.a.0}}`,
+`{{headers.x}}`. Inserted values are untrusted: tags in them are escaped, placeholders in them are not replaced, and
+their total size is limited.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from arvis.domain.markup import escape
 from arvis.domain.messages import Address
 
-#: The maximum number of characters that values may add to one text.
+#: The maximum number of characters of all values that are inserted into one template.
 LONGEST_VALUES = 60_000
 
 _PLACE = re.compile(r"\{\{\s*(payload|headers)((?:[.\[][^{}\s]{1,200})?)\s*\}\}")
@@ -26,13 +26,13 @@ _INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def has_places(template: str) -> bool:
-    """Return whether the text has placeholders, and so would contain untrusted text."""
+    """Return whether the template contains placeholders. If it does, the prompt will contain untrusted text."""
     return _PLACE.search(template) is not None
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
-    """Return the template with placeholders replaced by `values`; an unknown placeholder becomes empty. Text over the
-    limit is cut off and marked."""
+    """Return the template with its placeholders replaced by `values`. A placeholder without a value becomes empty.
+    Values beyond `LONGEST_VALUES` are cut off, with a note at the cut."""
     left = LONGEST_VALUES
 
     def put(place: re.Match[str]) -> str:
@@ -46,7 +46,7 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """Return the value at a path such as `a.b`, or `a.0` and `a[0]` in lists; None if there is none."""
+    """Return the value at a path such as `a.b`; items of lists are `a.0` or `a[0]`. Return None if nothing is there."""
     for step in _STEP.findall(path):
         if isinstance(value, Mapping):
             value = value.get(step)
@@ -58,14 +58,14 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a text unchanged, any other value as JSON."""
+    """Return a text unchanged, None as "", and any other value as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class Preset(StrEnum):
-    """The service whose method of signing and identifying calls is expected."""
+    """The services whose way to sign and identify calls Arvis can check; `plain` is Arvis's own way."""
 
     PLAIN = "plain"
     GITHUB = "github"
@@ -77,24 +77,24 @@ class Webhook:
     """An address that another program calls. Times in ms."""
 
     id: str
-    #: Begins with a slash.
+    #: The path of the address, with a slash at the beginning.
     path: str
     name: str
     agent_id: str
     preset: Preset
-    #: The prompt, with placeholders such as `{{payload.a.b}}`.
+    #: The template of the prompt, with placeholders such as `{{payload.a.b}}`.
     template: str
-    #: The answer goes to this platform, connector, channel and thread.
+    #: The answer is sent to this platform, connector, channel and thread.
     platform: str
     connector: str
     channel: str
     thread: str
-    #: Sealed; empty: calls are not signed.
+    #: The sealed secret with which calls are signed; empty: calls are not signed.
     secret: str
     #: The last four characters of the secret.
     secret_end: str
     enabled: bool
-    #: The person for whom it acts.
+    #: The person with whose rights the work runs.
     principal_id: str | None
     last_triggered: int | None
     trigger_count: int
@@ -107,7 +107,7 @@ class Webhook:
 
     @property
     def author(self) -> str | None:
-        """The principal who wrote the text that is executed."""
+        """The principal who wrote the template."""
         return self.author_id or self.principal_id
 
     @property
@@ -116,5 +116,5 @@ class Webhook:
 
     @property
     def source(self) -> str:
-        """The mark of messages that this web hook caused."""
+        """The value of `StoredMessage.source` for messages that this web hook caused."""
         return f"webhook:{self.id}"

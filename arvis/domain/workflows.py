@@ -1,4 +1,4 @@
-"""Workflows: graphs that people draw, with versions, triggers, runs and run logs (behaviour.md 4, 2.7)."""
+"""Workflows: diagrams that people draw, with their versions, triggers, runs and logs of runs."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from typing import Any
 
 from arvis.domain.executions import ExecutionStatus
 
-#: The graph of a workflow's executions is `workflow:` and the id of the workflow; agents and schedules may also name
-#: it by its slug.
+#: The prefix of graph names that mean a workflow. Executions have `workflow:` with the workflow's id; agents and
+#: schedules may also have `workflow:` with its slug.
 PREFIX = "workflow:"
 
-#: Keys of the execution's state: the run (`{"id", "version", "entry", "trigger", "input", "carried"?}`), and, before the id of a node,
-#: its newest output (`{"output", "label", "at", "failed"?, "tainted"?}`).
+#: Keys of the state of a run's execution. `STATE`: the run, as
+#: `{"id", "version", "entry", "trigger", "input", "carried"?}`. `OUTPUT` with the id of a node: the node's newest
+#: output, as `{"output", "label", "at", "failed"?, "tainted"?}`.
 STATE = "workflow"
 OUTPUT = "out:"
-#: The prefix of a workflow node's name in the engine.
+#: The prefix of the name that a node of a workflow has in the engine.
 POSITION = "node:"
-#: The prefix of a node id whose text was already posted, so that the end of the run does not post it again.
+#: `SAID` with the id of a node: the state key of a text that this node has already posted. The end of the run does not
+#: post the text again.
 SAID = "said:"
-#: The number of runs in the chain of runs that started this one.
+#: The state key of the number of runs above this run in the chain of runs that started one another.
 DEPTH = "workflow_depth"
 
-#: The route of run results to the agent that started the run: a separate thread of its conversation.
+#: The value of `Task.route` for the task that reports the result of a run to the agent that started the run.
 RESULTS = "workflow"
 
-#: Kinds of nodes that start a run automatically.
+#: The kinds of trigger nodes that start a run when a message arrives.
 MESSAGE_TRIGGERS = frozenset({"message", "chat-app", "dashboard"})
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """`version` is the newest version, `runnable` the newest without problems (None: there never was one). Times in
-    ms."""
+    """A workflow. `version` is the number of its newest version, `runnable` the number of its newest version without
+    problems (None: every version has problems). Times in ms."""
 
     id: str
     slug: str
@@ -56,9 +58,9 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowVersion:
-    """`document` is in the canonical form (`arvis/workflows/document/model.py`); `problems` counts the problems that
-    prevent a run. `principal_id` saved it; `author_id` wrote it if that was a different person (an older version was
-    restored)."""
+    """One version of a workflow. `document` is in the canonical form (`arvis/workflows/document/model.py`); `problems`
+    counts the problems that prevent a run. `principal_id` is the person who saved the version. If that person restored
+    an older version of another person, `author_id` is that other person."""
 
     workflow_id: str
     version: int
@@ -71,14 +73,15 @@ class WorkflowVersion:
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The principals whose rights limit a run: the author of the document, and the person who saved this version."""
+        """The principals whose rights all limit a run: the author of the document, and the person who saved this
+        version."""
         return tuple(dict.fromkeys(each for each in (self.author_id, self.principal_id) if each is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A trigger that starts a workflow at `node_id`. Empty `platform`, `channel` and `words` (comma-separated) match
-    everything."""
+    """A trigger that starts a run of a workflow at the node `node_id`. An empty `platform`, `channel` or `words`
+    matches every message; `words` are separated by commas."""
 
     workflow_id: str
     node_id: str
@@ -91,28 +94,28 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRun:
-    """One execution of a workflow. Its state is the execution of the same id."""
+    """One execution of a workflow. The execution with the id `execution_id` holds status and state."""
 
     execution_id: str
     workflow_id: str
     version: int
-    #: The cause: `api`, `chat`, `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or
+    #: The cause of the run: `api`, `chat`, `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or
     #: `workflow:EXECUTION`.
     source: str
-    #: The node at which it began.
+    #: The node at which the run began.
     entry: str
-    #: The run that it repeats from there.
+    #: The earlier run that this run repeats from the node `entry` on; None: this run is no rerun.
     rerun_of: str | None
     principal_id: str | None
     created_at: int
-    #: The number of lines in its log.
+    #: The number of lines in the log of the run.
     entries: int = 0
-    #: The key of the request that started it. A repeated request starts no second run.
+    #: The key of the request that started the run, so that a repeated request starts no second run.
     request: str | None = None
 
 
 class LogType(StrEnum):
-    """Log types of seed 002, and those of the node kinds of 2.7. Subagent events hold JSON."""
+    """The types of lines in the log of a run. The content of the lines about subagents is JSON."""
 
     STEP_START = "step_start"
     START_PROMPT = "start_prompt"
@@ -138,13 +141,13 @@ class LogType(StrEnum):
     RUN_END = "run_end"
 
 
-#: The node of entries about the whole run.
+#: The value of `LogEntry.node_id` for lines about the whole run.
 SYSTEM = "system"
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One line of a run's log; `number` counts from 1; `node_id` is `system` if the line is about the whole run."""
+    """One line of a run's log. `number` counts the lines from 1."""
 
     run_id: str
     number: int
@@ -155,7 +158,7 @@ class LogEntry:
 
 
 class RunStatus(StrEnum):
-    """The status of a run, in seed 002's terms. `pending`: no step yet; `completed`: the execution is `done`."""
+    """The status of a run. `pending`: the run has made no step; `completed`: its execution is `done`."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -165,7 +168,7 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-#: The run status for each end of an execution.
+#: The status of a run for each final status of its execution.
 ENDS: Mapping[ExecutionStatus, RunStatus] = {
     ExecutionStatus.DONE: RunStatus.COMPLETED,
     ExecutionStatus.FAILED: RunStatus.FAILED,
@@ -174,7 +177,7 @@ ENDS: Mapping[ExecutionStatus, RunStatus] = {
 
 
 def as_text(value: Any) -> str:
-    """Return the output of a node as text: a text unchanged, other values as compact JSON like seed 002."""
+    """Return the output of a node as text: a text unchanged, None as "", any other value as compact JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

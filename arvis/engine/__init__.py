@@ -1,1 +1,1 @@
-"""The durable engine: graphs, decisions, executions, waits and effects (architecture §6)."""
+"""The durable engine: graphs, decisions, executions, waits and effects."""

@@ -1,11 +1,12 @@
 """The engine: it walks an execution through its graph, one commit for each step, until it ends or waits.
 
-A step without calls outside is committed together with the next one. The step that ends the execution is committed
-together with the caller's completion and the end of the job. A crash can only lose the work inside the present node.
+A step that calls nothing outside Arvis is committed together with the next step. The step that ends the execution is
+committed together with the caller's completion and the end of the job. A crash loses only the work since the last
+commit; the nodes that did this work are visited again.
 
-The engine itself asks people about an effect that may have happened, and about a step that its graph no longer has,
-because only a person can know. Such a question interrupts a visit and does not end it: the visit continues with the
-answer that it had before.
+The engine itself asks a person in two cases: an effect was interrupted and may have happened, or the graph no longer
+has the node of a position. Such a question interrupts a visit but does not end it: the visit continues with the answer
+that it had before the question.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from arvis.ports.store import Store, Transaction
 
 #: The answers to a question about an effect that may have happened.
 RUN_AGAIN, SKIP = "run again", "skip"
-#: And about a step that is gone.
+#: The answers to a question about a node that the graph no longer has.
 LOOK_AGAIN, START_OVER = "look again", "start over"
 
 _STEP = "step:"
@@ -82,22 +83,25 @@ def about_lost_step(graph: Graph, node: str) -> Pause:
 
 
 def answer_seen(wait: Wait | None, waits: Mapping[str, Wait]) -> Answer | None:
-    """Return the answer for the node: a question of the engine itself hands down the answer before it."""
+    """Return the answer that the node reads. A question of the engine itself (it has a subject) is skipped: the node
+    reads the answer to the question before it."""
     while wait is not None and wait.subject is not None:
         wait = waits.get(wait.resumes or "")
     return wait.answer if wait is not None else None
 
 
 def starts_over(cursor: Cursor, waits: Mapping[str, Wait]) -> bool:
-    """Return True if a person chose to start again because the step of this position no longer exists."""
+    """Return True if the node of this position no longer exists and a person chose to start over."""
     word = _words(cursor, waits).get(_STEP + cursor.node)
     return word is not None and _text(word) == START_OVER
 
 
 def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait]) -> Memory:
-    """Return the `effects` of this position's visit with the answers of people about the interrupted ones. An answer
-    is good for one start: that start carries the id of the question (as `result`), and if it is interrupted too, a
-    new question follows."""
+    """Combine the `effects` of this position's visit with people's answers about the interrupted effects.
+
+    An answer permits one new start of the effect. The row of that start stores the id of the question in `result`; if
+    the start is interrupted too, the id shows that the answer is used up, and the engine asks again.
+    """
     words = _words(cursor, waits)
     known, allowed, skipped = dict[str, Effect](), dict[str, str](), list[Effect]()
     for effect in effects:
@@ -113,7 +117,7 @@ def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait
 
 
 def _words(cursor: Cursor, waits: Mapping[str, Wait]) -> dict[str, Wait]:
-    """By subject, the newest answered question of the engine about the visit that this position is in."""
+    """Return the newest answered question for each subject, of those that the engine asked during the present visit."""
     words = dict[str, Wait]()
     wait = waits.get(cursor.wait_id or "")
     while wait is not None and wait.subject is not None:
@@ -134,15 +138,15 @@ def _text(word: Wait) -> str | None:
     return text
 
 
-#: Seconds in which work that was cancelled from outside may try to store its costs while the database cannot be
+#: The maximum time (s) in which a cancelled task tries to store costs and effects. It ends if the database cannot be
 #: written.
 LAST_SECONDS = 2.0
 
-#: The maximum of steps in one commit: a long way without calls outside must block neither the writer nor the event
-#: loop.
+#: The maximum number of steps in one commit. Without it, a long series of steps that call nothing outside would block
+#: the writer and the event loop.
 MOST_UNCOMMITTED = 100
 
-#: The maximum of branches that are begun or finished without a pause for other tasks.
+#: The number of branches that are begun or finished before other tasks of the event loop may run.
 BESIDES = 16
 
 T = TypeVar("T")
@@ -151,17 +155,17 @@ Completion = Callable[[Execution], OnComplete[T]]
 
 
 def nothing(_execution: Execution) -> OnComplete[None]:
-    """The completion of an execution that nothing waits for."""
+    """Return a script that does nothing: the completion if no rows have to be written at the end."""
     return lambda _tx, _now: None
 
 
-#: One node at work, where several are.
+#: The task of one visit, if several positions are visited at the same time.
 _Visit = asyncio.Task[tuple[NodeContext, Decision]]
 
 
 class Engine:
-    """Advances executions. `graphs` are the built-in graphs by name; `drawn` finds those that people drew. The caller
-    supplies ids, time and the bus."""
+    """The engine that advances executions. `graphs` are the built-in graphs by name; `drawn` returns the graphs of
+    workflows."""
 
     def __init__(
         self,
@@ -182,10 +186,12 @@ class Engine:
         self._new_id = new_id
 
     async def advance(self, job: Job, *, completion: Completion[T]) -> tuple[Execution, T | None]:
-        """Walk the job's execution until it ends or waits, and settle the job in the same commit. Return the execution as
-        committed, and the result of the script that `completion` made for this commit (None: it was not called). Raises the
-        exception of a node, whose position and finished steps stay stored, or `LeaseLost`, and then nothing more was
-        committed."""
+        """Advance the job's execution until it ends or waits, and settle the job in the same commit.
+
+        Return the execution as committed, and the result of the script that `completion` made for this commit (None:
+        `completion` was not called). If a node raises an exception, it is raised here; the earlier commits stay stored.
+        Raises `LeaseLost` if another process has the job now; the steps since the last commit are then lost.
+        """
         loaded = await self._store.read(lifecycle.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
@@ -194,7 +200,7 @@ class Engine:
         update = self._update_of(loaded)
         if loaded.execution.version not in {"", update.execution.version}:
             update.learn([partial(lifecycle.note_change, execution=update.execution, now=self._clock.now())])
-        del loaded  # what was read for the first nodes is let go of when they are done
+        del loaded  # frees the rows that were read for the first node as soon as it has used them
         await self._walk(job, update)
         update.pause_if_idle()
         if update.switching:
@@ -209,7 +215,7 @@ class Engine:
     # -- the walk ------------------------------------------------------------------------------------------
 
     async def _walk(self, job: Job, update: ExecutionUpdate) -> None:
-        """Visit one position after the other, and several at the same time where the graph branches."""
+        """Visit the positions one after the other, or at the same time if several can continue."""
         while len(ready := update.ready()) == 1:
             await self._step(job, update, ready[0])
         if ready:
@@ -226,8 +232,8 @@ class Engine:
             await self._commit(job, update)
 
     async def _walk_branches(self, job: Job, update: ExecutionUpdate) -> None:
-        """Visit every position that can continue, each in a task of its own. When one fails, the others finish their
-        visits and are committed. An end in one branch ends them all."""
+        """Visit every position that can continue, each in a separate task. If a visit fails, the other running visits
+        are finished and committed, and then its error is raised. If a branch ends the execution, all visits end."""
         visits: dict[_Visit, Cursor] = {}
         failed: _Visit | None = None
         try:
@@ -249,7 +255,8 @@ class Engine:
             await _cancelled(visits)
 
     async def _begin_visits(self, job: Job, update: ExecutionUpdate, visits: dict[_Visit, Cursor]) -> None:
-        """A position is committed before it is visited: else what its effects leave there could not be found again."""
+        """Start the visits of the new positions, and commit these positions first: a stored effect names its position,
+        and after a crash it could not be found without it."""
         busy = {cursor.id for cursor in visits.values()}
         fresh = [cursor for cursor in update.ready() if cursor.id not in busy]
         if fresh and update.has_changes:
@@ -300,13 +307,13 @@ class Engine:
             if decision is None:
                 await self._record_interrupted(context, patience)
         if isinstance(decision, Pause | Call):
-            # The visit continues after the answer, and must find its finished effects.
+            # The visit continues after the answer and must then find its finished effects.
             for effect in context.unkept:
                 context.record(lifecycle.keep_effect, effect)
         return context, decision
 
     async def _decide(self, update: ExecutionUpdate, cursor: Cursor, context: NodeContext) -> Decision:
-        """Return the node's decision; ask a person where the graph changed and the node no longer exists."""
+        """Return the node's decision. If the graph no longer has the node, ask a person instead."""
         graph = update.graph
         if (node := graph.nodes.get(cursor.node)) is not None:
             return await node(context)
@@ -315,8 +322,8 @@ class Engine:
         return about_lost_step(graph, cursor.node)
 
     async def _record_interrupted(self, context: NodeContext, seconds: float | None) -> None:
-        """Store the facts and effects of a visit that returned no decision, because its costs and effects remain.
-        `seconds` limits the time where a caller waits for the end (None: no limit)."""
+        """Store the costs and effects of a visit that returned no decision. `seconds` limits the time (None: no limit),
+        because a caller that cancels the visit waits for its end."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
@@ -333,7 +340,7 @@ class Engine:
                 f"The graph {execution.graph} is not installed",
                 fix="Install the package that provides it, then retry the job.",
             )
-        # A position that was never visited has no node yet: it is at the start.
+        # A position that was never visited has no node yet. It is at the start of the graph.
         cursors = {each.id: each if each.node else replace(each, node=graph.start) for each in loaded.cursors}
         version = self._versions.get(graph.name) or graph.version
         effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
@@ -358,7 +365,7 @@ class Engine:
             await self._written(update, self._store.write(lifecycle.commit, job, update, effect))
 
     async def _complete(self, job: Job, update: ExecutionUpdate, on_complete: OnComplete[T]) -> T:
-        """Commit the last steps of a walk together with the end of its job."""
+        """Commit the last steps before an execution ends or waits, together with the end of its job."""
         with self._published(update):
             write = self._store.write(lifecycle.complete, job, update, on_complete, self._clock.now())
             completed = await self._written(update, write)
@@ -370,13 +377,13 @@ class Engine:
         try:
             return await write
         except (LeaseLost, asyncio.CancelledError):
-            # After a cancellation the commit may have been made or not: durable writes may be made twice.
+            # A cancelled commit may have been made, so the durable writes may be made twice.
             await self._write_last(update.durable_writes)
             raise
 
     @contextmanager
     def _published(self, update: ExecutionUpdate) -> Iterator[None]:
-        """After the commit, publish its events and questions."""
+        """Publish the events and questions of a commit, which is the body of the `with` statement, if it succeeds."""
         asked = [wait for wait in update.waits if wait.kind in PERSONAL_WAITS]
         yield
         events = update.events
@@ -387,14 +394,14 @@ class Engine:
             self._bus.publish(ExecutionPaused(update.execution.id, wait.id, wait.prompt))
 
     async def _write_last(self, facts: list[Fact]) -> None:
-        """Outside any step, which others may be waiting for the end of."""
+        """Write these facts outside any step, for at most `LAST_SECONDS`."""
         if facts:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):
                     await self._store.write(lifecycle.run_facts, facts)
 
     async def _keep(self, job: Job, update: ExecutionUpdate, effect: Effect) -> None:
-        """The effect, and before it the way to where it happened."""
+        """Store the effect, together with the steps that led to it."""
         if update.has_changes:
             await self._commit(job, update, effect)
         else:
@@ -409,15 +416,15 @@ def _has_failed(visit: _Visit) -> bool:
 
 
 def _batches(done: Collection[_Visit]) -> Iterator[list[_Visit]]:
-    """Divide the visits that ended together, so that no commit holds more than MOST_UNCOMMITTED of them."""
+    """Divide the finished visits, so that no commit contains more than `MOST_UNCOMMITTED` of them."""
     visits = iter(done)
     while batch := [*islice(visits, MOST_UNCOMMITTED)]:
         yield batch
 
 
 async def _take_over(update: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
-    """Take over what the visits that succeeded decided; whether any of them called the outside. Once one of them has
-    ended the execution, the decisions of the others count no more, only what they learnt."""
+    """Apply the decisions of the visits that succeeded, and return True if one of them called something outside. After
+    a decision that ends the execution, the other decisions are ignored; their facts and events are still used."""
     called_outside = False
     for number, (visit, cursor) in enumerate(done.items(), 1):
         if number % BESIDES == 0:
@@ -433,7 +440,7 @@ async def _take_over(update: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> 
 
 
 async def _cancelled(visits: Collection[_Visit]) -> None:
-    """End these visits, and wait until they have."""
+    """Cancel these visits, and wait until they have ended."""
     for visit in visits:
         visit.cancel()
     await asyncio.gather(*visits, return_exceptions=True)

@@ -1,6 +1,7 @@
 """Graphs: their nodes, what a node reads and may do (`NodeContext`), and the decisions that it returns.
 
-Nodes decide; the engine commits; the queue retries. A node acts outside the graph in two ways: `once` and `record`.
+Nodes decide, the engine commits, the queue retries. A node has two ways to act beyond its decision: `once` makes an
+effect, `record` adds a write to the commit of its step.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class DurableWrite:
-    """A fact that stays true even if another process has the job now, such as money that a call has cost. It is
-    written even if the job was taken away, and may be written several times."""
+    """A fact that is true even if another process has the job now, such as the cost of a model call. The engine writes
+    it even if this process has lost the lease, and may write it several times."""
 
     script: Callable[[Transaction], object]
 
@@ -30,8 +31,8 @@ class DurableWrite:
 
 @dataclass(frozen=True, slots=True)
 class StepWrite:
-    """A fact about the step itself. It is not written when the node returned no decision, because the node is then
-    visited again, or never."""
+    """A fact about the step itself. It is not written if the node returned no decision, because then there is no
+    step."""
 
     script: Callable[[Transaction], object]
 
@@ -44,8 +45,8 @@ Fact = Callable[[Transaction], None]
 
 
 class EffectInterrupted(Exception):
-    """A process died during an effect that must not be repeated: the effect may have happened. `about` describes the
-    effect to people."""
+    """A process ended during an effect that must not be repeated, so the effect may have happened. `about` describes
+    the effect to people."""
 
     def __init__(self, name: str, about: str = "") -> None:
         super().__init__(name)
@@ -55,8 +56,9 @@ class EffectInterrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The effects of a visit, by name. `allowed` holds the answered question that lets an interrupted effect run
-    again; `skipped` holds effects that a person decided not to repeat: they count as finished."""
+    """The effects of a visit. `effects` and `allowed` are by the name of the effect: `allowed` has the ids of the
+    answered questions that permit an interrupted effect to run again. `skipped` are effects that a person decided not
+    to repeat; they count as finished."""
 
     effects: Mapping[str, Effect] = field(default_factory=dict)
     allowed: Mapping[str, str] = field(default_factory=dict)
@@ -64,8 +66,8 @@ class Memory:
 
 
 class NodeContext:
-    """The context of one visit. Nodes never write the database: they return a decision, and may add facts (`record`)
-    to the commit of their step. `keep` makes an effect durable at once, fenced by the lease of the job."""
+    """The context of one visit. Nodes never write to the database: they return a decision, and can add facts (`record`)
+    to the commit of their step. `keep` stores an effect immediately, or raises `LeaseLost`."""
 
     def __init__(
         self,
@@ -85,16 +87,17 @@ class NodeContext:
         visited: int = 0,
     ) -> None:
         self.execution = execution
-        #: Number of finished visits of this execution. (Questions, calls and joins are steps, but no visits.)
+        #: The number of finished visits of this execution; only correct if its graph has set `counts_visits`.
+        #: (Questions, calls and joins are steps, but not visits.)
         self.visited = visited
-        #: Number of positions of the execution, with this one.
+        #: The number of positions of the execution, including this position.
         self.branches = branches
         self.job_id = job_id
         self.state: Mapping[str, Any] = execution.state
         self.value = value
         self.answer = answer
-        #: Rows that the graph's opening or the visit before this one read in the same moment. None after a commit or
-        #: a restart, so no node may depend on it.
+        #: Rows that the graph's opening or the previous visit has just read. None after a commit or a restart, so no
+        #: node may depend on it.
         self.carried = carried
         self.carrying: Any = None
         self.publish_now = publish
@@ -102,7 +105,7 @@ class NodeContext:
         self.facts: list[Fact] = []
         #: Events that are published after the commit of the step.
         self.after_commit: list[Event] = []
-        #: The same when this visit is made again after a crash, and no other's.
+        #: The id of this visit. A visit that is repeated after a crash keeps its id.
         self.visit = f"{cursor_id}-{visit}"
         self.place = (cursor_id, visit)
         self.unkept: list[Effect] = []
@@ -118,12 +121,11 @@ class NodeContext:
     async def once(
         self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True, about: str = ""
     ) -> Any:
-        """Make an effect outside the graph and return its result (plain JSON). A repeated visit returns the stored
-        result.
+        """Make an effect and return its result (plain JSON). If the visit is repeated, return the stored result.
 
-        The result of a repeatable effect becomes durable before the next effect begins, or with the step. An effect
-        that is not repeatable first stores a `started` row; after a crash that left only this row a person is asked.
-        Several effects may run at the same time: each is then durable as soon as it ends.
+        The result of a repeatable effect becomes durable before the next effect begins, or with the step. For an effect
+        that is not repeatable, a `started` row is stored first; if a crash leaves only this row, a person is asked.
+        If several effects run at the same time, each result is stored as soon as its effect ends.
         """
         known = self.known(name)
         if known is not None and known.state is EffectState.FINISHED:
@@ -146,25 +148,26 @@ class NodeContext:
         return result
 
     def known(self, name: str) -> Effect | None:
-        """Return an effect of this visit, stored or just finished."""
+        """Return the effect of this visit with this name, stored or just finished; None if this visit has none."""
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
     def take(self, name: str, result: Any) -> None:
-        """Store this result (plain JSON) for an effect that needs no call. It becomes durable with this step, and not
-        before."""
+        """Store this result (plain JSON) of an effect that needs no call. It becomes durable together with this
+        step."""
         effect = self._effect(name, EffectState.FINISHED, result)
         self._effects[name] = effect
         self.record_of_step(_put, effect)
 
     def keep_outcomes(self) -> None:
-        """Keep the results of this visit's effects in the database after its step."""
+        """Store the results of this visit's effects together with its step. (Without this call, the results that are
+        not yet stored are dropped when the visit ends.)"""
         for effect in self.unkept:
             self.record(_put, effect)
 
     def record(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Add a fact to the commit of this step (also made when the node raises afterwards)."""
+        """Add a fact to the commit of this step. It is stored even if the node raises an error afterwards."""
 
         def fact(tx: Transaction) -> None:
             script(tx, *args, **kwargs)
@@ -174,23 +177,23 @@ class NodeContext:
     def record_of_step(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Add a fact that is made with this step or not at all, also where the node raises afterwards."""
+        """Add a fact to the commit of this step. It is not stored if the node raises an error afterwards."""
         self.facts.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
 
     def publish_after_commit(self, event: Event) -> None:
-        """Publish this once the step is committed: it is about rows that others will read then."""
+        """Publish this event after the commit of the step, because its subscribers read rows that the commit writes."""
         self.after_commit.append(event)
 
     def carry_over(self, found: Any) -> None:
-        """Pass rows that were read here to the node that is visited next. They are not stored."""
+        """Pass rows that this node has read to the node that is visited next. They are not stored."""
         self.carrying = found
 
     def commit_first(self) -> None:
-        """Commit this step before the next node is visited, because that one reads what was recorded here."""
+        """Commit this step before the next node is visited, because that node reads the rows that this step records."""
         self.called_outside = True
 
     async def flush(self) -> None:
-        """Make durable what ended and is not yet."""
+        """Store the results of the effects that have ended and are not stored yet."""
         async with self._keeping:
             while self.unkept:
                 last = self.unkept[0]
@@ -205,12 +208,12 @@ def _put(tx: Transaction, effect: Effect) -> None:
     tx.executions.put_effect(effect)
 
 
-#: The edge that ends a branch.
+#: The target of an edge that ends the branch.
 END = "end"
 
 
 class _Decision:
-    """`changes` are merged into the execution's state by the commit of this step; plain JSON only."""
+    """The base of the decisions. The commit of the step merges `changes` (plain JSON) into the execution's state."""
 
     __slots__ = ("changes",)
 
@@ -219,12 +222,12 @@ class _Decision:
 
     @property
     def kind(self) -> str:
-        """The name in `steps.decision`."""
+        """The name of the decision in the column `steps.decision`, such as `switch_graph`."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
 
 
 class Next(_Decision):
-    """Go where the node's edges say, with `value` for the node there."""
+    """Follow the node's edges. The next nodes receive `value`."""
 
     __slots__ = ("value",)
 
@@ -234,7 +237,7 @@ class Next(_Decision):
 
 
 class Goto(_Decision):
-    """Go to this node instead of the edges' target."""
+    """Go to this node instead of the targets of the edges."""
 
     __slots__ = ("node", "value")
 
@@ -274,8 +277,8 @@ class Fail(_Decision):
 
 
 class SwitchGraph(_Decision):
-    """Continue at the start of another graph, as the same execution with the same state. Only a graph without
-    branches may decide so."""
+    """Continue at the start of another graph, as the same execution with the same state. Only graphs without branches
+    may use this decision."""
 
     __slots__ = ("graph",)
 
@@ -285,8 +288,8 @@ class SwitchGraph(_Decision):
 
 
 class Pause(_Decision):
-    """Ask and wait. The node is visited again with `answer` set; `until` in ms is the deadline (for a timer: its
-    end)."""
+    """Ask a question and wait. After the answer the node is visited again with `answer` set. `until` (ms) is the
+    deadline, or the end of a timer."""
 
     __slots__ = ("choices", "prompt", "subject", "until", "wait_kind")
 
@@ -309,7 +312,8 @@ class Pause(_Decision):
 
 
 class Call(_Decision):
-    """Run another graph as a child; the node is visited again with the child's result as `answer`."""
+    """Run another graph as a child execution. When it has ended, the node is visited again with its result as
+    `answer`."""
 
     __slots__ = ("graph", "state")
 
@@ -327,8 +331,8 @@ Opening = Callable[[Transaction, Execution, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The result of a gate that opens: the positions `taken` become one, at the gate's target with this value. With
-    `through` False they end there. `changes` are merged into the execution's state."""
+    """The result of a gate that opens. The positions `taken` (ids) become one position at the gate's target with this
+    value; if `through` is False, they end at the gate. `changes` are merged into the execution's state."""
 
     taken: Sequence[str]
     value: Any = None
@@ -336,13 +340,14 @@ class Opened:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Called with the positions at a gate, and all others; pure arithmetic.
+#: Decides if a gate opens (None: it stays shut), from the positions at the gate, all other positions and the state.
+#: A pure function.
 Opener = Callable[[Sequence[Cursor], Collection[Cursor], Mapping[str, Any]], Opened | None]
 
 
 class Watch(Protocol):
-    """Remembers why a gate is shut, so that not every step asks about every position again. One watch serves one gate of
-    one execution until the gate opens."""
+    """The remembered reason why a gate is shut, so that the opener does not examine every position after every step. A
+    watch belongs to one gate of one execution and is dropped when the gate opens."""
 
     def is_shut(
         self,
@@ -358,9 +363,10 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A join of branches: positions wait here until it opens, and continue as one at the node `target`. Edges lead to
-    it by its own name. `title` is its name for people (empty: that of the target). A gate with `last` holds positions
-    without further work; it never makes an execution fail. Without a `watch` the opener is called after every step."""
+    """A join of branches: positions wait here until the gate opens, and continue as one position at the node `target`.
+    Edges lead to the name of the gate. `title` is its name for people (empty: the name of the target). `last` marks the
+    gate for positions that have no further work; an error about gates that stay shut does not name it. Without a
+    `watch` the opener is called after every step."""
 
     target: str
     open: Opener
@@ -371,11 +377,13 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that
-    reads the rows for the first node (at a time in ms), in the same snapshot as the execution. `gates` are by name.
-    While a question of one of the `breaks` is open, no position begins another node; of several positions at such a
-    node, one asks after the other. An execution that would have more than `max_branches` positions at once fails.
-    `counts_visits`: its nodes read the number of visits (`NodeContext.visited`)."""
+    """A graph: nodes by name and the edges between them. An edge with several targets opens parallel branches.
+
+    `opening` is a script that reads the rows for the first node, in the same transaction as the execution. `gates` are
+    by name. `breaks` are names of nodes whose questions stop the whole execution: while such a question is open, no
+    other position begins a node, and only one such node asks at a time. An execution that would have more than
+    `max_branches` positions at once fails. `counts_visits`: the nodes read `NodeContext.visited`.
+    """
 
     name: str
     start: str
@@ -391,13 +399,14 @@ class Graph:
 
     @property
     def version(self) -> str:
-        """A hash of the shape, by which a sleeping execution notices that its graph changed."""
+        """A hash of the nodes and edges. An execution stores it, so that the engine notices if the graph has
+        changed."""
         shape = [self.start, *sorted(self.nodes)]
         shape += [f"{node}>{edge if not callable(edge) else '?'}" for node, edge in sorted(self.edges.items())]
         return hashlib.sha256("\n".join(shape).encode()).hexdigest()[:16]
 
     def targets(self, node: str, state: Mapping[str, Any], value: Any) -> list[str]:
-        """Return the targets of `Next` from here; none at the end of a branch."""
+        """Return the targets of `Next` from this node; an empty list if the branch ends there."""
         edge = self.edges.get(node, END)
         chosen = edge(state, value) if callable(edge) else edge
         names = [chosen] if isinstance(chosen, str) else list(chosen)

@@ -1,7 +1,7 @@
-"""The scripts of executions: begin, walk, answer, expire, fail, try again, cancel.
+"""The scripts of executions: begin, advance, answer, expire, fail, try again, cancel.
 
-A walk reads its rows at its beginning (`load`) and commits its steps (`commit`, `complete`). All others are called
-inside other transactions; an execution's rows never change in a commit of their own.
+The engine reads an execution with `load` and commits its steps with `commit` and `complete`. The other scripts are
+parts of their callers' transactions.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def begin(
     now: int,
     begun_by: str | None = None,
 ) -> Execution:
-    """Write an execution at the start of its graph. The job that advances it is the caller's. `begun_by` is the execution for
-    which it works."""
+    """Write an execution at the start of its graph. The caller adds the job that advances it. `begun_by` is the id of
+    the execution for which the new one works."""
     execution = new_execution(
         execution_id,
         graph,
@@ -63,9 +63,9 @@ def begin(
 
 
 def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
-    """Answer an open question and let its execution continue. Return False if another answer came first, or the
-    execution has failed: the answer of a person is then refused, while answers of timers and children are stored for
-    a retry by hand."""
+    """Answer an open question and let its execution continue. Return False if another answer came first or the
+    execution has ended. If it has ended, a person's answer is not stored; answers of timers and children are stored,
+    because a failed execution can be retried by hand."""
     wait = tx.waits.get(wait_id)
     execution = _locked(tx, wait.execution_id) if wait is not None else None
     if wait is None or execution is None:
@@ -80,7 +80,7 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     for job in live:
         if job.status is JobStatus.PENDING:
             tx.jobs.call_back(job.id, now)
-    if not live:  # one that runs finds the answer at its last commit
+    if not live:  # a running job finds the answer at its last commit
         tx.jobs.add(
             NewJob.advance(execution.id, execution.lane, execution.priority, principal_id=execution.principal_id), now
         )
@@ -88,15 +88,16 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
 
 
 def expire(tx: Transaction, now: int) -> None:
-    """Answer the questions whose deadline has passed; a timer is a question that only time answers."""
+    """Answer the questions whose deadline has passed, at most `EXPIRED_AT_ONCE`. A timer is stored as a question that
+    only its deadline answers."""
     for wait in tx.waits.due(now, EXPIRED_AT_ONCE):
         by = "timer" if wait.kind is WaitKind.TIMER else "nobody"
         answer(tx, wait.id, Answer(None, by, expired=wait.kind is not WaitKind.TIMER), now)
 
 
 def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: str | None = None) -> None:
-    """Report the end of an execution to the execution that called it; `reason` is the code of its job, if that was
-    given up."""
+    """Report the end of an execution to the execution that called it, if there is a caller. `reason` is the reason code
+    of its job if the job failed."""
     if execution.parent_wait is not None:
         value = {
             "status": execution.status.value,
@@ -108,7 +109,8 @@ def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: st
 
 
 def make_way(tx: Transaction, execution: Execution, now: int) -> None:
-    """Release the lanes of the calling executions while this one waits for a person."""
+    """Release the lanes of the executions that called this one, directly or through others, while it waits for a
+    person."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         above = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -121,7 +123,7 @@ def make_way(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: str | None = None) -> None:
-    """End an execution whose job was given up. Its positions stay, so that a retry by hand continues there."""
+    """End an execution whose job failed. Its positions stay stored, so that a retry by hand continues there."""
     execution = tx.executions.get(execution_id)
     if execution is not None and execution.status in LIVE:
         tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)
@@ -130,7 +132,8 @@ def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: st
 
 
 def try_again(tx: Transaction, execution_id: str, now: int) -> bool:
-    """Let a failed execution continue at its last position. Return False if it has not failed."""
+    """Set a failed execution to running; the caller adds the job that continues it at its stored positions. Return
+    False if the execution has not failed."""
     execution = _locked(tx, execution_id)
     if execution is None or execution.status is not ExecutionStatus.FAILED:
         return False
@@ -139,7 +142,7 @@ def try_again(tx: Transaction, execution_id: str, now: int) -> bool:
 
 
 def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
-    """End an execution, its questions, jobs and children. The ids of the jobs that were cancelled."""
+    """End an execution, its questions, jobs and children. Return the ids of the cancelled jobs."""
     hold_children(tx, execution_id)
     execution = _locked(tx, execution_id)
     if execution is None or execution.status not in LIVE:
@@ -157,16 +160,16 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
 
 
 def end_branches(tx: Transaction, execution_id: str, now: int) -> list[str]:
-    """With an execution end its open questions and the children that still run for it: their answers would come too
-    late. The ids of the jobs that were cancelled."""
+    """Close the open questions of an execution that has ended, and cancel the children that still run for it. Return
+    the ids of the cancelled jobs."""
     tx.waits.close(execution_id, now)
     running = [child for child in tx.executions.children_of(execution_id) if child.status in LIVE]
     return [job_id for child in running for job_id in cancel(tx, child.id, now)]
 
 
 def hold_children(tx: Transaction, execution_id: str) -> None:
-    """Lock the lanes of all that still runs for an execution, before its own: a child that ends holds its own lane and
-    then its parent's."""
+    """Lock the lanes of all running children of an execution. Call it before the lane of the execution is locked: a
+    child that ends locks its own lane first and then its parent's, and the opposite order would deadlock."""
     for child in tx.executions.children_of(execution_id):
         if child.status in LIVE:
             hold_children(tx, child.id)
@@ -174,7 +177,7 @@ def hold_children(tx: Transaction, execution_id: str) -> None:
 
 
 def root_of(tx: Transaction, execution: Execution) -> Execution:
-    """The execution at the top of those that called this one."""
+    """Return the root of this execution: the first of the executions that called one another down to this one."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         parent = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -185,7 +188,7 @@ def root_of(tx: Transaction, execution: Execution) -> Execution:
 
 
 def _locked(tx: Transaction, execution_id: str) -> Execution | None:
-    """Lock the lane of the execution, which is the mutex of its rows, and return the row as it is then."""
+    """Lock the lane of the execution, which protects its rows, and return the row as read under this lock."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         return None
@@ -194,9 +197,9 @@ def _locked(tx: Transaction, execution_id: str) -> Execution | None:
 
 
 T = TypeVar("T")
-#: A script that is part of the commit which ends an execution (and its job) or lets it wait.
+#: A script that is part of the commit in which an execution ends or begins to wait, and its job ends.
 OnComplete = Callable[[Transaction, int], T]
-#: Interval (ms) in which work that waits for children checks them without a notice.
+#: The time (ms) after which the job of an execution that waits for children runs again, even if no child has answered.
 LOOK_AGAIN_MS = 3_600_000
 
 
@@ -211,7 +214,7 @@ class Loaded:
     visited: int = 0
 
 
-#: Finds the graph of an execution that is drawn by people, in the one look that reads the execution.
+#: Returns the graph of an execution that runs a workflow, in the transaction that reads the execution.
 Drawn = Callable[[Transaction, Execution], Graph | None]
 
 
@@ -233,7 +236,7 @@ def load(tx: Transaction, execution_id: str, graph_of: Drawn, now: int) -> Loade
 
 
 def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) -> Any:
-    """Read the rows for the first node of an execution, where its graph has an opening."""
+    """Return the rows for the first node of an execution; None if its graph has no `opening`."""
     if graph is None or graph.opening is None or execution.status is not ExecutionStatus.RUNNING:
         return None
     return graph.opening(tx, execution, now)
@@ -250,15 +253,15 @@ def commit(tx: Transaction, job: Job, update: ExecutionUpdate, effect: Effect | 
 
 @dataclass(frozen=True, slots=True)
 class Completed(Generic[T]):
-    """The end of a walk."""
+    """The result of `complete`."""
 
-    #: Jobs of children that ended with the execution.
+    #: The ids of the jobs of children that were cancelled because the execution ended.
     stopped: list[str]
     result: T
 
 
 def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: OnComplete[T], now: int) -> Completed[T]:
-    """Commit the last steps of a walk, the end of its job, and the script `on_complete`."""
+    """Commit the last steps before an execution ends or waits, the end of its job, and the script `on_complete`."""
     ends_others = update.ended and update.has_asked
     if ends_others:
         hold_children(tx, update.execution.id)
@@ -273,14 +276,17 @@ def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: On
 
 
 def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) -> Settlement:
-    """Return how the job ends. The job of an execution that waits only for its children stays at the head of its lane, so
-    that no later message overtakes the work; it runs again after LOOK_AGAIN_MS even if no child answers. It runs again at
-    once where an answer arrived during this walk, because `lifecycle.answer` adds no job beside a running one."""
+    """Return the end of the job: it is done, or it runs again.
+
+    It runs again immediately if the execution continues in another graph, or if an answer arrived while the job was
+    running, because `answer` adds no job then. If the execution waits only for its children, the job stays at the head
+    of its lane, so that no later message overtakes the work, and runs again after `LOOK_AGAIN_MS` at the latest.
+    """
     if update.switching:
         return Snooze(now, CALLED)
     if update.ended:
         return Done()
-    live = tx.jobs.live_of_execution(update.execution.id)  # holds the job: an answer comes before or after this commit
+    live = tx.jobs.live_of_execution(update.execution.id)  # locks the job, so no answer can come during this commit
     if update.is_outdated(tx.waits.answered(update.execution.id)):
         return Snooze(now, CALLED)
     if not update.waits_for_children or any(each.id != job.id for each in live):
@@ -289,13 +295,13 @@ def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) ->
 
 
 def note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
-    """Note in the timeline that the graph changed while the execution slept, which explains another path."""
+    """Add an entry to the timeline: the graph was changed while the execution waited, so its path may differ."""
     asked = [message.id for message in tx.messages.of_turn(execution.id)]
     tx.timeline.note(asked, "graph_changed", {"graph": execution.graph}, now)
 
 
 def settle_idle(tx: Transaction, job: Job, execution: Execution, now: int) -> Execution:
-    """The execution ended in the meantime (cancelled, or finished by an earlier job): only the job is left."""
+    """End the job of an execution that has ended already (cancelled, or finished by an earlier job)."""
     if not tx.jobs.settle(job, Done(), now):
         raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     return execution

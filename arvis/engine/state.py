@@ -1,7 +1,7 @@
 """Typed states: one dataclass per graph over the JSON that is stored with an execution.
 
-A field is one stored key. `State.from_json` reads a state; `changes(MyState, field=value)` makes the changes of a decision, and
-holds the named fields only, because the history stores the changes of every step.
+A field is one stored key. `State.from_json` reads a state; `changes(MyState, field=value)` returns the changes of a
+decision. They contain only the named fields, because the history stores the changes of every step.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def stored(
     read: Callable[[Any], Any] | None = None,
     write: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Declare a field. `key` is the stored key (default: the name of the field); `read` and `write` convert its JSON, except
-    null, which reads as the default."""
+    """Declare a field. `key` is the stored key (default: the name of the field). `read` and `write` convert between its
+    JSON and its value; null is not converted and reads as the default."""
     metadata = {"key": key, "read": read, "write": write}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
@@ -31,12 +31,12 @@ def stored(
 
 
 def whole(read: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Declare a field that reads several keys of the state. It writes its changes itself."""
+    """Declare a field that is read from several keys of the state. `changes` cannot write it."""
     return field(default=read({}), metadata={"whole": read})
 
 
 class State:
-    """The base of the states. Every field has a default, so that states of earlier versions can be read."""
+    """The base class of the states. Every field has a default, so that states of earlier versions can be read."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class State:
 
 
 def changes(cls: Callable[P, S], *_: P.args, **values: P.kwargs) -> dict[str, Any]:
-    """Return these fields of a state as they are stored: `changes(AgentState, cycle=2)`."""
+    """Return these fields of a state in their stored form, for example `changes(AgentState, cycle=2)`."""
     return to_changes(cls, values)
 
 

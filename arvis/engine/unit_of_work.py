@@ -1,7 +1,6 @@
-"""The progress of one execution between two commits: decisions applied in memory, then written as one.
+"""The progress of one execution between two commits: decisions are applied in memory and then written together.
 
-Everything here is arithmetic over frozen values; `write` is the only part that touches a transaction. The history of
-steps stores shortened changes; the state holds them whole.
+Only `write` uses a transaction. The history of steps stores shortened changes; the state stores the full values.
 """
 
 from __future__ import annotations
@@ -41,13 +40,14 @@ from arvis.engine.graph import (
 )
 from arvis.ports.store import Transaction
 
-#: Of a longer value (in characters of JSON) only the beginning is kept. A loop would write it once for each step.
+#: The history stores longer values (in characters of JSON) shortened to `_SHOWN`, because a loop would store such a
+#: value once for each step.
 LONGEST_NOTED = 8_000
 _SHOWN = 1_000
 
 
 def noted(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes (JSON) in little room."""
+    """Return the changes with long values shortened, for the history."""
     return {name: _short(value) for name, value in changes.items()}
 
 
@@ -58,10 +58,12 @@ def _short(value: Any) -> Any:
 
 @dataclass(slots=True)
 class ExecutionUpdate:
-    """The changes of an execution since its last commit. `switching`: the next walk continues in another graph.
-    `asked` holds the stored questions by id, `effects` the stored effects by position and visit. The caller supplies
-    `new_id` and `now`; times are in ms. `carried` are rows that were read for the next node; they are out of date
-    after the next commit. `visited` counts the finished visits."""
+    """The changes of an execution since its last commit.
+
+    `asked` are the stored questions by id, `effects` the stored effects by position and visit, `committed` the ids of
+    the stored positions. `carried` are rows that were read for the next node; they are dropped at the next commit.
+    `switching`: the next job continues in another graph. `visited` is the number of finished visits.
+    """
 
     execution: Execution
     graph: Graph
@@ -107,7 +109,8 @@ class ExecutionUpdate:
         return self._is_answered(cursor.wait_id) if cursor.wait_id is not None else cursor.node not in self.graph.gates
 
     def _asks(self, cursor: Cursor) -> bool:
-        """Return True if the position waits for an answer at a node that stops all others."""
+        """Return True if the position waits for an answer at one of the graph's `breaks`, so that no other may
+        begin."""
         open_ = cursor.wait_id is not None and not self._is_answered(cursor.wait_id)
         return open_ and cursor.node in self.graph.breaks
 
@@ -117,13 +120,13 @@ class ExecutionUpdate:
 
     @property
     def waits_for_children(self) -> bool:
-        """True if the execution waits only for children."""
+        """True if every position of the execution waits for a child."""
         known = {**self.asked, **{wait.id: wait for wait in self._waits}}
         waits = [known.get(cursor.wait_id or "") for cursor in self.cursors.values()]
         return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
 
     def is_outdated(self, answered: Collection[str]) -> bool:
-        """Return whether a question that this update regards as open is among those answered."""
+        """Return True if one of the questions `answered` (ids) is still open in this update."""
         open_ = (cursor.wait_id for cursor in self.cursors.values() if not self._is_answered(cursor.wait_id or ""))
         return any(wait_id in answered for wait_id in open_)
 
@@ -139,28 +142,28 @@ class ExecutionUpdate:
 
     @property
     def has_asked(self) -> bool:
-        """True if questions or children of this execution may be open when it ends."""
+        """True if this execution has ever asked or called, so that questions or children may be open when it ends."""
         return bool(self.asked) or self._asking
 
     @property
     def durable_writes(self) -> list[Fact]:
-        """Of the facts for the next commit, those that hold even if it is not made."""
+        """The facts for the next commit that must be written even if this commit fails."""
         return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
 
     def take_carried(self) -> Any:
-        """Return the carried rows and forget them, so that no other node keeps them."""
+        """Return the carried rows and drop them, so that only one node uses them."""
         carried, self.carried = self.carried, None
         return carried
 
     def learn(self, facts: Sequence[Fact], events: Sequence[Event] = ()) -> None:
-        """Add facts for the next commit that belong to no decision, and the events to publish after it."""
+        """Add facts to the next commit, and events to publish after it."""
         self._facts += facts
         self.events += events
 
     def apply(self, cursor: Cursor, decision: Decision) -> None:
-        """Take over what a node decided at this position."""
+        """Apply the decision of a node at this position."""
         self._note(cursor.node, decision.kind, decision.changes)
-        # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
+        # A pause interrupts a visit and does not end it, so the effects of the visit are still known after the answer.
         ended = not isinstance(decision, Pause | Call)
         self.visited += ended and not isinstance(decision, Repeat)
         visits = cursor.visits + ended
@@ -170,20 +173,20 @@ class ExecutionUpdate:
             self._end(None)
 
     def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
-        """One more step of the history, and what it changed."""
+        """Add a step to the history, and merge its changes into the state."""
         number = self.execution.steps + 1
         self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        # Changed keys move to the end of the state: their order tells which of two changes of the same moment came
-        # last.
+        # Changed keys move to the end of the state, so that the order of the keys is the order of the changes, even of
+        # changes with the same time.
         state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
 
     def _open_gates(self) -> None:
         """Open gates until none opens, because positions that pass one gate may reach the next."""
         while not self.ended and any(self._try_gate(name, gate) for name, gate in self.graph.gates.items()):
-            """Once more."""
+            """Check all gates again."""
 
     def _try_gate(self, name: str, gate: Gate) -> bool:
         held = self._held[name]
@@ -300,8 +303,8 @@ class ExecutionUpdate:
             self._drop(cursor_id)
 
     def pause_if_idle(self) -> None:
-        """Pause the execution, because no position can continue before an answer. If no answer can come, it has
-        failed."""
+        """Set the execution to paused, because no position can continue before an answer. If all positions are at
+        gates, no answer can come, and the execution fails."""
         if self.ended or self.switching:
             return
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
@@ -339,11 +342,11 @@ class ExecutionUpdate:
 
     @property
     def waits(self) -> Sequence[Wait]:
-        """Questions that the next commit asks."""
+        """The questions that the next commit stores."""
         return self._waits
 
     def write(self, tx: Transaction) -> None:
-        """Everything since the last commit: history, state, positions, questions, children, facts."""
+        """Write all changes since the last commit: history, state, positions, questions, children, facts."""
         tx.executions.save(self.execution)
         tx.executions.add_steps(self._steps)
         tx.executions.drop_cursors(self.execution.id, list(self.committed - self.cursors.keys()))
@@ -360,7 +363,7 @@ class ExecutionUpdate:
             fact(tx)
 
     def written(self) -> None:
-        """Forget the changes after their commit. (Separate from `write`, which may run twice.)"""
+        """Clear the changes after their commit. (This is not a part of `write`, because a script may run twice.)"""
         self.committed = frozenset(self.cursors)
         self.carried = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
@@ -369,7 +372,7 @@ class ExecutionUpdate:
 
 
 class _Elsewhere(Collection[Cursor]):
-    """All positions except those at one gate, without copies."""
+    """All positions except the positions at one gate, as a view of the two mappings."""
 
     def __init__(self, live: Mapping[str, Cursor], held: Mapping[str, Cursor]) -> None:
         self._live = live
@@ -397,7 +400,7 @@ def new_execution(
     parent_wait: str | None = None,
     begun_by: str | None = None,
 ) -> Execution:
-    """An execution before its first step; the engine fills in the graph's version when it first runs."""
+    """Return an execution before its first step. The engine sets the graph's version at the first run."""
     return Execution(
         id=execution_id,
         graph=graph,

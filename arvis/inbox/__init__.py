@@ -1,5 +1,5 @@
-"""Events of chat platforms: each is one commit that accepts, observes or rejects a message, changes it, or answers a
-question."""
+"""Events of chat platforms. Each event is one commit, which accepts, observes, rejects or changes a message, or answers
+a question."""
 
 from arvis.inbox.accept import InboxRules
 from arvis.inbox.inbox import InboxService

@@ -1,6 +1,6 @@
 """Steps 2, 4 and 8 of a message: route and permit it, then accept, observe or reject it, with the reason.
 
-Scripts, each of which begins with `EventSource.advance`. A repeated event creates no row. No model is called.
+The script of a message begins with `EventSource.advance`. A repeated event creates no row. No model is called.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from arvis.services.people import PAIRABLE, offer_pairing
 from arvis.turns import questions, turns
 from arvis.turns.cancellation import CancelledTurn
 
-#: Raises when another process brings the events of this bot now.
+#: Raises an error if another process now receives the events of this bot, so that this process stores nothing.
 Fence = Callable[[Transaction], None]
 
 
 def unfenced(_tx: Transaction) -> None:
-    """The fence where no other process can bring the same events."""
+    """Do nothing: the fence if no other process can receive the same events."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """The bot that brought an event, and how far it has read with this event."""
+    """The bot that received an event, and its read position after this event."""
 
     fence: Fence
     address: Address
-    #: None: this event moves no position.
+    #: None: this event does not change the read position.
     position: FeedPosition | None
 
     def advance(self, tx: Transaction) -> None:
-        """Check the fence and store the position, in the commit of the event's results."""
+        """Check the fence and store the read position, in the same commit as the results of the event."""
         self.fence(tx)
         if self.position is not None:
             tx.events.advance(self.address.platform, self.address.connector, self.position)
@@ -66,20 +66,22 @@ class EventSource:
 
 # -- turns of bots -----------------------------------------------------------------------------------------------------
 #
-# Two bots that answer one another would never stop: after a few turns it takes a person, or a pause, to go on (H29).
+# Two bots that answer each other would never stop. After a limited number of turns their messages are rejected until a
+# person writes or nobody has written for `PAUSE_MS`.
 
 
-#: Turns in one place that other programs ask for, one after the other.
+#: The maximum number of consecutive turns in one place that messages of other programs begin.
 MOST_BOT_TURNS = 5
-#: In a channel with all its threads: a bot that answers outside of them makes a new one begin each time.
+#: The same maximum for a channel and all its threads, because some bots begin a new thread with each answer.
 MOST_IN_CHANNEL = 20
-#: After this silence (ms) the count starts again: a bot that reports every hour is not in a conversation.
+#: After this time (ms) without turns the count starts again, so that a bot may report every hour.
 PAUSE_MS = 15 * 60_000
 
 
 def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
-    """Count a turn that is about to begin in this place; return False if it is a bot's and over the limit. A person's
-    message resets the count. Call it once for each event, after permission, in the transaction that accepts it."""
+    """Count a turn that is about to begin in this place. Return False if a bot's message would begin it and the limit
+    is reached. A person's message resets the count. Call it once for each permitted event, in the transaction that
+    accepts the event."""
     channel = replace(address, thread="")
     limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
     counts = {key: _count(tx, key, now) for key in limits}
@@ -96,16 +98,16 @@ def _count(tx: Transaction, key: str, now: int) -> int:
     return 0 if now - int(at) >= PAUSE_MS else int(count)
 
 
-# Albums: several events of a platform that are one message. It waits in the queue until no more of it comes.
+# Albums: several events of a platform that form one message. The message waits in the queue for further events.
 
 
-#: Time (ms) that a message waits for further parts after its last one.
+#: The time (ms) that the message of an album waits for the next event after each one.
 ALBUM_MS = 1_500
 
 
 def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
-    """Return True if this is a further part of a message that the same person has sent: only one part of an album
-    carries the text that addresses the bot."""
+    """Return True if this event is a further part of an accepted album of the same person. It then counts as addressed
+    to the bot, because only one part of an album carries the text with the address."""
     if message.album is None:
         return False
     known = tx.incoming.by_album(message.address, message.album)
@@ -115,8 +117,8 @@ def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
 
 
 def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received | None:
-    """Add this event to the message of its album. Return None when there is none, or its turn has begun: the event is
-    then a message of its own."""
+    """Add this event to the message of its album. Return None if the album has no message yet or its turn has begun;
+    the event then becomes a separate message."""
     known = tx.incoming.by_album(message.address, message.album or "")
     if known is None or known.execution_id is None:
         return None
@@ -132,21 +134,21 @@ def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attach
     return Received(known.id, MessageStatus.ACCEPTED, "album")
 
 
-#: Characters of an observed message that are stored.
+#: The maximum number of characters that are stored of an overheard message.
 LONGEST_OBSERVED = 2_000
 
 
 def _none(_names: Sequence[str]) -> Sequence[PluginCommand]:
-    """The default without plugins."""
+    """Return no commands: the default without plugins."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class InboxRules:
-    """The configuration of incoming messages. `zone` is the daemon's. A message that was written more than
-    `answer_within` ms ago gets no answer. `approvers` may approve calls of tools. `commands` returns the commands of
-    the plugins with these names, for `/help`. `allowed` limits the messages and bytes of each person; `shown` returns
-    the part of a running reply that people have seen."""
+    """The configuration of incoming messages. `zone` is the daemon's time zone. A message that was written more than
+    `answer_within` ms ago gets no answer. `approvers` may approve calls of tools. `commands` returns the text commands
+    of the named plugins. `allowed` limits the messages and bytes of each person. `shown` returns the part of a running
+    reply that people have seen."""
 
     zone: str = "UTC"
     answer_within: int = 3_600_000
@@ -156,12 +158,12 @@ class InboxRules:
     shown: Shown = nothing_shown
 
 
-#: People send fewer files at once; a program might send more.
+#: The maximum number of files of one message that are fetched.
 _MOST_FILES = 50
 _TOO_OLD = "too_old"
 _BOT_TALK = "bot_loop"
 _TOO_MANY = "too_many_messages"
-#: Characters of a rejected message that are stored, so that unknown senders cannot fill the disk.
+#: The maximum number of characters that are stored of a rejected message, so that unknown senders cannot fill the disk.
 _LONGEST_DROPPED = 2_000
 
 
@@ -171,7 +173,8 @@ class Routes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The result for the sender, and the cancelled turns to publish after the commit."""
+    """The result of a message for its connector, and the turns that it cancelled, which are announced after the
+    commit."""
 
     received: Received
     cancelled: Sequence[CancelledTurn] = ()
@@ -188,16 +191,16 @@ def handle_message(
     code: str,
     now: int,
 ) -> Handled:
-    """Commit 1 of a message: steps 2, 4 and 8. `uploads` are the files whose bytes came with it; `code` is the pairing code of
-    an unknown person."""
+    """Make commit 1 of a message: steps 2, 4 and 8. `uploads` are the files whose bytes came with the message; `code`
+    is a new pairing code, used if the person is unknown."""
     source.advance(tx)
     if (known := _known(tx, message)) is not None:
         return Handled(known)
     if message.address.platform != WEB:
-        tx.channel_status.clear(message.address)  # a channel that brings messages can be reached again
+        tx.channel_status.clear(message.address)  # a message has come from this channel, so it can be reached again
     if belongs_to_album(tx, message):
         message = replace(message, addressed=True)
-    match router.route(tx, message):  # 2
+    match router.route(tx, message):  # step 2
         case Routed() as routed:
             return _dispatch(tx, routed, uploads, rules, now)
         case Refused(reason=reason) as refused if reason == NOT_ADDRESSED:
@@ -207,8 +210,8 @@ def handle_message(
 
 
 def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) -> bool:
-    """Return whether the second message of an id has another text, or other files, than the first. Of one without a turn only the
-    text is known."""
+    """Return True if a message with the event id of a `known` message has a different text or different files. The
+    files are compared only if the known message has a turn."""
     if known.content != message.content:
         return True
     turn = tx.messages.of_turn(known.execution_id) if known.execution_id is not None else []
@@ -217,7 +220,7 @@ def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) ->
 
 
 def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
-    """Return the result of an earlier delivery of this event."""
+    """Return the earlier result of this event; None if the event is new."""
     address = message.address
     if (known := tx.messages.by_event(address, message.event_id)) is not None:
         return Received(
@@ -232,7 +235,8 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
 
 
 def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Handled:
-    """Decide what a permitted message is: too old, too many, an answer to a question, a command, part of an album, or a turn."""
+    """Handle a permitted message: it is too old, beyond a limit, an answer to a question, a command, part of an album,
+    or it begins a turn."""
     message = routed.message
     if message.sent_at is not None and now - message.sent_at > rules.answer_within:
         return Handled(_expire(tx, routed, now))
@@ -248,13 +252,13 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
         return _run_command(tx, routed, command, rules, now)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Handled(joined)
-    return Handled(enqueue_turn(tx, routed, files, now))  # 4 and 8
+    return Handled(enqueue_turn(tx, routed, files, now))  # steps 4 and 8
 
 
 def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """Refuse a message of a person who writes too fast. Over the web the sender gets the error immediately and may
-    send the message again. A chat platform takes no message back, so there it is stored as dropped, and the person
-    gets one notice in each window."""
+    """Refuse a message of a person who writes too fast; return None if it is within the limit. Over the web the sender
+    gets an error. On a chat platform the message is stored as dropped, and the person gets one notice in each window of
+    the limit."""
     message, agent = routed.message, routed.agent
     person = tx.principals.find(message.address.platform, message.sender.user_id)
     used = allowances.use_message(tx, person, routed.role, rules.allowed, now)
@@ -270,10 +274,11 @@ def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) ->
 
 
 def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """Answer an open question with the message, if it is an answer; it then begins no turn."""
+    """Answer an open question with the message. Return None if the message is not an answer; it may then begin a
+    turn."""
     message, sender, agent = routed.message, routed.message.sender, routed.agent
     if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
-        return None  # a person who passes words on says neither yes nor no
+        return None  # a forwarded text is not the person's own answer
     by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
     answer = questions.WrittenAnswer(message.content, message.address, message.sent_at, message.in_reply_to)
     if (wait := questions.replied_question(tx, answer)) is not None:
@@ -289,7 +294,7 @@ def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: in
 
 
 def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
-    """Write the inbox key, conversation, user message, execution and job."""
+    """Write the inbox key, conversation, user message, execution and job of a turn."""
     message = routed.message
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
@@ -307,7 +312,7 @@ def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], n
 
 
 def _files_to_fetch(files: Sequence[FileRef]) -> Iterator[Attachment]:
-    """Yield the files to fetch, up to the maximum of one message; a note reports further files."""
+    """Yield the files to fetch, at most `_MOST_FILES`; a failed attachment stands for all further files."""
     yield from map(_to_fetch, files[:_MOST_FILES])
     if (more := len(files) - _MOST_FILES) > 0:
         problem = f"at most {_MOST_FILES} files of one message are read"
@@ -327,7 +332,7 @@ def _to_fetch(file: FileRef) -> Attachment:
 
 
 def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int) -> Handled:
-    """Run a text command: the daemon answers it immediately, without a turn."""
+    """Run a text command. The daemon answers it immediately, without a turn."""
     message, agent = routed.message, routed.agent
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
@@ -354,7 +359,7 @@ def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxR
 
 
 def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
-    """Store a message that is too old for an answer as expired."""
+    """Store a message as expired, because it is too old for an answer."""
     message = routed.message
     conversation = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
     kept = _unrouted_message(tx, message, Refused(_TOO_OLD, routed.role, routed.agent), now)
@@ -364,8 +369,7 @@ def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
 
 
 def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
-    """Store a message between people as context where an agent is bound to the channel and observes it; else store
-    nothing."""
+    """Store an overheard message as context if an agent observes the channel; if not, store nothing."""
     text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
     if refused.observe > 0 and text.strip():
         seen = OverheardMessage(
@@ -382,8 +386,8 @@ def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: i
 
 
 def _reject(tx: Transaction, message: IncomingMessage, refused: Refused, code: str, now: int) -> Received:
-    """Store a rejected message: a row with its reason, no job, no conversation. An unknown person who wrote directly
-    may get a pairing code, once."""
+    """Store a rejected message with its reason, without a job or conversation. An unknown person gets a pairing code if
+    `offer_pairing` allows it."""
     dropped = _unrouted_message(tx, message, refused, now)
     tx.messages.add(dropped, event_id=message.event_id)
     if refused.reason in PAIRABLE and (offered := offer_pairing(tx, message, now, code)) is not None:
@@ -392,7 +396,7 @@ def _reject(tx: Transaction, message: IncomingMessage, refused: Refused, code: s
 
 
 def _unrouted_message(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> StoredMessage:
-    """A message without conversation and turn."""
+    """Return a message without conversation and turn, with the status dropped."""
     principal = tx.principals.find(message.address.platform, message.sender.user_id)
     return StoredMessage(
         id=tx.new_id(),

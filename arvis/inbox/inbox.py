@@ -1,9 +1,9 @@
-"""Step 1 of a message: the `Inbox` of connectors. Every event is one commit; the bus events follow it.
+"""Step 1 of a message: the `Inbox` of connectors. Every event is one commit; bus events are published after it.
 
-`accept.py` has the script of messages, this module those of other events. A button answers a question or stops a
-turn: it stays valid while its question is open, even if the process that showed it has ended, a repeated press counts
-once, and only people who may answer can use it. An edited message takes its new text before its turn begins;
-afterwards only the timeline notes the change. People cannot change messages of others.
+`accept.py` has the script of messages, this module has the scripts of all other events. A button answers a question or
+stops a turn. It stays valid while its question is open, even after a restart; a repeated press counts once, and only
+people who may answer can use it. An edit replaces the text of a message whose turn has not begun; after that, it is
+only recorded in the timeline. People cannot edit messages of others.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """The text for the person, and the cancelled turns to publish after the commit."""
+    """The result of a press: the text for the person, and the cancelled turns, which are announced after the commit."""
 
     clicked: Clicked
     cancelled: Sequence[CancelledTurn] = ()
@@ -67,7 +67,7 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class _Person:
-    """The person who pressed a button, the place, and the rules about approvers."""
+    """The person who pressed a button, the place of the button, and the inbox rules."""
 
     principal: Principal
     place: Address
@@ -77,7 +77,8 @@ class _Person:
 def press_button(
     tx: Transaction, source: EventSource, pressed: Click, *, router: Router, rules: InboxRules, now: int
 ) -> Pressed:
-    """Do the action of a button, with the role of the person in this place."""
+    """Do the action of a button with the rights of the person who pressed it. A repeated event gets the stored
+    result."""
     source.advance(tx)
     address, sender = pressed.address, pressed.sender
     if (seen := tx.events.seen(address.platform, address.connector, pressed.event_id)) is not None:
@@ -85,7 +86,7 @@ def press_button(
     known = tx.principals.find(address.platform, sender.user_id)
     role = router.role_of(address.platform, sender, known)
     if role is PrincipalRole.BLOCKED or (known is None and role not in _LOOKS_AFTER):
-        return Pressed(_NOT_YOURS)  # an unknown user leaves no trace
+        return Pressed(_NOT_YOURS)  # nothing is stored, so that unknown users cannot fill the tables
     person = tx.principals.seen(address.platform, sender.user_id, sender.name, role, now)
     outcome = _press(tx, pressed.data, _Person(person, address, rules), now)
     kept = SeenEvent(None, json.dumps({"text": outcome.clicked.text, "done": outcome.clicked.done}))
@@ -122,7 +123,7 @@ def _answer(tx: Transaction, wait_id: str, number: str, by: _Person, now: int) -
 
 
 def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
-    """Stop the turn of a message, for its sender and for owners and operators."""
+    """Stop the turn of a message, if its sender, an owner or an operator pressed the button."""
     message = tx.messages.get(message_id)
     if message is None or message.execution_id is None or message.status in FINAL_STATUSES:
         return Pressed(_NOTHING)
@@ -134,7 +135,7 @@ def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
     return Pressed(Clicked("Stopped.", done=True), [cancelled])
 
 
-#: Characters of a later text in the timeline.
+#: The maximum number of characters of a message's other text (before or after an edit) in the timeline.
 _LONGEST_NOTE = 2_000
 
 
@@ -151,7 +152,8 @@ def edit_message(tx: Transaction, source: EventSource, change: MessageEdit, now:
 
 
 def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeletion, now: int) -> CancelledTurn | None:
-    """Withdraw a message whose turn has not begun. Return the turn that this ended."""
+    """Handle a deleted message: if its turn has not begun, cancel the turn and return it; if not, return None and
+    record the deletion in the timeline."""
     source.advance(tx)
     if _seen(tx, deletion.address, deletion.event_id):
         return None
@@ -168,7 +170,8 @@ def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeleti
 
 
 def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
-    """Return the stored message; None for a rejected one, whose edits are not stored."""
+    """Return the stored message with this platform id; None if it is unknown or was rejected, because edits of rejected
+    messages are not stored."""
     found = tx.incoming.by_ref(address, ref)
     return None if found is None or found.status is MessageStatus.DROPPED else found
 
@@ -184,7 +187,7 @@ def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int
 
 
 def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool:
-    """Return True if the person who changed the message wrote it, and is not blocked."""
+    """Return True if the person who edits the message has written it and is not blocked."""
     principal = tx.principals.get(message.principal_id or "")
     if principal is None or principal.role is PrincipalRole.BLOCKED:
         return False
@@ -192,7 +195,8 @@ def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool
 
 
 def _not_begun(tx: Transaction, message: StoredMessage) -> bool:
-    """Return True if the turn of this message has not begun, read under the lock of its job."""
+    """Return True if the turn of this message has not begun. Its job is locked, so that the turn cannot begin
+    meanwhile."""
     if message.execution_id is None or message.status in FINAL_STATUSES:
         return False
     waiting = tx.jobs.live_of_execution(message.execution_id)
@@ -210,21 +214,23 @@ def _seen(tx: Transaction, address: Address, event_id: str) -> bool:
 
 
 def _keep(tx: Transaction, address: Address, event_id: str, message: StoredMessage | None, now: int) -> None:
-    """Store the event if it is about a stored message: unknown senders must not fill the table."""
+    """Store the id of an event about a stored message. Other events are not stored, so that unknown senders cannot fill
+    the table."""
     if message is not None:
         tx.events.keep(address.platform, address.connector, event_id, SeenEvent(message.id, ""), now)
 
 
-#: A bot has a feed for each channel that it reads; more are not looked at after a gap.
+#: The maximum number of feeds whose positions a bot gets. A bot has one feed for each channel that it reads.
 _MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
-#: Topics that a text command, or an answer in a message, may have changed.
+#: The topics that a text command or an answer in a message may have changed.
 _COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIONS)
 
 
 class InboxService:
-    """`admit` raises, without disk access, while no new messages are accepted; `new_code` makes a pairing code for an
-    unknown person. `fence` is called in every commit: it raises when another process brings these events now."""
+    """The implementation of `Inbox`. `admit` raises an error while the daemon accepts no new messages; it does not
+    access the disk. `new_code` makes a pairing code for an unknown person. `fence` is called in every commit and raises
+    an error if another process now receives these events."""
 
     def __init__(
         self,
@@ -249,7 +255,7 @@ class InboxService:
         self._fence = fence
 
     def fenced_by(self, fence: Fence) -> InboxService:
-        """Return the inbox of a bot that only one process may run."""
+        """Return an inbox with this fence, for a bot that only one process may run."""
         return InboxService(
             admit=self._admit,
             store=self._store,
@@ -264,10 +270,10 @@ class InboxService:
     # -- messages ------------------------------------------------------------------------------------------
 
     async def receive(self, message: IncomingMessage) -> Received:
-        """Steps 1 to 4 and 8 of a message. They take milliseconds and call no model."""
+        """Do steps 1 to 4 and 8 of a message, without a model call."""
         self._admit()
         message = replace(message, sender=replace(message.sender, name=presentable(message.sender.name)))
-        uploads = await self._keep_uploads(message)  # bytes first, rows second
+        uploads = await self._keep_uploads(message)  # before the rows, which refer to the stored bytes
         handled = await self._store.write(
             handle_message,
             self._source(message.address, message.position),
@@ -278,7 +284,7 @@ class InboxService:
             code=self._new_code(),
             now=self._clock.now(),
         )
-        self._publish_received(message, handled)  # 3
+        self._publish_received(message, handled)  # step 3
         return handled.received
 
     async def edit(self, edit: MessageEdit) -> None:
@@ -331,7 +337,8 @@ class InboxService:
         return EventSource(self._fence, address, position)
 
     async def _keep_uploads(self, message: IncomingMessage) -> list[Attachment]:
-        """Store files only of people who may ask, and only within their limits, so that no sender can fill the disk."""
+        """Store the uploaded files. Files of refused people are not stored, and `TooMany` is raised if the sender's
+        byte limit is exceeded, so that no sender can fill the disk."""
         if not message.uploads:
             return []
         routed = await self._store.read(self._router.route, message)
@@ -367,7 +374,8 @@ class InboxService:
 
 
 def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel: str, now: int) -> None:
-    """Move the rows of a channel to its new id. Only the owner can change an id in the configuration file."""
+    """Move the rows of a channel to its new id, and tell the owner, because Arvis does not change the old id in the
+    configuration."""
     source.advance(tx)
     tx.channel_status.move(old, new_channel, now)
     alert_owner(
@@ -390,12 +398,13 @@ def mark_unreachable(tx: Transaction, source: EventSource, place: ChannelStatus)
 
 
 def store_position(tx: Transaction, source: EventSource) -> None:
-    """Store the position of events that need no other row."""
+    """Store the read position after events that change no other row."""
     source.advance(tx)
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:
-    """Raise `TooMany` when the sender has used up the bytes of this day. A repeated event counts once."""
+    """Count the bytes of the uploads, and raise `TooMany` if the sender exceeds the limit. A repeated event is not
+    counted again."""
     if tx.messages.by_event(message.address, message.event_id) is not None:
         return
     sender, size = message.sender, sum(len(file.data) for file in message.uploads)

@@ -1,6 +1,6 @@
 """Outgoing messages other than replies: progress, open questions, notices; and deliveries for all messages.
 
-Parts of scripts. Messages leave only as deliveries. `posted_by` selects the bot that posts in a channel.
+Parts of scripts. A message reaches a platform only as a delivery. `posted_by` selects the bot that posts in a channel.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arvis.ports.store import Transaction
 from arvis.tasks.access import PlacedState
 from arvis.tasks.task import is_run, message_of
 
-#: The platform whose one connector has its name.
+#: The name of the web platform and of its one connector.
 WEB = "web"
 
 
@@ -46,13 +46,13 @@ _PROGRAMS = "v1/"
 
 
 def is_of_programs(address: Address) -> bool:
-    """Return whether a program wrote here over the API of OpenAI's form, rather than a person on the page."""
+    """Return True if this is a place of the OpenAI-compatible API, where programs write."""
     return address.platform == WEB and address.thread.startswith(_PROGRAMS)
 
 
 def posted_by(tx: Transaction, place: Address) -> Address | str:
-    """Return the place with its bot, which needs no name where a platform has one bot; or the reason why there is no
-    choice."""
+    """Return the place with the name of its bot, which may be left out if the platform has only one bot. If no bot can
+    be selected, return the reason as a text."""
     if place.connector:
         return place
     if place.platform == WEB:
@@ -68,36 +68,32 @@ def posted_by(tx: Transaction, place: Address) -> Address | str:
     )
 
 
-# Messages that an agent posts without a request in that place: appended to its conversation there, so that answers to
-# them make sense, and marked with their cause (behaviour.md 1.12).
-
-
-#: The prefix of a button's id that answers a question (then its id and the number of the choice), and of one that
-#: stops a turn (then the id of its message).
+#: The first part of a button's id. `wait.QUESTION.NUMBER` answers a question with the choice of this number;
+#: `stop.MESSAGE` stops the turn of a message.
 WAIT, STOP = "wait", "stop"
 _STYLES = {"approve": ButtonStyle.SUCCESS, "reject": ButtonStyle.DANGER}
-#: The most buttons that every platform can show.
+#: The maximum number of buttons of a message. Every platform can show this number.
 _MOST_BUTTONS = 25
 _LONGEST_LABEL = 75
-#: The file that holds a question which is too long for a chat, and where else it is read.
+#: The name of the file with a question that is too long for a chat, and the note that refers to it.
 _QUESTION_FILE = "question.md"
 _WHOLE = "The whole text is in the file {file}{command}. Your answer applies to the whole text."
 
 
 @dataclass(slots=True)
 class MentionedState(State):
-    """The part of an execution's state that holds which messages about it were sent."""
+    """The part of an execution's state that records which messages about the execution were sent."""
 
-    #: A progress notice was sent.
+    #: True after a progress notice was sent.
     notified: bool = stored(default=False, key="told")
-    #: Ids of the questions that were shown, and of those that were shown a second time.
+    #: The ids of the questions that were shown, and of the questions that were shown a second time.
     shown: Sequence[str] = ()
     repeated: Sequence[str] = ()
 
 
 def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int) -> None:
-    """Send a progress notice, once. It answers nothing and is not in the history; that of a child goes to the turn
-    that it works for."""
+    """Send a progress notice, at most once for each execution. It does not end the turn and is not a part of the
+    history. The notice of a child is sent in the place of its turn."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
     if not asked or MentionedState.from_json(execution.state).notified:
         return
@@ -106,9 +102,11 @@ def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int)
 
 
 def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
-    """Post text of an agent before its answer, each text once (until a person writes): shown in the chat and stored
-    in its history. Text of a child is posted in the turn that it works for; without such a turn it is not posted.
-    `taint` is added to what the execution has read."""
+    """Post a text of an agent before its answer: it is shown in the chat and stored in the history.
+
+    The same text is not posted again before a person has written. The text of a child is posted in the turn that it
+    works for; if there is no turn, nothing is posted. `taint` is added to the taint of the execution.
+    """
     turn = lifecycle.root_of(tx, execution)
     asked, posted = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
     if not asked or _was_posted(text, asked, posted):
@@ -131,12 +129,12 @@ def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *,
         taint=taint_in(execution.state) | taint,
     )
     tx.messages.add(message)
-    # This is not the answer, so the draft of the turn stays.
+    # No execution id: the delivery is not the answer, so it must not replace the draft of the turn.
     deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
 
 
 def was_posted(tx: Transaction, execution: Execution, text: str) -> bool:
-    """Return whether the agent already posted this text and no person has written since."""
+    """Return True if the agent has already posted this text and no person has written since then."""
     return _was_posted(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
 
 
@@ -146,8 +144,8 @@ def _was_posted(text: str, asked: Sequence[StoredMessage], posted: Sequence[Stor
 
 
 def ask_questions(tx: Transaction, execution: Execution, now: int) -> None:
-    """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A
-    run without a message asks where it would post."""
+    """Show the new open questions of an execution in the chat of its turn. Questions of a run are shown in the place
+    where the run would post its result."""
     turn = lifecycle.root_of(tx, execution)
     lifecycle.make_way(tx, execution, now)
     if asked := tx.messages.of_turn(turn.id):
@@ -160,7 +158,8 @@ def ask_questions(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
-    """Route answers from the conversation that shows the questions to the workflow run, which has a lane of its own."""
+    """Connect the open questions of a workflow run with the lane of its conversation, so that messages there can answer
+    them, although the run has a separate lane."""
     talk = tx.conversations.get(PlacedState.from_json(run.state).conversation)
     for wait in tx.waits.of_execution(execution.id):
         if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
@@ -168,7 +167,7 @@ def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
 
 
 def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage, now: int) -> None:
-    """Show the open questions of an execution in the place of this message, each once."""
+    """Show the open questions of an execution in the place of the message `like`, each question once."""
     known = MentionedState.from_json(execution.state).shown
     open_ = [
         wait
@@ -192,7 +191,8 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
 def show_question(
     tx: Transaction, execution: Execution, wait: Wait, *, like: StoredMessage, now: int, again: bool = False
 ) -> None:
-    """Show one open question with its buttons in the place of this message; `again`: it was shown there before."""
+    """Show one open question with its buttons in the place of the message `like`. `again`: the question was shown there
+    before."""
     on_page = like.address.platform == WEB
     command = None if on_page else f"arvis questions answer {wait.id}"
     prints = "" if on_page else f"; `arvis questions show {wait.id}` prints it"
@@ -203,8 +203,8 @@ def show_question(
 
 
 def _who(execution: Execution, wait: Wait) -> str:
-    """Return the people who may answer, as the start of a sentence. People whom the configuration names besides the
-    owners are not listed."""
+    """Return the people who may answer, as the beginning of a sentence. If the question names nobody, only owners are
+    mentioned, even if the configuration names others."""
     named = named_approvers(execution, wait)
     if named is None:
         return "An owner"
@@ -217,7 +217,7 @@ def _who(execution: Execution, wait: Wait) -> str:
 
 
 def _whole_of(wait: Wait) -> list[OutgoingFile]:
-    """Return the question as a file where the chat shows no more than its beginning."""
+    """Return the question as a file if it is too long for the chat; else an empty list."""
     if len(wait.prompt) <= LONGEST_QUESTION:
         return []
     size = len(wait.prompt.encode())
@@ -248,8 +248,8 @@ def notice(
     files: Sequence[OutgoingFile] = (),
     wait_id: str | None = None,
 ) -> StoredMessage:
-    """Send a notice of the daemon in the place of this message (or of a run), after it: not in the history. It ends
-    only the messages that it `answers`; `wait_id` is the question that it shows."""
+    """Send a notice of the daemon in the place of the message `like`, as a reply to it. A notice is not a part of the
+    history. `answers` are the ids of the messages that it answers, `wait_id` is the question that it shows."""
     message = replace(
         like,
         id=tx.new_id(),
@@ -303,7 +303,8 @@ def deliver(
     buttons: Sequence[Button] = (),
     files: Sequence[OutgoingFile] = (),
 ) -> None:
-    """Enqueue the delivery of a message: a row and a job in the lane of the address."""
+    """Add the delivery of a message: a row, and a job in the lane of the address. `answers` are the ids of the answered
+    messages."""
     delivery = Delivery(
         id=tx.new_id(),
         message_id=message.id,
@@ -325,17 +326,18 @@ def deliver(
     tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
 
 
-#: Only at the start or the end of a text: other places may quote outsiders, who could silence the agent.
+#: The mark counts only at the start or the end of a text. Elsewhere it may be a quotation of other people, who must not
+#: be able to suppress the text.
 _SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
 
 
 def is_silent(text: str) -> bool:
-    """Return whether the agent marked the text as not worth reading."""
+    """Return True if the agent has marked the text as not worth reading."""
     return _SILENT.search(text) is not None
 
 
 def unsilenced(text: str) -> str:
-    """Return the text to post, or "" if the agent marked it as not worth reading."""
+    """Return the text to post; "" if the agent has marked it as not worth reading."""
     return "" if is_silent(text) else text
 
 
@@ -352,7 +354,9 @@ def post(
     execution_id: str | None = None,
     files: Sequence[OutgoingFile] = (),
 ) -> StoredMessage:
-    """`source` is that of a schedule or a web hook; `execution_id` the run that wrote it, which posts once."""
+    """Post a text of an agent that no message asked for. It becomes a part of the agent's conversation at `address`, so
+    that the agent understands answers to it. `source` is the source of the run that wrote it (`schedule:ID`,
+    `webhook:ID`), `execution_id` the id of this run."""
     conversation = tx.conversations.open(agent.id, address, now, direct=False)
     message = StoredMessage(
         id=tx.new_id(),

@@ -1,4 +1,4 @@
-"""Notices of the daemon for people: without internals or blame, and with the next step."""
+"""The texts of the daemon's notices for people. They name no internals, blame nobody, and state the next step."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from arvis.domain.markup import closed
 from arvis.domain.money import Budget, budget_reason
 from arvis.domain.runs import RunResult
 
-# Replies that end before their end: what is left of them, with a mark that people and the model can read.
+# Texts that replace a reply, or follow a reply that is incomplete.
 
 
 STOPPED = "Stopped."
-#: Behind what was shown of an answer until a person stopped it.
+#: Follows the part of an answer that people had seen when a person stopped it.
 STOPPED_HERE = "\n\n[Stopped here.]"
-#: In the place of a reply that holds nothing for people: what it holds for the system was cut off, or is nothing.
+#: Replaces a reply that has neither text for people nor anything to report or remember (for example: its tags were cut
+#: off), unless the model said that it is done.
 NOTHING_SAID = "I have no answer to this. Please ask in a different way."
-#: In the place of a reply that holds nothing but what is to be remembered.
+#: Replaces a reply that only stores facts.
 NOTED = "Noted."
-#: Follows the last text of work that reached its limit of steps.
+#: Follows the last text of work that has reached its maximum number of steps.
 EXHAUSTED = "\n\n[I stop here: this task has reached the maximum number of steps.]"
 _STOPPED_FOR = "\n\n[I stop here: {reason}.]"
+#: Follows a reply that Arvis has cut off.
 CUT = "\n\n[This answer is longer than allowed, so it ends here.]"
-#: The same where the model was allowed no more tokens.
+#: Follows a reply that the model's limit of output tokens has cut off.
 CUT_TOKENS = "\n\n[This answer reached the output limit of the model, so it ends here.]"
-#: In the place of a reply of which the limit left nothing.
+#: Replaces a reply that has no text left after the cut.
 CUT_EMPTY = (
     "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the "
     "owner to "
     "raise the limit (`limits.reply_tokens`)."
 )
-#: Replaces an empty reply after tools have done the work (seed 003).
+#: Replaces an empty reply after tools have done the work.
 COMPLETED = "I have completed my task."
 
 _FAILURES = {
@@ -76,10 +78,10 @@ _FAILURES = {
     },
 }
 
-#: The most characters of an error that are shown to people.
+#: The maximum number of characters of an error in a notice.
 _LONGEST_ERROR = 300
 
-#: Of a delay, by the reason of the job that waits.
+#: The causes of a delay, by the reason code of the waiting job.
 _CAUSES = {
     "rate_limit": "The model vendor limits the number of requests at the moment",
     "budget": "The remaining budget is reserved for other answers at the moment",
@@ -87,12 +89,12 @@ _CAUSES = {
 
 
 def exhausted(reason: str) -> str:
-    """Return the suffix of stopped work, with the reason if it is known."""
+    """Return the text that follows the last text of stopped work, with the reason if it is not empty."""
     return _STOPPED_FOR.format(reason=reason.strip().rstrip(".")) if reason.strip() else EXHAUSTED
 
 
 def left_out(what: str, *, model: str, account: str) -> str:
-    """Return the notice before an answer that was given without a part of the request; `what` as in
+    """Return the notice before an answer for which a part of the request was left out. `what` has a value of
     `RunResult.left_out`."""
     if what == "pictures":
         return f"I cannot see the picture: the model {model} does not accept pictures. Please describe it in words."
@@ -104,12 +106,12 @@ def left_out(what: str, *, model: str, account: str) -> str:
 
 
 def no_answer(agent: str) -> str:
-    """Return the notice for a turn without a model's text."""
+    """Return the notice for a turn in which the model wrote no text."""
     return f"{agent} called tools repeatedly and wrote no answer. Please ask in a different way."
 
 
 def unreadable(files: Sequence[tuple[str, str]]) -> str:
-    """Return the notice for a message with only unreadable files: their names and the reasons."""
+    """Return the notice for a message that has only unreadable files. `files` are pairs of name and reason."""
     if len(files) == 1:
         name, why = files[0]
         return f"I could not read {name}: {why}."
@@ -124,8 +126,8 @@ def archived(agent: str) -> str:
 def question(
     prompt: str, choices: Sequence[str], who: str = "An owner", *, command: str | None = None, again: bool = False
 ) -> str:
-    """Return a question to people; `who` may answer, `command` answers it on the command line (None: the reader is on
-    a page). `again`: it was shown before."""
+    """Return the text that shows a question. `who` names the people who may answer, `command` is the command line that
+    answers it (None: the text is for the dashboard). `again`: the question was shown before."""
     words = " or ".join(f"“{choice}”" for choice in choices)
     ways = ["press a button", "write it here"] if words else ["write it here"]
     ways = [*ways, f"run `{command}`"] if command is not None else ways
@@ -146,7 +148,7 @@ def workflow_failed(error: str) -> str:
 
 
 def compaction_failed(agent: str, error: str) -> str:
-    """Return the notice to an owner: nothing is lost, but prompts leave out the oldest messages until it succeeds."""
+    """Return the notice to an owner that a conversation could not be summarized."""
     return (
         f"Arvis could not summarize a long conversation of {agent} ({error}). The conversation continues with its "
         "newest "
@@ -155,7 +157,7 @@ def compaction_failed(agent: str, error: str) -> str:
 
 
 def delayed(seconds: float, reason: str) -> str:
-    """Return the notice that is sent once when an answer takes long."""
+    """Return the notice about a delayed answer. `seconds` is the time until the next attempt."""
     minutes = max(1, round(seconds / 60))
     when = "in about a minute" if minutes == 1 else f"in about {minutes} minutes"
     cause = _CAUSES.get(reason, "The model does not answer")
@@ -166,8 +168,8 @@ _FENCE = "```"
 
 
 def marked(result: RunResult) -> RunResult:
-    """Return the reply in its usable form. A cut reply loses the tag that its end leaves open, so that no incomplete
-    action is carried out, and gets a note about the cut."""
+    """Return the result with a usable text. An unclosed tag at the end of a cut reply is removed, so that no incomplete
+    action is carried out, and a note about the cut follows the text."""
     if not result.cut or result.calls:
         return result
     text = closed(result.content)
@@ -177,7 +179,8 @@ def marked(result: RunResult) -> RunResult:
 
 
 def with_mark(text: str, mark: str) -> str:
-    """Return a text that is not whole with a mark behind it, outside of the code that its end leaves open."""
+    """Return the text with `mark` after it. If the text ends inside a code block, the block is closed before the
+    mark."""
     open_fence = sum(line.lstrip().startswith(_FENCE) for line in text.splitlines()) % 2
     end = f"\n{_FENCE}" if open_fence else ""
     return f"{text}{end}{mark}"

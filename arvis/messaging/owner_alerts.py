@@ -1,7 +1,7 @@
 """Alerts to owners about problems that only they can fix.
 
-They go to the configured place, else to the place where an owner last talked alone with an agent; at most once per
-interval about the same subject. Parts of scripts.
+An alert is sent to the configured place, or to the place of the last direct chat of an owner with an agent. Alerts with
+the same cause are sent at most once per interval. Parts of scripts.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from arvis.tasks.task import source_of
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-#: The newest conversation of an owner alone with an agent, by a message of it.
+#: The key-value with the id of a message in the newest direct chat of an owner with an agent.
 _PLACE = "owner_message"
-#: The configured place of alerts, as JSON of an address.
+#: The key-value with the configured place of alerts (an address as JSON).
 _CHOSEN = "owner_alert_address"
-#: The most characters of an external error that are shown.
+#: The maximum number of characters of an error in an alert.
 _LONGEST_ERROR = 300
 
 #: The prefix of the channels of `arvis chat`.
 _TERMINAL = "cli-"
 
-#: Sources of runs that no person waits for.
+#: The sources of runs for which no person waits.
 _BY_ITSELF = frozenset({"schedule", "webhook"})
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A reference to more information: `page` for readers of the dashboard, `command` for all others."""
+    """A sentence that says where to find more: `page` for readers of the dashboard, `command` for all others."""
 
     command: str
     page: str
@@ -56,7 +56,7 @@ _BOTS = Hint(
 
 
 def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *, direct: bool, now: int) -> None:
-    """Store the place where an owner can be reached, if it has changed."""
+    """Store the place of this message as the place for alerts, if an owner wrote it in a direct chat."""
     if principal.role is not PrincipalRole.OWNER or not direct:
         return
     known = tx.messages.get(tx.kv.get(_PLACE) or "")
@@ -65,7 +65,7 @@ def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *,
 
 
 def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
-    """Store the configured place; at every start."""
+    """Store the configured place of alerts (None: none is configured). It is called at every start."""
     chosen = json.dumps(address.to_json()) if address is not None else ""
     if (tx.kv.get(_CHOSEN) or "") != chosen:
         tx.kv.put(_CHOSEN, chosen, now)
@@ -81,9 +81,12 @@ def alert_owner(
     unless: Address | None = None,
     hint: Hint = _NO_HINT,
 ) -> bool:
-    """Send an alert. `about` names the cause, as in `compaction:CONVERSATION`. Return False if there is no place for
-    it, or it was sent less than `every` ms ago; `unless`: a place where an alert would be useless. The `hint` ends
-    the text."""
+    """Send an alert, with `hint` at the end of its text. Return False if it was not sent.
+
+    It is not sent if no place is known, or if an alert with the same `about` was sent less than `every` ms ago. `about`
+    names the cause, as in `compaction:CONVERSATION`. `unless`: a bot or channel that must not be used, because the
+    alert is about its failure.
+    """
     key = f"notified:{about}"
     notified = tx.kv.get(key)
     if notified is not None and 0 <= now - int(notified) < every:
@@ -102,14 +105,15 @@ def alert_owner(
 
 
 def alert_bot_problem(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
-    """Alert that a bot cannot be reached, or that its token was refused (`cause` is one word for it). Another bot
-    sends it."""
+    """Send an alert about a bot that cannot be reached or whose token was refused, through another bot. `cause` is one
+    word for the problem."""
     unless = Address(platform, name, "")
     return alert_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
 
 
 def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> bool:
-    """A delivery or a turn was given up; once an hour for each bot or agent and reason."""
+    """Send an alert about a job that has failed and is not retried, at most once an hour for each reason and bot or
+    agent. A turn that failed because of a budget causes no alert."""
     error = " ".join(outcome.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
     if job.kind is JobKind.DELIVER:
         delivery = tx.deliveries.get(job.delivery_id or "")
@@ -128,7 +132,7 @@ def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> boo
 
 
 def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
-    """Alert that a run without a waiting person failed; once an hour for each workflow and place."""
+    """Send an alert about a failed run of a schedule or web hook, at most once an hour for each workflow and source."""
     source = source_of(execution)
     if source.partition(":")[0] not in _BY_ITSELF:
         return False
@@ -141,7 +145,7 @@ def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int
 
 
 def _same_bot(place: Address, other: Address | None) -> bool:
-    """Return whether both places use the same bot. If a channel is given, only that one matters."""
+    """Return True if both places have the same bot, and also the same channel if `other` has one."""
     if other is None or (place.platform, place.connector) != (other.platform, other.connector):
         return False
     return not other.channel or place.channel == other.channel

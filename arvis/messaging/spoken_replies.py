@@ -1,4 +1,4 @@
-"""A reply to a voice message is spoken as well, where an engine is set up for it."""
+"""Spoken replies: the reply to a voice message is also sent as a sound file, if a speech engine is configured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.ports.transcriber import Speaker, SpeechError
 from arvis.tasks.access import PlacedState
 
-#: Characters of a reply that are spoken: some minutes.
+#: The maximum number of characters of a reply that are spoken (some minutes of speech).
 _LONGEST = 4_000
 
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -22,14 +22,14 @@ _MARKS = re.compile(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_
 
 
 class SpokenReply:
-    """Speaks replies; without a `speaker` it does nothing."""
+    """The maker of spoken replies. If `speaker` is None, it makes none."""
 
     def __init__(self, *, store: Store, speaker: Speaker | None) -> None:
         self._store = store
         self._speaker = speaker
 
     async def of(self, context: NodeContext, reply: str) -> tuple[OutgoingFile, ...]:
-        """Return the reply as a sound file. If speech fails, only the text is sent, and the agent is informed."""
+        """Return the reply as a sound file. If speech fails, return no file and record an incident for the agent."""
         words = speakable(reply)
         if self._speaker is None or not words:
             return ()
@@ -52,7 +52,7 @@ class SpokenReply:
 
 
 def speakable(reply: str) -> str:
-    """Return the part of a reply that a voice can read: no tags, no code, no Markdown marks."""
+    """Return the part of a reply that can be spoken, without tags, code blocks and Markdown marks."""
     text = _CODE.sub(" ", visible(reply))
     return _MARKS.sub("", _LINK.sub(r"\1", text)).strip()[:_LONGEST]
 

@@ -1,5 +1,5 @@
-"""Streamed text of a model on its way to viewers: without tags, and combined, so that a fast model sends at most
-about ten updates per second."""
+"""Streamed text of a model for viewers: tags are removed, and pieces are combined to about ten updates per second at
+most."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from arvis.domain.markup import Scanner
 from arvis.domain.messages import FINAL_STATUSES
 from arvis.ports.bus import Bus
 
-# The text of unfinished answers that people have seen: a stopped turn keeps it.
+# The text of unfinished answers that people have seen. If a turn is stopped, this text is stored as its reply.
 
 
-#: Answers of one moment, and characters of one.
+#: The maximum number of unfinished answers, and of characters of each.
 _MOST_ANSWERS = 1_000
 _LONGEST = 262_144
 
-#: Return the text that was shown of the answer to a message; "" when there is none.
+#: Returns the part of the answer to a message (its id) that people have seen; "" if they have seen nothing.
 Shown = Callable[[str], str]
 
 
 def nothing_shown(_message_id: str) -> str:
-    """Return "", for use without viewers."""
+    """Return "": the default if nobody sees unfinished answers."""
     return ""
 
 
 class StreamedTexts:
-    """Collects the pieces of answers by the answered message until its end. Can be read on any thread."""
+    """The streamed texts of unfinished answers, by the id of the answered message. `shown` can be called on any
+    thread."""
 
     def __init__(self, bus: Bus) -> None:
         self._texts: dict[str, str] = {}
@@ -43,7 +44,7 @@ class StreamedTexts:
         if len(self._texts) >= _MOST_ANSWERS:
             del self._texts[next(iter(self._texts))]
         if piece.offset > len(before):
-            return  # a piece was missed: what came before it is not what people saw
+            return  # an earlier piece was missed, so the text is incomplete
         self._texts[piece.message_id] = (before[: piece.offset] + piece.text)[:_LONGEST]
 
     def _settle(self, change: StatusChanged) -> None:
@@ -51,15 +52,15 @@ class StreamedTexts:
             self._texts.pop(change.message_id, None)
 
 
-#: Seconds between two deltas.
+#: The minimum time (s) between two updates.
 INTERVAL = 0.1
 
 OnDelta = Callable[[int, str], None]
 
 
 class Showing:
-    """Takes the pieces of a reply with their offsets, and sends the visible text with offsets of its own. A piece at
-    offset 0 starts again."""
+    """A filter that gets the pieces of a reply with their offsets and sends the visible text with its own offsets. A
+    piece at offset 0 begins a new text."""
 
     def __init__(self, *, send: OnDelta) -> None:
         self._coalescer = Coalescer(send=send)
@@ -74,15 +75,15 @@ class Showing:
             self._shown += len(piece)
 
     def close(self) -> None:
-        """Send what is left, and nothing later."""
+        """Send the remaining text. Nothing is sent after this call."""
         if piece := self._stream.close():
             self._coalescer.add(self._shown, piece)
         self._coalescer.close()
 
 
 class Coalescer:
-    """Sends the first piece immediately, then combines the following ones. `send` gets the text with its offset in
-    characters. A piece at offset 0 starts again."""
+    """A buffer that sends the first piece immediately and combines the pieces of each following `interval`. `send` gets
+    the text with its offset in characters. A piece at offset 0 begins a new text."""
 
     def __init__(self, *, send: OnDelta, interval: float = INTERVAL) -> None:
         self._send = send
@@ -100,14 +101,14 @@ class Coalescer:
             self._flush()
 
     def close(self) -> None:
-        """Send what is left, and nothing later."""
+        """Send the remaining text. Nothing is sent after this call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._send_all()
 
     def _flush(self) -> None:
-        """The timer runs on while there is something to send."""
+        """Send the buffered pieces. If there were any, start the timer again."""
         self._timer = None
         if self._send_all():
             self._timer = asyncio.get_running_loop().call_later(self._interval, self._flush)

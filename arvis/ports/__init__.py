@@ -1,1 +1,1 @@
-"""The contracts between packages, one file each. Protocols only: no executable code."""
+"""The interfaces between packages, one file for each subject: protocols and the data types that they use."""

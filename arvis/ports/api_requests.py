@@ -1,4 +1,4 @@
-"""Repositories of API requests that may be repeated or continued: writes with an `Idempotency-Key`, and requests of
+"""Repositories of API requests that clients may repeat or continue: writes with an `Idempotency-Key`, and requests to
 `/v1`."""
 
 from __future__ import annotations
@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-#: The time for which a key is remembered (in ms).
+#: The time (ms) for which an `Idempotency-Key` is remembered.
 KEYS_KEPT_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """One write under its key. `request` and `content` are sealed: a fingerprint of the request, and the answer.
-    Without a `status` the write is under way, or was interrupted. `created_at` is when it began (ms)."""
+    """One write with an `Idempotency-Key`. `request` is a fingerprint of the request, `content` the answer; both are
+    sealed. If `status` is None, the write has not ended, or was interrupted. It began at `created_at` (ms)."""
 
     request: str
     status: int | None
@@ -22,22 +22,22 @@ class KeyedRequest:
 
 
 class IdempotencyKeys(Protocol):
-    """Keys belong to the asker: two askers may use the same key."""
+    """The keys of writes, for each client (`asker`) separately: two clients may use the same key."""
 
     def reserve(self, asker: str, key: str, request: str, *, before: int, now: int) -> KeyedRequest | None:
-        """Reserve a key for the caller and return None; otherwise return the write that holds the key. A write that
-        began before `before` (ms) and has not ended loses its key."""
+        """Reserve a key and return None; if a write already has the key, return that write. A write that began before
+        `before` (ms) is forgotten first."""
         ...
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
-        """Take over a write that began at this time and never ended; return whether the caller was the first to do
-        so."""
+        """Take over an interrupted write that began at this time (ms). Return False if another caller was faster or the
+        write has ended."""
         ...
 
     def finish(self, asker: str, key: str, status: int, content: str) -> None: ...
 
     def release(self, asker: str, key: str) -> None:
-        """Free the key of a write that changed nothing."""
+        """Free the key of a write that changed nothing, so that the client may use it again."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
@@ -45,17 +45,17 @@ class IdempotencyKeys(Protocol):
         ...
 
 
-#: The time for which a request is remembered (ms). A request that continues a conversation later is treated as new text with
-#: its history.
+#: The time (ms) for which a request to `/v1` is remembered. A later request does not continue the conversation of the
+#: earlier one; it begins a new conversation with the whole transcript as text.
 REQUESTS_KEPT_MS = 90 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One request of `/v1`. Times in ms."""
+    """One request to `/v1`. Times in ms."""
 
     id: str
-    #: The owner and the named conversation.
+    #: The client, and the conversation that it named: requests are compared only within one scope.
     scope: str
     #: The hash of the whole request.
     request: str
@@ -63,36 +63,36 @@ class CompletionRequest:
     talk: str
     #: The hash of the system texts.
     system: str
-    #: Identifies the conversation.
+    #: The id of the conversation to which the request belongs.
     thread: str
-    #: Counts the requests of `thread`.
+    #: The number of the request in its `thread`.
     position: int
     created_at: int
-    #: The `Idempotency-Key`.
+    #: The request's `Idempotency-Key`, if any.
     key: str | None = None
-    #: The hash of the answer that was sent.
+    #: The hash of the answer; None: no answer was sent.
     answer: str | None = None
-    #: When the client disconnected without an answer.
+    #: The time at which the client disconnected before it had an answer.
     disconnected_at: int | None = None
 
 
 class CompletionRequests(Protocol):
     def add(self, request: CompletionRequest) -> bool:
-        """Add a request; return False if another one with this key was faster."""
+        """Add a request; return False if a request with this key exists."""
         ...
 
     def drop(self, request_id: str) -> None:
-        """Delete a request that had no result, as if it had never been sent."""
+        """Delete a request that had no result, so that a repetition counts as a new request."""
         ...
 
     def by_key(self, scope: str, key: str) -> CompletionRequest | None: ...
 
     def by_request(self, scope: str, request: str, since: int) -> CompletionRequest | None:
-        """Return the newest request with the same content, not before `since`."""
+        """Return the newest request with this hash that was created at `since` (ms) or later."""
         ...
 
     def by_talk(self, scope: str, talk: str, answer: str) -> CompletionRequest | None:
-        """Return the newest request whose transcript and answer match and whose conversation has not continued since."""
+        """Return the newest request with these hashes of transcript and answer that is the last one of its thread."""
         ...
 
     def newest(self, scope: str, thread: str) -> CompletionRequest | None: ...
@@ -100,7 +100,7 @@ class CompletionRequests(Protocol):
     def answered(self, request_id: str, answer: str) -> None: ...
 
     def left(self, request_id: str, now: int) -> None:
-        """Note that the client disconnected; changes nothing if the answer was sent."""
+        """Store that the client disconnected; change nothing if the answer was sent before."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...

@@ -25,19 +25,19 @@ class Webhooks(Protocol):
     def remove(self, webhook_id: str) -> bool: ...
 
     def take(self, webhook_id: str, call_id: str, execution_id: str | None, now: int) -> bool:
-        """Note a call (times in ms) and count it; return False if it was accepted before."""
+        """Store a call and count it; return False and change nothing if a call with this id was stored before."""
         ...
 
     def taken(self, webhook_id: str, call_id: str) -> str | None:
-        """Return the run that this call has started; None if the call was never accepted."""
+        """Return the execution that this call started; None if the call is unknown or started none."""
         ...
 
     def note_run(self, webhook_id: str, call_id: str, execution_id: str) -> None:
-        """Note the run that an accepted call has started."""
+        """Store the execution that a stored call started."""
         ...
 
     def prune_calls(self, before: int, limit: int) -> int:
-        """Delete up to `limit` calls that were accepted before this time; return their number."""
+        """Delete up to `limit` calls that were stored before this time; return their number."""
         ...
 
 
@@ -53,7 +53,7 @@ class Projects(Protocol):
     def by_slug(self, slug: str) -> Project | None: ...
 
     def hold(self, project_id: str) -> Project | None:
-        """Return the project and lock it until this commit."""
+        """Lock the project until this commit, and return it."""
         ...
 
     def add(self, project: Project) -> None: ...
@@ -61,13 +61,14 @@ class Projects(Protocol):
     def update(self, project: Project) -> None: ...
 
     def touch(self, project_id: str, now: int) -> None:
-        """Note that an agent worked on the project, regardless of the result."""
+        """Store that an agent worked on the project now, with or without a result."""
         ...
 
     def remove(self, project_id: str) -> bool: ...
 
     def active(self, agent_id: str, limit: int) -> list[Project]:
-        """Return the projects on which this agent may work, the longest untouched first."""
+        """Return the active projects on which this agent may work; the project that nobody changed or worked on for the
+        longest time is first."""
         ...
 
 
@@ -81,8 +82,8 @@ class ProjectInsights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredSkill:
-    """`text` is the whole Markdown file with its front matter, `source` the address of its origin, or `text`. Times
-    in ms."""
+    """An imported skill. `text` is the whole Markdown file with its front matter. `source` is the address from which it
+    was imported, or the word `text` if a person entered it. Times in ms."""
 
     slug: str
     text: str
@@ -94,21 +95,21 @@ class StoredSkill:
 
 class Skills(Protocol):
     def all(self) -> Sequence[StoredSkill]:
-        """Return skills in the order of their slugs."""
+        """Return the imported skills in the order of their slugs."""
         ...
 
     def stamps(self) -> Mapping[str, int]:
-        """Return when each skill was last imported: a cheap check for changes."""
+        """Return the time of the last import of each skill, by slug. The caller compares them to notice changes."""
         ...
 
     def get(self, slug: str) -> StoredSkill | None: ...
 
     def put(self, skill: StoredSkill) -> None:
-        """Store a skill, replacing one with the same slug; the creation time stays."""
+        """Store a skill. It replaces a skill with the same slug, but keeps that one's creation time."""
         ...
 
     def remove(self, slug: str) -> bool:
-        """Delete a skill; return False if none has this slug."""
+        """Delete a skill; return False if no skill has this slug."""
         ...
 
 
@@ -122,83 +123,84 @@ class Schedules(Protocol):
     def remove(self, schedule_id: str) -> bool: ...
 
     def of_agent(self, agent_id: str, kind: ScheduleKind | None = None) -> list[Schedule]:
-        """Return schedules in the order of their creation, at most 100."""
+        """Return the schedules of an agent in the order of their creation, at most 100."""
         ...
 
     def of_person(self, principal_id: str, limit: int) -> list[Schedule]:
-        """Return the coming schedules that agents created for this person by their tool, in the order of their
-        creation."""
+        """Return the reminders of this person that are switched on and have a next time, in the order of their
+        creation. Reminders are schedules that agents created by their tool."""
         ...
 
     def count(self, agent_id: str, kind: ScheduleKind) -> int:
-        """Count the schedules of an agent, without those that its tool created for people."""
+        """Count the schedules of this agent and kind, without reminders."""
         ...
 
     def named(self, agent_id: str, kind: ScheduleKind, name: str) -> Schedule | None:
-        """Return the schedule of an agent and kind with this name."""
+        """Return the schedule of this agent and kind with this name; reminders are not searched."""
         ...
 
     def forget_reminders(self, principal_id: str, before: int) -> int:
-        """Delete schedules that agents created for this person and whose last time was before; return their number."""
+        """Delete the reminders of this person that have no next time and last ran before `before`. Reminders that are
+        switched off stay. Return the number of deleted ones."""
         ...
 
     def all(self, kind: ScheduleKind, limit: int) -> list[Schedule]: ...
 
     def due(self, now: int, limit: int) -> list[Schedule]:
-        """Return schedules that are switched on, due and not running; the earliest first."""
+        """Return the schedules that are switched on and due, and have no running occurrence; the earliest first."""
         ...
 
     def next_due(self, after: int) -> int | None:
-        """Return the earliest due time after this time; None if there is none."""
+        """Return the earliest next time of all schedules after `after`; None if no schedule has one."""
         ...
 
     def to_come(self, after: int, limit: int) -> list[Schedule]:
-        """Return schedules that are switched on and due later than this time; the earliest first."""
+        """Return the schedules that are switched on and due later than `after`; the earliest first."""
         ...
 
     def advance(self, known: Schedule, *, last_run: int | None, next_run: int | None) -> bool:
-        """Advance a schedule past its due time; return False if another process advanced it or it was changed
-        meanwhile."""
+        """Set the last and the next time of a due schedule. Return False and change nothing if the schedule differs
+        from `known`, because another process advanced it or a person changed it."""
         ...
 
     def remember(self, schedule_id: str, memo: Mapping[str, Any]) -> None:
-        """Store the state of its script."""
+        """Store the state of the schedule's script."""
         ...
 
     def rate(self, schedule_id: str, failures: int, cooldown_until: int | None) -> None:
-        """Store the number of failures in a row, and the cooldown after them."""
+        """Store the number of failures in a row, and the end of the cooldown that follows from them."""
         ...
 
     def ran(self, schedule_id: str, now: int) -> None:
-        """Note a run that was not due."""
+        """Store the time of a run that was not due, such as a run that a person started."""
         ...
 
 
 class Occurrences(Protocol):
-    """Occurrences. A time with a row was handled."""
+    """The times of schedules that were handled: each has one row."""
 
     def add(self, occurrence: Occurrence) -> bool:
-        """Add an occurrence; return False if this time of the schedule was handled before."""
+        """Add an occurrence; return False if this time of the schedule has a row already."""
         ...
 
     def get(self, occurrence_id: str) -> Occurrence | None: ...
 
     def orphans(self, limit: int) -> list[Occurrence]:
-        """Return occurrences that have begun and have neither a job nor an execution that could end them."""
+        """Return the unfinished occurrences that neither a job nor a live execution can end."""
         ...
 
     def of_execution(self, execution_id: str) -> Occurrence | None: ...
 
     def save(self, occurrence: Occurrence) -> None:
-        """Update cause, status, execution, report and end time."""
+        """Update cause, status, execution, report and end time of an occurrence."""
         ...
 
     def running(self, schedule_id: str) -> list[Occurrence]:
-        """Return occurrences that have begun and not ended."""
+        """Return the occurrences of a schedule that have not ended."""
         ...
 
     def newest(self, schedule_id: str, limit: int) -> list[Occurrence]:
-        """Return occurrences, newest first."""
+        """Return the occurrences of a schedule, newest first."""
         ...
 
     def prune(self, before: int, limit: int) -> int:

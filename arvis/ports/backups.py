@@ -1,4 +1,4 @@
-"""The port for backups: files in the data folder, made while the daemon works."""
+"""The port for backups: files in the data folder that are made while the daemon runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-#: The key of the time (ms) of the last restore. Schedules that were due until then ran in the replaced database.
+#: The `kv` key with the time (ms) of the last restore. Times of schedules before it are not missed times: their work
+#: ran with the database that the backup replaced.
 RESTORED_AT = "restored_at"
 
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """`created_at` in ms; `before` names the migration before which it was made, if any; `messages` is the number of
-    its messages (None: unreadable); `missing` counts attachments whose bytes were already lost."""
+    """One backup. `created_at` in ms. `before` is the migration before which the backup was made (None: it was made for
+    another reason). `messages` is the number of messages in the backup (None: it cannot be read); `missing` counts the
+    attachments whose bytes were lost before the backup."""
 
     path: Path
     bytes: int
@@ -26,8 +28,8 @@ class BackupFile:
 
 class Backups(Protocol):
     async def make(self) -> BackupFile:
-        """Make a backup now and return it verified and on disk. Raises `Conflict` if the database is not on SQLite,
-        `StoreError` if no backup could be made; then no unfinished file is left."""
+        """Make a backup now; return it after it was verified and is on disk. Raises `Conflict` if the database is not
+        SQLite, and `StoreError` if the backup failed. A failure leaves no unfinished file."""
         ...
 
     async def all(self) -> Sequence[BackupFile]:

@@ -1,5 +1,5 @@
-"""Rows for the pages Queue, Messages, Conversations and Approvals, with all related data, so that a page needs one
-request."""
+"""Queries for the pages Queue, Messages, Conversations and Approvals. Each result contains all related data, so that a
+page needs only one request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """The filter of a list of jobs. No `statuses`: any. `agent` is a slug or an id."""
+    """The filter of a list of jobs. Empty `statuses` match every status; `agent` is a slug or an id."""
 
     kind: str | None = None
     statuses: Collection[JobStatus] = ()
@@ -29,7 +29,7 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """A job and its subject: `about` is the beginning of the message, or the name of a schedule or web hook. `agent`
+    """A job in a list. `about` is the beginning of the job's message, or the name of its schedule or web hook. `agent`
     is a slug, `person` a name."""
 
     job: Job
@@ -41,7 +41,7 @@ class QueueItem:
 
 @dataclass(frozen=True, slots=True)
 class JobStory:
-    """The details of a job that answers no message; `delivery` and its `parts` for a job that sends."""
+    """The details of a job that answers no message. Only a job that sends has a `delivery` and its `parts`."""
 
     item: QueueItem
     execution: Execution | None = None
@@ -54,7 +54,7 @@ class JobStory:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person who sees only their own data: as principal and as user of the web."""
+    """A person who may see only their own data; identified as principal and as user of the dashboard."""
 
     principal_id: str
     user_id: str
@@ -62,8 +62,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """The filter of a list of conversations. `text` is searched in agents, channels, people and the newest messages;
-    `own` selects conversations in which this person wrote, in their own channels."""
+    """The filter of a list of conversations. `text` is searched in agents, channels, people and the newest messages.
+    `own` selects only conversations in this person's own channels in which the person wrote."""
 
     agent: str | None = None
     platform: str | None = None
@@ -75,8 +75,8 @@ class ConversationFilter:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """A conversation in a list. `title` and `preview` are the beginnings of the first and the last message; `people`
-    counts the authors of the newest hundred messages. Times in ms."""
+    """A conversation in a list. `title` is the beginning of its first message, `preview` the beginning of its last one.
+    `people` counts the people who wrote the newest hundred messages. Times in ms."""
 
     id: str
     agent: str
@@ -92,8 +92,8 @@ class ConversationSummary:
 
 @dataclass(frozen=True, slots=True)
 class TalkDetail:
-    """One conversation: the part that its next prompt contains (`messages`, `tokens` without summaries), and its
-    summaries."""
+    """One conversation and its summaries. `messages` and `tokens` measure the messages that the next prompt contains,
+    without summaries; `compactions` counts the summaries."""
 
     talk: ConversationSummary
     messages: int
@@ -103,7 +103,7 @@ class TalkDetail:
 
 
 class QuestionState(StrEnum):
-    """`closed`: the work that asked has ended, so the question needs no answer."""
+    """The state of a question. `closed`: the execution that asked has ended, so nobody needs to answer."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -113,7 +113,8 @@ class QuestionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownQuestion:
-    """The question that a message shows. `decision` is what a person decided, such as `approve`; `answered_at` in ms."""
+    """The question that a message shows. `decision` is the person's decision, such as `approve`; `answered_at` in
+    ms."""
 
     id: str
     state: QuestionState
@@ -123,7 +124,8 @@ class ShownQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A stored message with its details. `agent` is a slug, `cost_micros` the cost of the turn that it ends."""
+    """A stored message with its details. `agent` is a slug; `cost_micros` is the cost of the turn that the message
+    ends."""
 
     message: StoredMessage
     status: MessageStatus
@@ -136,8 +138,8 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """The filter of a list of people's messages; `agent` is a slug or an id. `text` is searched in the newest ten
-    thousands of messages."""
+    """The filter of a list of people's messages. `agent` is a slug or an id. `text` is searched only in the
+    newest 20,000 messages."""
 
     status: MessageStatus | None = None
     agent: str | None = None
@@ -148,8 +150,8 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True)
 class WaitView:
-    """A question, the execution that asks it, and the message that the execution answers (None: no person wrote one).
-    `answerer` is the name of the person who answered the question."""
+    """A question with the execution that asks it. `message` is the message that the execution answers (None: the work
+    answers no message). `answerer` is the name of the person who answered the question."""
 
     wait: Wait
     execution: Execution
@@ -169,11 +171,11 @@ class BrowsingInsights(Protocol):
     async def job_story(self, job_id: str) -> JobStory | None: ...
 
     async def count_jobs(self, which: JobFilter, *, below: str | None, most: int) -> int:
-        """Count the jobs of a list after a cursor, up to `most`."""
+        """Count the jobs of a list that follow the cursor `below`; stop at `most`."""
         ...
 
     async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:
-        """Return conversations, last used first."""
+        """Return conversations, the most recently used first."""
         ...
 
     async def talk(self, conversation_id: str) -> TalkDetail | None: ...
@@ -181,11 +183,12 @@ class BrowsingInsights(Protocol):
     async def talk_messages(
         self, conversation_id: str, *, own: Person | None, limit: int, cursor: str | None
     ) -> Page[ShownMessage]:
-        """Return the messages, newest first; with `own` only those of this person and the replies to them."""
+        """Return the messages of a conversation, newest first; with `own`, only this person's messages and the replies
+        to them."""
         ...
 
     async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
-        """Return all messages in order, including those that summaries replace."""
+        """Return all messages of a conversation in order, including those that summaries replace in prompts."""
         ...
 
     async def asked_messages(self, which: MessageFilter, *, limit: int, cursor: str | None) -> Page[ShownMessage]:

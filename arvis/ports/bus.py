@@ -1,5 +1,5 @@
-"""Notices inside one process (`Bus`) and between the processes that share a database (`Relay`). A notice may be lost:
-the database is authoritative."""
+"""Events inside one process (`Bus`), and notices between the processes that share a database (`Relay`). A notice may be
+lost, so receivers read the data from the database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTICE_BYTES = 7_000
 
 
 class Topic(StrEnum):
-    """The receivers: processes that serve chats, or processes that run jobs."""
+    """The receivers of a notice: processes that serve chats, or processes that run jobs."""
 
     CHAT = "chat"
     JOBS = "jobs"
@@ -23,17 +23,17 @@ class Topic(StrEnum):
 
 class Relay(Protocol):
     def post(self, topic: Topic, notice: str) -> None:
-        """Send a notice to the other processes soon, in the order of the calls. `notice` is one line of at most
-        `NOTICE_BYTES`."""
+        """Queue a notice for the other processes and return immediately. Notices are sent in the order of the calls.
+        `notice` is one line of at most `NOTICE_BYTES`."""
         ...
 
     async def tell(self, topic: Topic, notice: str) -> None:
-        """Send a notice and return after it was sent; raises `StoreError` if it could not be sent."""
+        """Send a notice, and return after it was sent. Raises `StoreError` if it could not be sent."""
         ...
 
     def listen(self, topics: Collection[Topic]) -> AbstractAsyncContextManager[AsyncIterator[Sequence[str]]]:
-        """Yield the notices of other processes from the start of the block on, while the connection lasts. Raises
-        `StoreError` when it breaks; notices sent in between are lost."""
+        """Return a context manager whose value yields the notices that other processes send from the start of the block
+        on. Raises `StoreError` if the connection breaks; notices are lost until the next call of `listen`."""
         ...
 
 
@@ -42,9 +42,9 @@ E = TypeVar("E", bound=Event)
 
 class Bus(Protocol):
     def publish(self, event: Event) -> None:
-        """Hand an event to everyone who subscribed to its type. Never raises, never waits."""
+        """Call every listener that subscribed to the type of this event. Never raises and never waits."""
         ...
 
     def subscribe(self, kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
-        """Call `listener` for each event of this type from now on; the returned function ends it."""
+        """Call `listener` for each event of this type from now on. The returned function ends the subscription."""
         ...

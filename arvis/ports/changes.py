@@ -1,4 +1,4 @@
-"""Repositories for changes by models and for delegation: audit, versions, delegations."""
+"""Repositories of the audit log, of versions of rows, and of delegations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arvis.ports.pages import Page
 
 
 class Audit(Protocol):
-    """Append-only."""
+    """The audit log. Entries are added, but never changed."""
 
     def add(self, entry: AuditEntry) -> None: ...
 
     def of_execution(self, execution_id: str) -> list[AuditEntry]: ...
 
     def count(self, principal_id: str, kind: EffectKind, since: int) -> int:
-        """Count the actions of this kind that were carried out for this person since a time."""
+        """Count the actions of this kind that were carried out for this person since the time `since` (ms)."""
         ...
 
 
@@ -34,20 +34,20 @@ class Versions(Protocol):
         *,
         before: Mapping[str, Any] | None,
     ) -> None:
-        """Store the current state of a row, and its state `before` if no version is stored yet. None: the row does
-        not exist."""
+        """Store `data`, the state of a row after a change, as its newest version. If the row has no version yet, store
+        its state before the change (`before`) first. None means: the row does not exist."""
         ...
 
     def newest(self, kind: Versioned, row_id: str, limit: int) -> Sequence[Version]:
-        """Return the versions, newest first; empty if the row was never changed."""
+        """Return the versions of a row, newest first; an empty list if no change was stored."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A turn that an agent delegated to another one (`kind` task), that reports the answer to it (`report`), or a
-    workflow run that it started (`run`). `path` are the ids of the agents from the root on, this one's own last;
-    times in ms."""
+    """Work that another turn caused. `kind` is `task` (an agent delegated a task), `report` (the answer to a task is
+    reported to the agent that gave the task) or `run` (an agent started a workflow run). `path` contains the ids of the
+    agents from the root turn to this work; the last one is the agent of this work. Times in ms."""
 
     execution_id: str
     root_id: str
@@ -65,11 +65,11 @@ class Delegations(Protocol):
     def get(self, execution_id: str) -> Delegation | None: ...
 
     def count_of_root(self, root_id: str) -> int:
-        """Count the tasks and reports below a root."""
+        """Count the tasks and reports that this root turn caused, directly or indirectly."""
         ...
 
     def runs_of_root(self, root_id: str) -> int:
-        """Count the workflow runs below a root."""
+        """Count the workflow runs that this root turn caused, directly or indirectly."""
         ...
 
 

@@ -1,5 +1,5 @@
-"""The options of an installation, as forms show them. The composition root fills them from entry points and from the
-guides beside connectors."""
+"""The choices that forms of the dashboard offer: tools, models, plugins, providers and platforms of this
+installation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.ports.tool import Tool
 
 
 class Origin(StrEnum):
-    """The origin of a part: Arvis, another package, or a server of the Model Context Protocol."""
+    """The origins of a tool or plugin: Arvis, another package, or a server of the Model Context Protocol."""
 
     BUILT_IN = "built_in"
     PACKAGE = "package"
@@ -21,7 +21,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A part by name; `words` are one or two sentences ("" if it has no description)."""
+    """A plugin that forms offer. `words` is its description in one or two sentences, or ""."""
 
     name: str
     words: str
@@ -30,7 +30,8 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """US dollars per million tokens; None: unknown."""
+    """The price of a model in US dollars per million tokens. `cached` and `written` are the prices of input that is
+    read from and written to the vendor's cache (None: unknown)."""
 
     input: float
     output: float
@@ -40,7 +41,8 @@ class ModelPrice:
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """A model. `window` is in tokens; `accounts` are the names of the accounts that serve it."""
+    """A model that forms offer. `window` is the context window in tokens; `sees`: the model accepts pictures;
+    `accounts` are the names of the accounts that serve the model."""
 
     provider: str
     model: str
@@ -52,7 +54,7 @@ class OfferedModel:
 
 @dataclass(frozen=True, slots=True)
 class BotField:
-    """A setting or secret of a bot. `kind` is the kind of a configuration setting."""
+    """A setting or secret of a bot, as a field of a form. `kind` is a kind of setting as in `config/catalog.py`."""
 
     name: str
     label: str
@@ -66,8 +68,9 @@ class BotField:
 
 @dataclass(frozen=True, slots=True)
 class OfferedPlatform:
-    """A platform. `steps` explain how to create a bot there, in order; `needs` lists the required permissions and
-    their reasons; `manifest` is a text to paste there. Without a guide of its connector a platform has no fields."""
+    """A platform that forms offer. `steps` explain in order how to create a bot on the platform. `needs` are the
+    required permissions with their reasons; `manifest` is a text to paste on the platform's page. If the connector has
+    no guide, `steps` and `fields` are empty."""
 
     name: str
     title: str
@@ -82,7 +85,7 @@ class Choices(Protocol):
     async def tools(self) -> Sequence[Tool]: ...
 
     def origin_of(self, tool: Tool) -> tuple[Origin, str]:
-        """Return the origin, and the name of the package or server ("" for Arvis)."""
+        """Return the origin of a tool, and the name of its package or server ("" for Arvis)."""
         ...
 
     def asks(self, tool: Tool) -> str:
@@ -96,8 +99,9 @@ class Choices(Protocol):
     async def models(self) -> Sequence[OfferedModel]: ...
 
     def served(self) -> Collection[str] | None:
-        """Return the names of models that an account serves: `provider/model`, bare names, and `provider/*` for all
-        models of a provider. None without an account: the demo then answers under every name."""
+        """Return the names of the models that any account serves: `provider/model`, names without a provider, and
+        `provider/*` for all models of a provider. Return None if there is no account: the demo provider then answers
+        under every name."""
         ...
 
     def price(self, provider: str, model: str) -> ModelPrice | None: ...

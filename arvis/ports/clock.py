@@ -1,4 +1,4 @@
-"""Time for all components: a clock is passed in, and no component reads the system clock itself."""
+"""The clock of all components. It is passed to them, so that tests can control the time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> int:
-        """Return milliseconds since the epoch (wall clock)."""
+        """Return the time of the system clock, in ms since 1970."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds of a clock that never goes backwards, for durations."""
+        """Return the seconds of a clock that is never set back; only differences have a meaning."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...

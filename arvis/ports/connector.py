@@ -1,7 +1,8 @@
 """The interface of a chat platform (`Connector`), and its optional features, one Protocol each.
 
-A connector passes events to the inbox and sends deliveries; it decides nothing, stores nothing and calls no model. A
-function `create(settings, services)`, registered under `arvis.connectors`, creates it.
+A connector passes events to the inbox and sends deliveries. It makes no decisions about messages, stores nothing and
+calls no model. An entry point in the group `arvis.connectors` names a function `create(settings, services)`, which
+creates the connector.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from arvis.ports.inbox import Inbox
 
 
 class Guarantee(StrEnum):
-    """The guarantee for an interrupted send (reliability.md §3). `idempotent`: sending again shows it once.
-    `reconciled`: the connector can find out whether it arrived (`FindsParts`). `at_least_once`: it is sent again.
-    `at_most_once`: it is not sent again, and its state is reported as unknown. `reserve_then_fill`: a placeholder is
-    sent, and then edited."""
+    """The guarantees of platforms, which decide what happens after an interrupted send. `idempotent`: the part is sent
+    again with the same key, and the platform shows it once. `reconciled`: the connector first finds out whether the
+    part arrived (`FindsParts`). `at_least_once`: the part is sent again, and may appear twice. `at_most_once`: the part
+    is not sent again, and its state is reported as unknown. `reserve_then_fill`: a placeholder is sent first, and the
+    part is an edit of it, which can be repeated."""
 
     IDEMPOTENT = "idempotent"
     RECONCILED = "reconciled"
@@ -32,9 +34,9 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Options of a connector. `whole`: a delivery is never divided, and no note is stored before it is sent (then the
-    guarantee is `idempotent`). `late_after` (ms) and `late` are this bot's own rules for late replies (None: the
-    daemon's)."""
+    """Properties of a connector. `whole`: a delivery is sent undivided, and is not marked as being sent before; this
+    requires the guarantee `idempotent`. `late_after` (ms) and `late` are this bot's rules for late replies (None: the
+    daemon's rules)."""
 
     guarantee: Guarantee = Guarantee.IDEMPOTENT
     whole: bool = False
@@ -50,10 +52,11 @@ class Receipt:
 
 
 class SendError(Exception):
-    """A send that failed. `permanent`: the platform will never accept this. `gone` (always with `permanent`): the
-    platform accepts nothing for this channel any more (kicked, blocked, deleted). `retry_after` is in seconds.
-    `uncertain`: it may have arrived. `acknowledged` (always with `uncertain`): the platform confirmed that it
-    arrived, but not under which id. `moved_to`: the channel was replaced by another one."""
+    """The failure of a send. `permanent`: the platform will never accept this content. `gone` (always with
+    `permanent`): the platform accepts no more messages for this channel, because the bot was removed or blocked, or the
+    channel was deleted. `retry_after`: seconds until another attempt. `uncertain`: the message may have arrived.
+    `acknowledged` (always with `uncertain`): the platform confirmed the message, but did not report its id. `moved_to`:
+    the id of the channel that replaced this one."""
 
     def __init__(
         self,
@@ -76,7 +79,8 @@ class SendError(Exception):
 
 
 class FetchError(Exception):
-    """A file could not be fetched. `permanent`: it was deleted, or is too large; `retry_after` in seconds."""
+    """The failure to fetch a file. `permanent`: the file was deleted, or is too large. `retry_after`: seconds until
+    another attempt."""
 
     def __init__(self, text: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -85,12 +89,13 @@ class FetchError(Exception):
 
 
 class TokenRefused(Exception):
-    """Raised by `Connector.run`: the platform rejects the bot's token or its requested permissions. A retry is
-    useless until a person changes them. The text explains what to do and contains no secret."""
+    """The error of `Connector.run` if the platform rejects the bot's token or the permissions that it requests. A retry
+    is useless until a person changes them. The text explains what to do, and contains no secret."""
 
 
 class BadSetting(Exception):
-    """Raised by `create`: a setting of the bot is wrong. `key` names it; `fix` describes a valid value."""
+    """The error of `create` for an invalid setting of the bot. `key` is the name of the setting; `fix` describes a
+    valid value."""
 
     def __init__(self, key: str, text: str, *, fix: str = "") -> None:
         super().__init__(text)
@@ -101,7 +106,7 @@ class BadSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotUp:
-    """Reports the bot's identity on its platform."""
+    """The bot's own id and name on its platform."""
 
     user_id: str
     user_name: str
@@ -114,26 +119,26 @@ class Connector(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the bot on its platform."""
+        """The name of the bot, unique among the bots of its platform in this installation."""
         ...
 
     @property
     def capabilities(self) -> Capabilities: ...
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Pass events to the inbox until cancelled. Call `up` when events arrive, and again after each time that the
-        platform was unreachable. Raises `TokenRefused`; any other exception counts as a temporary outage, and the
-        connector is run again."""
+        """Pass events to the inbox until cancelled. Call `up` as soon as events can arrive, and again after each outage
+        of the platform. Raises `TokenRefused`. After any other exception, which counts as a temporary outage, the
+        caller runs the connector again."""
         ...
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
-        """Divide a delivery into pieces that can each be sent in one request; at least one piece. The same delivery
+        """Divide a delivery into one or more pieces that can each be sent in one request. The same delivery always
         gives the same pieces."""
         ...
 
     async def send(self, part: Part) -> Receipt:
-        """Send one part, or replace the content of `part.platform_id` if it is set (an edit, which may be repeated).
-        Works whether or not `run` does. Raises only `SendError`."""
+        """Send one part. If `part.platform_id` is set, replace the content of that message instead (an edit, which may
+        be repeated). This must also work in a process that does not call `run`. Raises only `SendError`."""
         ...
 
     async def close(self) -> None:
@@ -144,9 +149,9 @@ class Connector(Protocol):
 @runtime_checkable
 class FindsParts(Protocol):
     async def find(self, part: Part) -> Receipt | None:
-        """Return the part if an earlier try delivered it; None if it certainly did not arrive, or if sending it again
-        shows it once. Raises `SendError`: `permanent` if this cannot be found out, otherwise the call may be
-        repeated."""
+        """Return the receipt of a part that an earlier attempt has sent. Return None if the part certainly did not
+        arrive, or if the platform shows it only once when it is sent again. Raises `SendError`; `permanent` means that
+        this cannot be found out, otherwise the caller may ask again."""
         ...
 
 
@@ -161,7 +166,7 @@ class Reserves(Protocol):
 class ShowsTyping(Protocol):
     @property
     def typing_seconds(self) -> float:
-        """The time for which the platform shows it."""
+        """The seconds for which the platform shows that the bot is typing."""
         ...
 
     async def typing(self, address: Address) -> None:
@@ -173,16 +178,16 @@ class ShowsTyping(Protocol):
 class ShowsDrafts(Protocol):
     @property
     def draft_seconds(self) -> float:
-        """The least time between two changes of a draft."""
+        """The least number of seconds between two changes of a draft."""
         ...
 
     async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
-        """Show text that will change; return the platform's id of it, or None if it needs no removal. Raises
-        `SendError`."""
+        """Show a draft in the chat. Return the platform's id of the draft, or None if the draft disappears by itself.
+        Raises `SendError`."""
         ...
 
     async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
-        """Raises `SendError`."""
+        """Replace the text of a draft. Raises `SendError`."""
         ...
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
@@ -193,22 +198,24 @@ class ShowsDrafts(Protocol):
 @runtime_checkable
 class FindsDrafts(Protocol):
     async def find_draft(self, draft: Draft) -> str | None:
-        """Return the id of a draft that an earlier process may have left in its chat; None if there is none, or if
-        this cannot be found out. Where the platform shows a key once, this may send the draft now: the answer
-        replaces it, or it is removed. Raises `SendError`."""
+        """Return the platform's id of a draft that a dead process may have left in the chat. Return None if the chat
+        shows no such draft, or if this cannot be found out. On a platform that shows one message for each key, a
+        connector may send the draft again to get its id; the caller then replaces or removes the draft. Raises
+        `SendError`."""
         ...
 
 
 @runtime_checkable
 class FetchesFiles(Protocol):
     async def fetch(self, source: str, max_bytes: int) -> bytes:
-        """Return the bytes of a file by its `FileRef.source`. Raises `FetchError`, also for a larger file."""
+        """Return the bytes of the file with this `FileRef.source`. Raises `FetchError`, also for a file of more than
+        `max_bytes`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SetupFinding:
-    """A result of a bot check for `arvis doctor`; `level` is `ok`, `warning` or `error`."""
+    """One result of the check of a bot by `arvis doctor`; `level` is `ok`, `warning` or `error`."""
 
     level: str
     text: str
@@ -218,7 +225,7 @@ class SetupFinding:
 @runtime_checkable
 class ChecksSetup(Protocol):
     async def check(self) -> Sequence[SetupFinding]:
-        """Check with the platform whether token, scopes and intents match the bot's needs. Changes nothing."""
+        """Ask the platform whether the bot's token, scopes and intents are sufficient. Changes nothing."""
         ...
 
 
@@ -232,14 +239,14 @@ class WebhookAnswer:
 @runtime_checkable
 class TakesWebhooks(Protocol):
     async def webhook(self, headers: Mapping[str, str], body: bytes, inbox: Inbox) -> WebhookAnswer:
-        """Handle a request at `/hooks/PLATFORM/NAME` from any sender: check the signature first. `headers` have
-        lower-case names."""
+        """Handle a request to `/hooks/PLATFORM/NAME`. Anyone can send such a request, so check its signature first. The
+        names of `headers` are in lower case."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """The configuration of a bot: everything besides its name is in `values`, with secrets resolved."""
+    """The configuration of a bot: its name, and all other settings in `values`, with readable secrets."""
 
     name: str
     values: Mapping[str, Any] = field(repr=False)
@@ -247,7 +254,7 @@ class BotSettings:
 
 @dataclass(frozen=True, slots=True)
 class CommandHint:
-    """A text command, for platforms that show a list of them."""
+    """A text command, for platforms that show a list of commands."""
 
     name: str
     about: str
@@ -255,13 +262,13 @@ class CommandHint:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorServices:
-    """Services for connectors."""
+    """The services and settings of the daemon that `create` passes to a connector."""
 
     clock: Clock
     commands: Sequence[CommandHint]
-    #: A reply that needs more parts becomes a file.
+    #: The maximum number of parts of a reply. A longer reply is sent as a file.
     max_parts: int = 5
-    #: The guarantee that the configuration requests from platforms with a choice.
+    #: The guarantee of the configuration, for platforms that can give several guarantees.
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
     #: The public address of this daemon.
     public_url: str | None = None

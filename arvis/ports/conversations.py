@@ -1,8 +1,7 @@
-"""Repositories of data that a conversation keeps besides its messages: summaries, calibrations of token estimates,
-handover threads and additions of plugins.
+"""Repositories of summaries, calibrations of token estimates, handover threads and additions of plugins.
 
-The last two are written only in commits of the turn that holds the conversation's lane: the lease of the lane is the lock, its
-claim the fence.
+Handover threads and additions of plugins need no locks: only the running turn of a conversation writes them, turns of
+one conversation run one at a time, and a turn that has lost its lease cannot commit.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from arvis.ports.pages import Page
 
 
 class HandoverThreads(Protocol):
-    """Small JSON objects by name, such as the thread of a helper."""
+    """Small JSON objects of a conversation, by name, such as the thread of a helper agent."""
 
     def get(self, conversation_id: str, name: str) -> Mapping[str, Any] | None: ...
 
@@ -29,12 +28,12 @@ class HandoverThreads(Protocol):
 
 
 class PluginAdditions(Protocol):
-    """Additions of plugins to messages that the history keeps (`context.retention.Kept` as JSON)."""
+    """The texts that plugins added to messages and that later prompts contain too, as JSON."""
 
     def put(self, message_id: str, conversation_id: str, data: Mapping[str, Any]) -> None: ...
 
     def of(self, conversation_id: str, limit: int) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """Return the additions of the newest messages that have some, by the id of the message, newest first."""
+        """Return (message id, additions) for the newest `limit` messages with additions, newest first."""
         ...
 
     def drop(self, message_id: str) -> None: ...
@@ -44,7 +43,7 @@ class PluginAdditions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a conversation in prompts: messages of ended turns in no summary."""
+    """The number and the tokens of a conversation's messages from ended turns that no summary replaces."""
 
     messages: int
     tokens: int
@@ -52,49 +51,50 @@ class Size:
 
 class Compactions(Protocol):
     def size(self, conversation_id: str) -> Size:
-        """Count from the rows, never from a running sum (reliability.md H18)."""
+        """Return the size of a conversation. It is computed from the rows, because a stored sum could become wrong."""
         ...
 
     def oldest(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        """Return the first messages of ended turns that are in no summary, in order."""
+        """Return the oldest `limit` messages of ended turns that no summary replaces, in order."""
         ...
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:
-        """Store a summary and remove its messages from the prompts. Return False and change nothing if they are not
-        exactly the messages in no summary from its first turn to its last."""
+        """Store a summary, and remove the messages `message_ids` from prompts. Return False and change nothing if these
+        are not exactly the messages of the summary's turns that no other summary replaces."""
         ...
 
     def get(self, compaction_id: str) -> Compaction | None: ...
 
     def summaries(self, conversation_id: str, limit: int) -> list[Compaction]:
-        """Return the last summaries that replace messages, in order."""
+        """Return the newest `limit` summaries that are not restored, oldest first."""
         ...
 
     def restore(self, compaction_id: str, now: int) -> int | None:
-        """Return the messages of an active summary to the prompts; return their number, or None if the summary is not
-        active."""
+        """Mark an active summary as restored, so that prompts contain its messages again. Return the number of
+        messages, or None if the summary is not active."""
         ...
 
     def postpone(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
-        """Postpone compaction of this conversation until this many more turns have ended; with `planned_only` only
-        compaction that no prompt needs."""
+        """Postpone the compaction of this conversation until `turns` more turns have ended. With `planned_only`,
+        compaction is still done if a prompt has no space left."""
         ...
 
     def is_postponed(self, conversation_id: str, *, planned: bool) -> bool:
-        """Return whether compaction is postponed; `planned`: for compaction that no prompt needs."""
+        """Return whether compaction is postponed. `planned`: the caller asks for compaction that no prompt needs
+        yet."""
         ...
 
     def forget(self, before: int, limit: int, now: int) -> int:
-        """Delete the message texts behind active summaries older than this time, for up to `limit` summaries; return
-        how many summaries are now final."""
+        """Make up to `limit` active summaries from before this time final: delete the texts of their messages. Return
+        the number of these summaries."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """`model` is `provider/model`. `weights` are tokens per character of each script and per message, in the order of
-    `arvis.llm.tokens`; `samples` is the number of calls behind them; `most` is the context window, if the vendor
-    reported it."""
+    """The measured values for estimating the tokens of a model (`provider/model`). `weights` are the numbers that
+    `arvis.llm.tokens` stores: tokens per unit of each count in a `Measure`, the usual error and sums of the reports.
+    `samples` is the number of measured calls; `most` is the context window, if the vendor reported it."""
 
     model: str
     weights: tuple[float, ...]
@@ -114,9 +114,9 @@ class CompactionInsights(Protocol):
     async def compaction(self, compaction_id: str) -> Compaction | None: ...
 
     async def compactions(self, conversation_id: str, *, limit: int, cursor: str | None) -> Page[Compaction]:
-        """Return the summaries of one conversation, newest first, of every status."""
+        """Return the summaries of one conversation with any status, newest first."""
         ...
 
     async def compacted_messages(self, compaction_id: str) -> Sequence[PastMessage]:
-        """Return the messages behind a summary, in order."""
+        """Return the messages that a summary replaces, in order."""
         ...

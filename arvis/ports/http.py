@@ -1,5 +1,5 @@
-"""The HTTP client for providers and tools, and the only way to fetch addresses from users and models (both
-implemented in `arvis/net`, passed in by `app`)."""
+"""The HTTP client for configured addresses (`HttpClient`), and the only way to fetch addresses that users or models
+choose (`Fetcher`). `arvis/net` implements both."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer: `url` after all redirects, `content_type` in lower case without parameters, and at most the
-    requested number of bytes; `truncated` if there were more. `charset` as the server reports it, if it does."""
+    """The answer to a fetch. `url` is the address after all redirects; `content_type` is in lower case without
+    parameters; `charset` is as the server reports it (None: not reported). `truncated`: the answer was longer than the
+    requested maximum, and `body` contains only its beginning."""
 
     url: str
     status: int
@@ -31,16 +32,16 @@ class Fetcher(Protocol):
         timeout: float = 15.0,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """GET a public address over http or https. Raises `FetchRefused` for addresses that are not allowed, and
-        `FetchFailed` without an answer (both `ToolError`). `timeout` is in seconds, for the whole exchange. `headers`
-        are sent to the host of this address only; redirects to other hosts do not get them."""
+        """GET a public address over http or https. Raises `FetchRefused` if the address is not allowed, and
+        `FetchFailed` if no answer comes (both are `ToolError`). `timeout` limits the whole exchange, in seconds.
+        `headers` are sent only to the host of `url`, not to other hosts after a redirect."""
         ...
 
 
 class HttpError(Exception):
-    """The exchange failed before the answer was complete. `timeout`: it took too long, else the connection broke;
-    `spent`: the time limit of the whole exchange has passed, not only that of a silence; `too_large`: the answer
-    exceeded `max_bytes`."""
+    """The failure of an exchange before the answer was complete. `timeout`: a time limit passed; `spent`: it was the
+    limit of the whole exchange, not of a silence. `too_large`: the answer exceeded `max_bytes`. If none of them is set,
+    the connection failed."""
 
     def __init__(self, text: str, *, timeout: bool = False, too_large: bool = False, spent: bool = False) -> None:
         super().__init__(text)
@@ -51,7 +52,7 @@ class HttpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FormFile:
-    """A file of a form, under the `name` of its field."""
+    """A file in a form. `name` is the name of the form's field."""
 
     name: str
     filename: str
@@ -65,15 +66,16 @@ class HttpResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the answer; names ignore case."""
+        """The headers of the answer; upper and lower case in names are the same."""
         ...
 
     async def body(self) -> bytes:
-        """Return the whole answer, at most `max_bytes`; raises `HttpError`."""
+        """Return the whole answer. Raises `HttpError`, also if the answer exceeds `max_bytes`."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the answer as it arrives, at most `max_bytes` in all; raises `HttpError`."""
+        """Yield the pieces of the answer as they arrive. Raises `HttpError`, also if all pieces together exceed
+        `max_bytes`."""
         ...
 
 
@@ -88,8 +90,8 @@ class HttpClient(Protocol):
         idle_timeout: float,
         max_bytes: int,
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """POST a JSON document. `timeout` limits the whole exchange, `idle_timeout` the silence between two pieces,
-        both in seconds. Entering raises `HttpError` if no answer begins."""
+        """POST a JSON document. `timeout` limits the whole exchange, `idle_timeout` the silence between two pieces of
+        the answer, both in seconds. Entering the context manager raises `HttpError` if no answer begins."""
         ...
 
     def post_form(
@@ -103,11 +105,11 @@ class HttpClient(Protocol):
         idle_timeout: float,
         max_bytes: int,
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """POST a form with files (`multipart/form-data`), with the limits of `post`."""
+        """POST a form with files (`multipart/form-data`). The limits are as in `post`."""
         ...
 
     def get(
         self, url: str, *, headers: Mapping[str, str], timeout: float, idle_timeout: float, max_bytes: int
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """GET a document, with the limits of `post`."""
+        """GET a document. The limits are as in `post`."""
         ...

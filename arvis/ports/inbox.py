@@ -1,9 +1,9 @@
-"""The port through which connectors deliver events. When a method returns, its outcome is committed: acknowledge the
-platform only then.
+"""The interface through which connectors report events. A method returns after its result is committed: acknowledge the
+event to the platform only then.
 
-Each call is about one event of the platform and keyed by it: the same event again changes nothing and gets the same
-answer. No model is called; a call takes milliseconds. All methods raise `Unavailable` (a full disk) if nothing was
-stored: let the platform deliver the event again.
+Each call reports one event of the platform. A repeated call for the same event changes nothing and has the same result.
+No model is called, so a call takes milliseconds. If nothing could be stored, for example because the disk is full, all
+methods raise `Unavailable`: let the platform report the event again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """The outcome of a message. `duplicate`: this event had been received already and nothing was created; `differs`:
-    its text differs from the first one. `reason` is the routing or refusal code."""
+    """The result of a received message. `duplicate`: the event was received before, so nothing was created; `differs`:
+    the text is not the same as then. `reason` is the code of the routing rule or of the refusal."""
 
     message_id: str
     status: MessageStatus
@@ -29,7 +29,8 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Clicked:
-    """The text for the person who pressed a button. `done`: the click was the answer, and the buttons can be removed."""
+    """The result of a click. `text` is for the person who pressed the button. `done`: the question is answered or the
+    turn stopped, so the buttons can be removed."""
 
     text: str
     done: bool
@@ -37,45 +38,47 @@ class Clicked:
 
 class Inbox(Protocol):
     async def receive(self, message: IncomingMessage) -> Received:
-        """Accept, observe or drop a message."""
+        """Accept a message for an agent, store it as context (an overheard message), or drop it."""
         ...
 
     async def edit(self, edit: MessageEdit) -> None:
-        """Record an edit: replace the text of the message if its turn has not started; otherwise only note the edit."""
+        """Replace the text of an edited message if its turn has not started; otherwise only store that it was
+        edited."""
         ...
 
     async def delete(self, deletion: MessageDeletion) -> None:
-        """Record a deletion: withdraw the message if its turn has not started; otherwise only note the deletion."""
+        """Cancel the turn of a deleted message if it has not started; otherwise only store that the message was
+        deleted."""
         ...
 
     async def click(self, click: Click) -> Clicked:
-        """Handle a button that answers a question or stops a turn, if the person may do so."""
+        """Handle a click on a button that answers a question or stops a turn, if the person has the right to do so."""
         ...
 
     async def move(self, old: Address, new_channel: str, position: FeedPosition | None = None) -> None:
-        """Record a channel's new id: its bindings, conversations and pending work move to it."""
+        """Store that a channel has a new id; its bindings, conversations and waiting work move to the new id."""
         ...
 
     async def reachable(self, place: Address, position: FeedPosition | None = None) -> None:
-        """Note that the bot has access to a channel again."""
+        """Store that the bot has access to a channel again."""
         ...
 
     async def unreachable(self, place: Address, reason: str, position: FeedPosition | None = None) -> None:
-        """Note that the bot was removed from a channel, or blocked by the person there."""
+        """Store that the bot was removed from a channel, or that the person blocked it."""
         ...
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Note that everything up to here is handled, without anything to store."""
+        """Store a read position alone, because the events up to it need no other change."""
         ...
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:
-        """Return how far this bot has read; None if it never read."""
+        """Return the position up to which this bot has read the feed; None if it has never read the feed."""
         ...
 
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:
-        """Return the position of every feed of this bot, at most the 1,000 furthest."""
+        """Return the read positions of this bot by feed, at most the 1,000 highest ones."""
         ...
 
     async def stop(self, address: Address, by: str) -> int:
-        """Cancel the turns that run in this channel; return their number."""
+        """Cancel the open turns in this channel, and return their number. `by` is the name of the person."""
         ...

@@ -1,4 +1,5 @@
-"""Queries for pages, lists and `explain`. One function serves one page, in one snapshot."""
+"""Queries for the pages and lists of the dashboard, and for `explain`. Each function reads one snapshot of the
+database."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ from arvis.ports.workflows import WorkflowInsights
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The counters: running work and queued work (deliveries have their own counter of unsent ones), dead letters,
-    and questions that wait for a person. `cost_micros` is the cost of the day."""
+    """The counters at the top of the dashboard: running jobs, waiting jobs, unsent deliveries, failed jobs, and
+    questions that wait for a person. Deliveries count only as `undelivered`. `cost_micros` is the cost of the day."""
 
     running: int
     pending: int
@@ -40,22 +41,22 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class RunningWork:
-    """A running job. Values are None if they are unknown. Times in ms."""
+    """A running job, with details of its execution. `since` in ms; unknown values are None."""
 
     job_id: str
     kind: str
     since: int
     message_id: str | None
     execution_id: str | None
-    #: A slug.
+    #: The agent's slug.
     agent: str | None
     agent_name: str | None
     graph: str | None
-    #: Its current node in the graph.
+    #: The current node of the execution.
     node: str | None
-    #: The effect that it has begun.
+    #: The name of the effect that the execution has begun, such as a tool call.
     tool: str | None
-    #: The latest progress text of its agent.
+    #: The latest progress text of the agent.
     note: str | None
     conversation_id: str | None
     place: Address | None
@@ -63,9 +64,9 @@ class RunningWork:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The overview in one snapshot. The lists are bounded: longest running work first, newest questions and failures
-    first. `oldest_ready_ms` is the age of the oldest claimable job; `agents` are slugs by the ids that `failures`
-    names."""
+    """The data of the overview page. The lists have a maximum length: the longest running jobs, the newest questions,
+    the newest failures. `oldest_ready_ms` is the time for which the oldest claimable job has waited. `agents` are the
+    slugs of the agents in `failures`, by id."""
 
     headline: Headline
     oldest_ready_ms: int
@@ -77,8 +78,9 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A group of messages that were answered, or failed (`failed`), in the same minute with about the same latency.
-    `minute` counts from the epoch; `latency_ms` is from acceptance to answer, rounded to two digits or better."""
+    """A number of messages that were answered, or failed, in the same minute with about the same latency. `minute` is
+    the number of the minute since 1970. `latency_ms` is the time from acceptance to answer, rounded to at least two
+    significant digits."""
 
     minute: int
     failed: bool
@@ -88,15 +90,14 @@ class Answers:
 
 class OverviewInsights(Protocol):
     async def overview(self, now: int, day: str) -> Overview:
-        """Return the overview. `day` is today's key in the ledger."""
+        """Return the data of the overview page. `day` is the current day in the ledger's form (2026-11-22)."""
         ...
 
     async def headline(self, day: str) -> Headline: ...
 
     async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
-        """Return the answers that were written from `since` on and before `until` (ms). Each group of `minutes`
-        consecutive minutes is returned as one, under the number of its first minute, which is a multiple of
-        `minutes`."""
+        """Return counts of the answers that were written from `since` on and before `until` (ms). Answers of `minutes`
+        consecutive minutes are counted together, under the number of the first minute, a multiple of `minutes`."""
         ...
 
 
@@ -112,8 +113,8 @@ class TimelineStep:
 
 @dataclass(frozen=True, slots=True)
 class MessageTimeline:
-    """The explanation of an answer, or of its absence. `answers` are all messages that the reply answered; `run` is
-    the id of the workflow run that answered, if any."""
+    """The history of a message, which explains its answer or why there is none. `answers` are the ids of all messages
+    that the same reply answered; `run` is the id of the workflow run that answered, if any."""
 
     message: StoredMessage
     status: MessageStatus
@@ -132,7 +133,7 @@ class MessageTimeline:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """Jobs by (kind, status) among those not yet pruned, and the age in ms of the oldest ready one."""
+    """The numbers of stored jobs by (kind, status), and the time (ms) for which the oldest claimable job has waited."""
 
     jobs: Mapping[tuple[str, str], int]
     oldest_ready_ms: int
@@ -152,14 +153,14 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class AccountRows:
-    """Stored accounts by name, and the cooldowns of all accounts."""
+    """The stored accounts in the order of their names, and the cooldowns of all accounts."""
 
     accounts: Sequence[StoredAccount]
     rests: Sequence[Cooldown]
 
 
 class UsageBy(StrEnum):
-    """The grouping of a usage report."""
+    """The keys by which a usage report can be grouped."""
 
     AGENT = "agent"
     MODEL = "model"
@@ -171,8 +172,9 @@ class UsageBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UsageSums:
-    """Sums over model calls. Of the input, `cached_tokens` were read from the vendors' caches and `written_tokens`
-    were written to them; `unpriced` calls succeeded without a known price; `duration_ms` is the total duration."""
+    """Sums over model calls. `cached_tokens` and `written_tokens` are the parts of the input that were read from and
+    written to vendors' caches. `unpriced` counts the successful calls of models without a known price. `duration_ms` is
+    the sum of all durations."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -187,7 +189,8 @@ class UsageSums:
 
 @dataclass(frozen=True, slots=True)
 class UsageGroup:
-    """`key` is an id, a name or a day ("" if there was none), `name` its name for people."""
+    """One group of a usage report. `key` is an id, a name or a day ("": the calls have no such id), and `name` is the
+    group's name for people."""
 
     key: str
     name: str
@@ -196,7 +199,8 @@ class UsageGroup:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """Days in order, other keys by cost, highest first; `total` includes groups that are not listed."""
+    """A usage report. Days are in order, other groups by cost, highest first. `total` includes groups that `groups`
+    does not contain."""
 
     groups: Sequence[UsageGroup]
     total: UsageSums
@@ -204,7 +208,7 @@ class UsageReport:
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """The usage of one item on one day; the key `*` sums all items that are not listed separately."""
+    """The usage of one item on one day. The key `*` stands for all items that have no separate points."""
 
     day: str
     key: str
@@ -214,7 +218,7 @@ class UsagePoint:
 
 @dataclass(frozen=True, slots=True)
 class ClientSums:
-    """Charges and payments of a client in a period, in micros."""
+    """The sums of a customer's charges and payments in a period, in micros."""
 
     charged: int
     paid: int
@@ -241,8 +245,8 @@ class ExecutionInsights(Protocol):
     async def execution_costs(
         self, *, graph: str | None, status: str | None, oldest: str, newest: str
     ) -> Mapping[str, int]:
-        """Return costs in millionths of a dollar by execution id, for the list with these filters between two of its
-        ids. Executions without cost are left out."""
+        """Return the costs (micros) of executions by id, for the executions with these filters and ids from `oldest` to
+        `newest`. Executions without model calls are left out."""
         ...
 
     async def execution(self, execution_id: str) -> ExecutionView | None: ...
@@ -266,7 +270,7 @@ class Insights(
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
-        """Return only status and reason, for callers that wait for a message."""
+        """Return status and reason of a message; a cheap query for callers that wait for its answer."""
         ...
 
     async def jobs(
@@ -276,19 +280,20 @@ class Insights(
     async def job(self, job_id: str) -> Job | None: ...
 
     async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
-        """Return questions to people (approval, review, user)."""
+        """Return the questions to people: waits of the kinds approval, review and user."""
         ...
 
     async def wait(self, wait_id: str) -> Wait | None: ...
 
     async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
-        """Return agents that are not deleted, or deleted ones, in order of creation."""
+        """Return the agents in the order of their creation: those that are not archived, or with `archived` only the
+        archived ones."""
         ...
 
     async def accounts(self) -> AccountRows: ...
 
     async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
-        """Return variables in the order of their keys; a cursor is a key."""
+        """Return variables in the order of their keys. The cursor is the key of the last one."""
         ...
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]: ...
@@ -298,12 +303,13 @@ class Insights(
     ) -> Page[StoredMessage]: ...
 
     async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        """Return conversation messages that contain this text, ignoring case, newest first; only the newest ten
-        thousands of messages are searched. With `principal_id` only messages of this person and the replies to them."""
+        """Return messages that contain this text in upper or lower case, newest first. Only the newest 20,000 messages
+        of conversations are searched. With `principal_id`, return only this person's messages and the replies to
+        them."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
-        """Return deliveries of a channel above `seq`, in order, in every state."""
+        """Return the deliveries of a channel with a number above `seq`, in order and in any state."""
         ...
 
     async def last_seq(self, address: Address) -> int: ...
@@ -311,12 +317,13 @@ class Insights(
     async def counts(self, now: int) -> QueueCounts: ...
 
     async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
-        """Return sums over the calls that ended from `since` on and before `until` (ms); days are those of the zone."""
+        """Return sums over the calls that ended from `since` on and before `until` (ms). Days begin at midnight of
+        `zone`."""
         ...
 
     async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
-        """Return the same calls by day and by a second key (agent, model, account or client): the eight most
-        expensive values of it, and all others as one. Ordered by day, then by cost, highest first."""
+        """Return the sums of `usage` by day and by `split` (agent, model, account or client). The eight most expensive
+        values of `split` are separate; all others are one. Ordered by day, then by cost, highest first."""
         ...
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...
@@ -328,7 +335,7 @@ class Insights(
     async def charges(
         self, client_id: str, *, since: int, until: int | None, limit: int, cursor: str | None
     ) -> Page[Charge]:
-        """Return account lines from `since` on and before `until` (ms; None: now)."""
+        """Return the entries of a customer's account from `since` on and before `until` (ms; None: no end)."""
         ...
 
     async def client_sums(self, client_id: str, since: int, until: int) -> ClientSums: ...

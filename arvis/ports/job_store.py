@@ -1,5 +1,5 @@
-"""The port of the queue's mechanism (queue.md), and of the queue as the store uses it. All times are integer
-milliseconds. `JobStore` is one repository of a `Transaction` (`ports/store.py`)."""
+"""The repository of jobs (`JobStore`, a part of each `Transaction` in `ports/store.py`), and the interface of the queue
+for the store (`Claimer`). All times are integer milliseconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from arvis.domain.jobs import Job, NewJob, Settlement
 
 @dataclass(frozen=True, slots=True)
 class AddedJob:
-    """`created` is False if a job with the same key existed; `id` is then the id of that job."""
+    """The result of adding a job. `created` is False if a job with the same key exists; `id` is then the id of that
+    job."""
 
     id: str
     position: int
@@ -21,8 +22,8 @@ class AddedJob:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The number of jobs that may be claimed now: `work` for interactive and background together, of which at most `background`
-    for background, and `delivery`."""
+    """The numbers of jobs that may be claimed now: `work` interactive and background jobs together, of them at most
+    `background` background jobs, and `delivery` deliveries."""
 
     work: int
     background: int
@@ -33,71 +34,83 @@ class Slots:
 
 
 class JobStore(Protocol):
-    """The queue's mechanism (queue.md); `arvis/queue` is its policy."""
+    """The rows of the queue and the operations on them. `arvis/queue` decides when each operation is used.
+
+    Only the first live job of a lane, its head, may be claimed. A job is live while it waits or runs."""
 
     def lock(self, lanes: Sequence[str]) -> None:
-        """Lock these lanes in a fixed order. A script that changes two lanes calls it first."""
+        """Lock these lanes in a fixed order. A script that changes several lanes does this first, so that no two
+        scripts wait for each other."""
         ...
 
     def add(self, job: NewJob, now: int) -> AddedJob: ...
 
     def add_first(self, jobs: Sequence[NewJob], now: int) -> list[AddedJob]:
-        """Add jobs without a key to one lane, in order, before all jobs that wait there and never ran. A head that
-        runs or has run stays the head."""
+        """Add jobs without keys to one lane, in order, before its waiting jobs that never ran. If the head of the lane
+        runs or has run, it stays the head."""
         ...
 
     def get(self, job_id: str) -> Job | None: ...
 
     def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
-        """Lease ready heads of lanes, lowest rank first; the claim commits the start of each."""
+        """Claim the heads of lanes that are due, lowest rank first, and return them. The claim also stores their
+        start."""
         ...
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
-        """Renew leases; return the ids that are still held."""
+        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs; the others were taken
+        away from it."""
         ...
 
     def settle(self, job: Job, outcome: Settlement, now: int) -> bool:
-        """End or postpone a claimed job; return False and change nothing if the lease was lost."""
-        ...
-
-    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
-        """Return running jobs of an older boot of this node to the queue, and with `judge` jobs with an expired
-        lease. Add one to the crashes of each job; a job whose execution progressed since its last crash starts
-        counting again. A process that renews leases does so before, in the same script: then no job that is known to
-        run is taken, regardless of clock jumps. A lease that ends too late, because the clock was set back, is
-        shortened. If a process died while no suspect ran, each waiting suspect loses one crash; `died` names the
-        process of this node that ended without releasing its jobs."""
-        ...
-
-    def cancel(self, job_id: str, now: int) -> Job | None:
-        """Cancel a pending or running job; return None if it is neither. A running worker thereby loses its lease."""
-        ...
-
-    def requeue(self, job_id: str, now: int) -> Job | None:
-        """Put a failed job at the tail of its lane with fresh counters; return None if it has not failed."""
-        ...
-
-    def cancel_failed(self, execution_id: str, now: int) -> None:
-        """Cancel the failed jobs of an execution whose caller has handled the failure, with the reason
-        `handled_by_caller` and their error."""
-        ...
-
-    def take_over(self, job_id: str, by: str, now: int) -> None:
-        """Mark a job that is not live as done: another job does its work."""
-        ...
-
-    def delete(self, job_id: str) -> bool:
-        """Delete a job that is not live."""
-        ...
-
-    def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
-        """End the waiting followers of the same principal directly behind `head` as merged into it, if they never ran
-        and fit into the limits (which count `head`); return the merged jobs in order. Merge none if the lease was
+        """Store the result of a claimed job: end or postpone the job. Return False and change nothing if its lease was
         lost."""
         ...
 
+    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
+        """Return the jobs of dead processes to the queue: the running jobs of older boots of `node`, and with `judge`
+        all jobs whose lease has expired. Return these jobs.
+
+        Each of them counts one more crash; if its execution has progressed since the last crash, the count begins anew.
+        The caller first renews its own leases in the same script, so that a change of the clock takes no running job
+        away from it. Leases that end too late, because the clock was set back, are shortened.
+
+        If a process died while it ran no suspect, each waiting suspect with more than `SUSPECT_CRASHES` crashes loses
+        one, because another job must have caused the crash. `died` is the last boot of this node, if it did not end in
+        an orderly way."""
+        ...
+
+    def cancel(self, job_id: str, now: int) -> Job | None:
+        """Cancel a waiting or running job; return None if the job has ended. The worker of a running job loses its
+        lease."""
+        ...
+
+    def requeue(self, job_id: str, now: int) -> Job | None:
+        """Put a failed job at the end of its lane, with its attempts and crashes reset to 0. Return None if the job has
+        not failed."""
+        ...
+
+    def cancel_failed(self, execution_id: str, now: int) -> None:
+        """Mark the failed jobs of an execution as cancelled, with the reason `handled_by_caller`, because the calling
+        execution has handled the failure. Their errors stay."""
+        ...
+
+    def take_over(self, job_id: str, by: str, now: int) -> None:
+        """Mark a failed or cancelled job as done and merged into the job `by`, which does its work."""
+        ...
+
+    def delete(self, job_id: str) -> bool:
+        """Delete a job that has ended; return False if the job is live."""
+        ...
+
+    def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
+        """Merge the next waiting jobs of the same principal, directly behind `head` in its lane, into `head`, and
+        return them in order. A merged job must never have run, and `head` and all merged jobs together must not exceed
+        the limits. Merge no job if the lease of `head` was lost."""
+        ...
+
     def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
-        """Return whether `fold` would end any job."""
+        """Return whether `fold` with these arguments would merge any job."""
         ...
 
     def joined_messages(self, execution_id: str) -> set[str]:
@@ -105,52 +118,53 @@ class JobStore(Protocol):
         ...
 
     def call_back(self, job_id: str, now: int) -> None:
-        """Resume a job that waits for the children of its execution; a job that waits for anything else keeps
-        waiting."""
+        """Make a job due that waits for the child executions of its execution. A job that waits for another reason does
+        not change."""
         ...
 
     def hasten(self, now: int) -> None:
-        """Resume all jobs that wait because no model was available: one is available again."""
+        """Make all jobs due that wait because no model answered; called when a model answers again. The attempt that
+        failed for this reason is no longer counted."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:
-        """End a job that waits for the children of its execution, so that its lane continues. The results of the
-        children get their own job."""
+        """End a job that waits for the child executions of its execution, so that the next job of the lane can run. The
+        end of the children adds a new job for the execution."""
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
-        """Return its waiting and running jobs, locked: no waiting job begins before this commit."""
+        """Return the live jobs of an execution, and lock them: no waiting job of them begins before this commit."""
         ...
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
-        """Return the jobs that run anywhere under a valid lease, except deliveries, with the node that runs each;
-        longest running first."""
+        """Return the jobs that any process runs under a valid lease, except deliveries, each with the name of its node.
+        The job that has run for the longest time is first."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:
-        """Return the one job of a lane that may run or runs."""
+        """Return the head of a lane: the one job that runs, or that may run next; None if the lane is empty."""
         ...
 
     def hold_suspects(self, now: int) -> None:
-        """Let only one of the jobs that may have caused crashes start now; the others wait a little longer. Called
-        before `wake`."""
+        """Postpone the due suspects except one, or all of them if another suspect started less than `SUSPECT_ALONE_MS`
+        ago. Called before `wake`."""
         ...
 
     def wake(self, now: int) -> int:
-        """Make due heads claimable, return their number, and let this commit claim."""
+        """Make the due heads of lanes claimable, and return their number. The commit then also claims jobs."""
         ...
 
     def held(self, job: Job) -> bool:
-        """Return whether this claim is still valid. Checked before each intermediate commit, so that a job with a
-        lost lease commits nothing."""
+        """Return whether the claim of this job is still valid. Scripts check this before they change rows for the job,
+        so that a worker that has lost its lease commits nothing."""
         ...
 
     def defer(self, job_id: str, run_at: int) -> bool:
-        """Delay a job that never ran until this time; return False if it has begun or ended."""
+        """Delay a job that has never run: it becomes due at `run_at`. Return False if the job has begun or ended."""
         ...
 
     def next_due(self) -> int | None:
-        """Return the earliest time at which a waiting head becomes claimable."""
+        """Return the earliest time at which a waiting head is due; None if no head waits for a time."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
@@ -159,23 +173,23 @@ class JobStore(Protocol):
 
 
 class Claimer(Protocol):
-    """The interface of the queue for the store: free slots for the claim in another script's commit. Called from the
-    store's threads."""
+    """The interface of the queue for the store. A commit that adds or ends jobs also claims jobs; the queue tells it
+    the number of free slots and gets the claimed jobs. The store calls these methods in its own threads."""
 
     def reserve(self, ended: Sequence[str]) -> Slots:
-        """Reserve all free slots, counting those of the jobs that this commit ends; every call is followed by
-        `deliver` with the same jobs."""
+        """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). A call
+        of `deliver` with the same `ended` always follows."""
         ...
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
-        """Start the jobs of a committed claim, and free unused slots. None: the commit failed, and the jobs that it
-        would have ended keep running."""
+        """Start the claimed `jobs` after the commit, and free the unused slots. `jobs` None: the commit failed, so the
+        jobs in `ended` still run."""
         ...
 
     def lease(self) -> tuple[str, str, int, int]:
-        """Return owner, node, now and end of lease for a claim made now."""
+        """Return the arguments of a claim: owner, node, the current time and the end of the lease."""
         ...
 
     def due(self, at: int) -> None:
-        """Note that a commit needs attention at this time (ms)."""
+        """Note that a job or the deadline of a wait is due at this time, so that the queue checks then."""
         ...

@@ -1,4 +1,4 @@
-"""Repositories of memory, and the queries of its pages."""
+"""Repositories of facts and values, and the queries for the pages that show them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A change of a fact. `change` is added, refreshed, superseded, confirmed, deleted, restored or faded; `other_id`
-    is the fact that replaced it, `undoes` the change that this one undid, `taint` the taint of the fact before,
-    `by_id` a principal, `api` or `arvis`."""
+    """One entry in the history of a fact. `change` is added, refreshed, superseded, confirmed, deleted, restored or
+    faded. `other_id` is the fact that replaced this one; `undoes` is the id of the change that was undone; `taint` is
+    the fact's taint before the change. `by_id` is a principal, `api` or `arvis`."""
 
     id: str
     number: int
@@ -32,13 +32,13 @@ class FactChange:
 
 class Facts(Protocol):
     def add(self, new: NewFact, now: int) -> Fact:
-        """Add an active fact with confidence 1; the search finds it from now on."""
+        """Add an active fact with full confidence, and index its words for the search."""
         ...
 
     def get(self, fact_id: str) -> Fact | None: ...
 
     def of(self, agent_id: str, scopes: Sequence[str], *, category: Category | None = None, limit: int) -> list[Fact]:
-        """Return the active facts of these scopes, highest confidence first, of equal ones the last used first."""
+        """Return active facts of these scopes, highest confidence first; with equal confidence, last used first."""
         ...
 
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
@@ -51,26 +51,27 @@ class Facts(Protocol):
         ...
 
     def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
-        """Return the active facts of this scope that are not sticky: least confidence first, of those the longest
-        unused. `tainted`: only unconfirmed facts from untrusted sources."""
+        """Return active facts of this scope that are not sticky, least confidence first; with equal confidence, longest
+        unused first. `tainted`: return only facts with taint."""
         ...
 
     def update(self, fact: Fact, now: int) -> None:
-        """Update all mutable columns; the content never changes."""
+        """Store the changed values of a fact. The content of a fact never changes."""
         ...
 
     def touch(self, fact_ids: Sequence[str], now: int) -> None:
-        """Note that a prompt used these facts."""
+        """Store that a prompt used these facts now."""
         ...
 
     def idle(self, category: Category, before: int, limit: int) -> list[Fact]:
-        """Return active facts of a category that were neither used nor changed since, longest unused first."""
+        """Return active facts of a category that were last used and last changed before `before`, longest unused
+        first."""
         ...
 
     def expired(self, now: int, limit: int) -> list[Fact]: ...
 
     def count(self, agent_id: str, scope: str) -> int:
-        """Count the active facts."""
+        """Count the active facts of a scope."""
         ...
 
     def note(
@@ -83,12 +84,12 @@ class Facts(Protocol):
         other_id: str | None = None,
         undoes: str | None = None,
     ) -> None:
-        """Record a change of a fact; `fact` is its state before."""
+        """Add a change to the history of a fact. `fact` is the fact before the change."""
         ...
 
     def last_change(self, agent_id: str, scopes: Sequence[str]) -> FactChange | None:
-        """Return the newest change of these scopes that can be undone (added, superseded, confirmed, deleted), was
-        not undone, and is no undo itself."""
+        """Return the newest change in these scopes that can still be undone: it is of the kind added, superseded,
+        confirmed or deleted, was not undone, and did not itself undo another change."""
         ...
 
     def changes(self, fact_id: str, limit: int) -> list[FactChange]:
@@ -107,7 +108,7 @@ class States(Protocol):
     def get(self, agent_id: str, scope: str, key: str) -> State | None: ...
 
     def of(self, agent_id: str, scopes: Sequence[str], limit: int) -> list[State]:
-        """Return state keys, ordered by key."""
+        """Return the values of these scopes, ordered by key."""
         ...
 
     def count(self, agent_id: str, scope: str) -> int: ...
@@ -131,8 +132,8 @@ class MemoryInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Fact]:
-        """Return facts, newest first. With `words` (as split by `domain.memory.asked_words`) best match first, active
-        facts on one page only. `agent` is an id or a slug."""
+        """Return facts, newest first. With `words` (from `domain.memory.asked_words`), return only active facts with
+        these words, best match first, on a single page. `agent` is an id or a slug."""
         ...
 
     async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:
@@ -140,5 +141,5 @@ class MemoryInsights(Protocol):
         ...
 
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
-        """Return state keys by agent, scope and key."""
+        """Return values, ordered by agent, scope and key."""
         ...

@@ -1,5 +1,5 @@
-"""Repositories of money: the ledger of model costs, and clients with their charges. Amounts are micros (millionths of
-a US dollar), times integer milliseconds."""
+"""Repositories of money: the ledger of model costs, and customers (`Client`) with their accounts. Amounts are micros
+(millionths of a US dollar), times integer milliseconds."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, Open
 
 
 class Spending(Protocol):
-    """The ledger. A script that changes pots or reservations first locks the pots, in order."""
+    """The ledger. A script that changes pots or reservations first locks these pots with `hold`."""
 
     def get(self, pot: Pot) -> Spent: ...
 
     def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
-        """Return the amounts in these pots and lock the pots until this commit. The pots must be in order."""
+        """Lock these pots until this commit, and return their values. The pots must be in sort order, so that no two
+        scripts wait for each other."""
         ...
 
     def book(self, pot: Pot, more: Spent) -> None:
-        """Add to a pot, creating it if necessary."""
+        """Add the values `more` to a pot; create the pot if necessary."""
         ...
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
-        """Return the unexpired reservations of a pot, without the reservation of this execution and visit."""
+        """Return the sum of the reservations of a pot that have not expired. `but` is the (execution, visit) whose own
+        reservation is not counted."""
         ...
 
     def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
-        """Reserve this amount in each pot, replacing the earlier reservation of this visit."""
+        """Reserve an amount in each pot. Earlier reservations of this visit are replaced."""
         ...
 
     def release(self, execution_id: str, visit: str) -> None: ...
@@ -37,22 +39,23 @@ class Spending(Protocol):
         ...
 
     def begin_call(self, call: OpenCall) -> None:
-        """Note a call before it is made."""
+        """Store a call before it is made, so that its cost is known if the process dies."""
         ...
 
     def end_call(self, call_id: str) -> bool:
-        """Close a call, whose receipts are stored or replace it; return False if it was not open any more."""
+        """Delete an open call, because its receipt is stored now. Return False if the call was not open any more."""
         ...
 
     def open_calls(
         self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
     ) -> list[OpenCall]:
-        """Return the open calls of a job, of a visit (execution and visit), or begun before a time (ms)."""
+        """Return the open calls of a job, of a `visit` (execution, visit), or those that began `before` a time (ms)."""
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
-        """Delete up to `limit` rows each of: turns before the first one to keep, days of agents and people before
-        this day, expired reservations. Return their number. Sums of whole days and of clients are kept permanently."""
+        """Delete up to `limit` rows of each kind: pots of turns before `first_execution`, pots of agents and people for
+        days before `day`, and expired reservations. Return the number of rows. The pots of whole days and of customers
+        are kept permanently."""
         ...
 
 
@@ -62,33 +65,33 @@ class Clients(Protocol):
     def by_name(self, name: str) -> Client | None: ...
 
     def at(self, platform: str, channel: str) -> Client | None:
-        """Return the client to whom this channel is assigned, unless archived."""
+        """Return the customer to whom this channel is assigned; None if nobody is, or if the customer is archived."""
         ...
 
     def newest(self, limit: int) -> Sequence[Client]: ...
 
     def add(self, client: Client) -> bool:
-        """Add a client; return False if the name exists."""
+        """Add a customer; return False if the name exists."""
         ...
 
     def update(self, client: Client) -> None:
-        """Update everything except id, balance and creation time."""
+        """Store the changed values of a customer; id, balance and creation time stay."""
         ...
 
     def channels(self, client_id: str) -> Sequence[ClientChannel]: ...
 
     def bind(self, client_id: str, channel: ClientChannel, now: int) -> None:
-        """Assign a channel to a client, replacing an earlier assignment."""
+        """Assign a channel to a customer; an earlier assignment of the channel ends."""
         ...
 
     def unbind(self, client_id: str, channel: ClientChannel) -> bool:
-        """Remove a channel from a client; return False if it is not theirs."""
+        """Remove a channel from a customer; return False if it is not assigned to this customer."""
         ...
 
     def charge(self, charge: Charge) -> bool:
-        """Add an account line and change the balance; return False and change nothing if its turn was charged before."""
+        """Add an entry and change the balance. Return False and change nothing if the same turn was charged before."""
         ...
 
     def set_charge_status(self, client_id: str, charge_id: str, status: ChargeStatus) -> bool:
-        """Change a charge; return False if the client has no such charge."""
+        """Set the status of an entry; return False if the customer has no entry with this id."""
         ...

@@ -1,4 +1,4 @@
-"""Operations on running work: the same verbs for the API, the command line and chat buttons."""
+"""Operations of people on running work, which the API, the command line and chats share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from arvis.domain.executions import Wait
 from arvis.domain.messages import Principal
 
-#: The name for an actor who ends work if no person is known.
+#: The name in the timeline if it is unknown which person ended the work.
 OPERATOR = "an operator"
 
 
@@ -26,43 +26,44 @@ class WaitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WaitRights:
-    """The people who may answer a question (`asked_of`: roles, and people by name), and whether the current viewer
-    may."""
+    """The rights to answer a question. `asked_of` are the roles and the names of the people who may answer;
+    `may_answer`: the current viewer may answer."""
 
     asked_of: Sequence[str]
     may_answer: bool
 
 
 class Operations(Protocol):
-    """Each method raises `NotFound` for an unknown id and `Conflict` if the state does not allow it."""
+    """The operations. Each method raises `NotFound` for an unknown id, and `Conflict` if the current state does not
+    allow the operation."""
 
     async def retry_job(self, job_id: str) -> None: ...
 
     async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
-        """Run a failed or cancelled turn again with other text; return the id of its new job. Also raises `Forbidden`
-        if the author has more rights."""
+        """Run a failed or cancelled turn again with other text, and return the id of its new job. Also raises
+        `Forbidden` if the author of the original text has more rights than `by`."""
         ...
 
     async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
-        """End a job; `by` is the name of the person, for the timeline."""
+        """Cancel a job. `by` is the name of the person for the timeline."""
         ...
 
     async def delete_job(self, job_id: str) -> None: ...
 
     async def cancel_execution(self, execution_id: str, *, by: str = OPERATOR) -> None:
-        """End a turn, a run or any other execution, with all executions that it started; `by` is the name of the
-        person."""
+        """Cancel the whole work of which this execution is a part, such as a turn or a run. `by` is the name of the
+        person for the timeline."""
         ...
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
-        """Return the people who may answer each of these questions."""
+        """Return the rights for each of these questions, in their order; `by` is the current viewer."""
         ...
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
-        """Close a conversation: the next message in its channel begins a new one."""
+        """Close a conversation, so that the next message in its channel begins a new one."""
         ...
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        """Answer a question. Also raises `Forbidden` if this person may not answer, `Unprocessable` for an unusable
-        answer."""
+        """Answer a question. Also raises `Forbidden` if the person `by` may not answer, and `Unprocessable` if the
+        answer does not fit the question."""
         ...

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A page of a list, newest first; `next_cursor` is None at the end."""
+    """A page of a list. `next_cursor` is the cursor of the next page; None on the last page."""
 
     items: Sequence[T]
     next_cursor: str | None

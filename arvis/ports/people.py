@@ -1,5 +1,5 @@
-"""Repositories of people: their rights, limits, logins and API keys. Tokens, codes and keys are stored as hashes only.
-All times are integer milliseconds."""
+"""Repositories of people: rights, limits, logins and API keys. Of tokens, codes and keys only hashes are stored. All
+times are integer milliseconds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The usage of one person for one kind of limit: `used` in the window that began at `since`; `notified_at` is
-    when the person was last notified that the limit is used up. Times in ms."""
+    """The part of a personal limit that is used up. `used` counts from `since`, the start of the current period;
+    `notified_at` is the time of the last notice to the person that the limit is reached. Times in ms."""
 
     since: int
     used: int
@@ -33,8 +33,8 @@ class Allowances(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoginSession:
-    """A login of the dashboard. `user` is None if no user has this id; `device` describes the browser, by its own
-    report."""
+    """A login of the dashboard. `user` is None if no user has the principal's id; `device` is the browser's own
+    description of itself. Times in ms."""
 
     token_hash: str
     principal: Principal
@@ -48,11 +48,11 @@ class Logins(Protocol):
     def add_code(self, code_hash: str, user_id: str, expires_at: int, now: int) -> None: ...
 
     def use_code(self, code_hash: str, now: int) -> str | None:
-        """Spend a one-time code; return its user, or None if the code is unknown, spent or expired."""
+        """Use a one-time code and return its user id; None if the code is unknown, used or expired."""
         ...
 
     def drop_codes(self, user_id: str) -> None:
-        """Invalidate the unused codes of a user."""
+        """Delete the codes of a user, so that nobody can use them."""
         ...
 
     def open_session(self, token_hash: str, principal_id: str, device: str, now: int) -> None: ...
@@ -66,22 +66,22 @@ class Logins(Protocol):
     def touch(self, token_hash: str, now: int) -> None: ...
 
     def close_session(self, token_hash: str) -> bool:
-        """End a login; return False if it has ended already."""
+        """End a login; return False if there is no such login."""
         ...
 
     def drop_over(self, *, seen_before: int, created_before: int) -> None:
-        """Delete logins that were not used since, or began before."""
+        """Delete the logins that were last used until `seen_before`, or began until `created_before`."""
         ...
 
     def sessions_of(
         self, principal_id: str, *, seen_from: int, created_from: int, before: tuple[int, str], limit: int
     ) -> Sequence[LoginSession]:
-        """Return logins that were used and began since, newest first; `before` is start and hash of the last one
-        seen."""
+        """Return the logins of a person that were used after `seen_from` and began after `created_from`, newest first.
+        `before` is (start, hash) of the last login of the previous page."""
         ...
 
     def close_sessions_of(self, principal_id: str, but: str | None = None) -> Sequence[str]:
-        """End the logins of a person, except one; return the hashes of the ended ones."""
+        """End all logins of a person except the one with the hash `but`. Return the hashes of the ended logins."""
         ...
 
 
@@ -89,11 +89,11 @@ class Users(Protocol):
     def get(self, user_id: str) -> User | None: ...
 
     def after(self, user_id: str, limit: int) -> Sequence[User]:
-        """Return users after this id ("": from the first one), in the order of their ids."""
+        """Return the users whose ids follow `user_id` ("": all), in the order of their ids."""
         ...
 
     def any_password(self) -> bool:
-        """Return whether any user has a stored password."""
+        """Return whether any user has a password."""
         ...
 
     def add(self, user: User) -> bool:
@@ -101,11 +101,11 @@ class Users(Protocol):
         ...
 
     def update(self, user: User) -> None:
-        """Update everything except the creation time."""
+        """Store the changed values of a user; the creation time stays."""
         ...
 
     def remove(self, user_id: str) -> bool:
-        """Delete a user; return False if there is none with this id."""
+        """Delete a user; return False if no user has this id."""
         ...
 
 
@@ -115,7 +115,7 @@ class ApiKeys(Protocol):
     def by_hash(self, key_hash: str) -> StoredKey | None: ...
 
     def before(self, key_id: str | None, limit: int) -> Sequence[StoredKey]:
-        """Return keys created before this one (None: all), newest first."""
+        """Return the keys that were created before the key `key_id` (None: all), newest first."""
         ...
 
     def add(self, key: StoredKey) -> None: ...
@@ -123,13 +123,13 @@ class ApiKeys(Protocol):
     def used(self, key_id: str, now: int) -> None: ...
 
     def remove(self, key_id: str) -> bool:
-        """Delete a key; return False if there is none with this id."""
+        """Delete a key; return False if no key has this id."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A principal with the times (ms) at which it was first seen, last changed, and paired (None: not paired)."""
+    """A principal, with the times (ms) of its creation, its last change and its pairing (None: not paired)."""
 
     principal: Principal
     created_at: int
@@ -143,22 +143,22 @@ class Principals(Protocol):
     def get(self, principal_id: str) -> Principal | None: ...
 
     def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
-        """Return the principal of this platform id, created as a member if unknown. A given `role` replaces the
-        stored one unless the principal is blocked."""
+        """Return the principal with this id on the platform, and store its name. An unknown principal is created, as a
+        member if `role` is None. Otherwise a `role` replaces the stored role, unless the principal is blocked."""
         ...
 
     def with_rights(self) -> list[Principal]:
-        """Return the principals whose rows say owner or operator."""
+        """Return the principals whose stored role is owner or operator."""
         ...
 
     def has_others(self, principal_id: str) -> bool:
-        """Return whether another person may ask who is no owner."""
+        """Return whether there is any member or operator besides this person."""
         ...
 
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
 
     def pair(self, principal_id: str, now: int) -> None:
-        """Mark this person as paired from now on."""
+        """Mark this person as paired; an earlier time of pairing stays."""
         ...
 
     def unpair(self, principal_id: str, now: int) -> None: ...
@@ -175,12 +175,14 @@ class PeopleInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Person]:
-        """Return people, newest first. `text` is part of the name or of the platform's id, ignoring case. Role
-        `member` includes people whose row says owner: the caller knows whether the configuration still names them."""
+        """Return people, newest first. `text` is a part of the name or of the platform's id, in upper or lower case.
+        The role `member` also returns people whose stored role is owner: the caller checks whether the configuration
+        still names them as owners."""
         ...
 
     async def person(self, principal_id: str) -> Person | None: ...
 
     async def pairings(self, *, pending_at: int | None, limit: int, cursor: str | None) -> Page[Pairing]:
-        """Return pairing requests, newest first; with a time (ms) only those that can still be approved then."""
+        """Return pairing requests, newest first. With `pending_at` (ms), return only those that can be approved at that
+        time."""
         ...

@@ -1,4 +1,4 @@
-"""Repositories for platform events and for outgoing deliveries. All times in ms."""
+"""Repositories of platform events, of outgoing deliveries and of bots. All times in ms."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ from arvis.domain.platforms import (
 
 @dataclass(frozen=True, slots=True)
 class SeenEvent:
-    """An event that created no message: its subject, and the answer to it."""
+    """A received event that created no message. `message_id` is the message that it concerns, if any; `outcome` is the
+    result, which a repeated event gets again."""
 
     message_id: str | None
     outcome: str
 
 
 class Events(Protocol):
-    """Events besides messages, and how far bots have read."""
+    """Received events that created no message, and the read positions of bots."""
 
     def seen(self, platform: str, connector: str, event_id: str) -> SeenEvent | None: ...
 
     def keep(self, platform: str, connector: str, event_id: str, event: SeenEvent, now: int) -> None: ...
 
     def advance(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Advance a position, which only ever grows."""
+        """Store a read position; change nothing if the stored position is higher."""
         ...
 
     def position(self, platform: str, connector: str, feed: str) -> int | None: ...
 
     def feeds(self, platform: str, connector: str, limit: int) -> Mapping[str, int]:
-        """Return the furthest positions."""
+        """Return the read positions of a bot by feed, the `limit` highest ones."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -53,32 +54,32 @@ class Events(Protocol):
 
 class Overheard(Protocol):
     def add(self, message: OverheardMessage, keep: int) -> bool:
-        """Store a message, and delete all but the newest `keep` of its channel; return False if the event is stored
-        already."""
+        """Store an overheard message, and delete all but the newest `keep` of its channel. Return False if the event is
+        stored already."""
         ...
 
     def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:
-        """Return messages in the order of their arrival."""
+        """Return the newest `limit` messages since the time `since`, oldest first."""
         ...
 
     def edit(self, address: Address, ref: str, content: str | None) -> None:
-        """Replace the text, or delete the message (None)."""
+        """Replace the text of the message with the platform's id `ref`; `content` None: delete the message."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
 
 
 class Files(Protocol):
-    """The files of messages and their reading state."""
+    """The files of messages, with their states and extracted texts."""
 
     def of_message(self, message_id: str) -> list[Attachment]: ...
 
     def add(self, message_id: str, attachments: Sequence[Attachment]) -> None:
-        """Add files after the existing ones."""
+        """Add files to a message, after its existing files."""
         ...
 
     def put(self, message_id: str, ordinal: int, attachment: Attachment) -> None:
-        """Store the result for a file; `ordinal` is its position among the files of the message."""
+        """Replace a file of a message by its new state; `ordinal` is the position of the file in the message."""
         ...
 
 
@@ -92,11 +93,11 @@ class Pairings(Protocol):
     def newest_of(self, platform: str, user_id: str) -> Pairing | None: ...
 
     def pending(self, platform: str, connector: str, now: int) -> int:
-        """Count the unexpired pairing requests of this bot."""
+        """Count the pairing requests to this bot that are undecided and not expired."""
         ...
 
     def settle(self, pairing_id: str, status: PairingStatus, by_id: str, now: int) -> bool:
-        """Decide a request; return False if it is decided already."""
+        """Store the decision about a request; return False if the request is decided already."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
@@ -105,18 +106,18 @@ class Pairings(Protocol):
 
 
 class Parts(Protocol):
-    """The parts in which deliveries are sent."""
+    """The parts of deliveries."""
 
     def of_delivery(self, delivery_id: str) -> list[Part]:
-        """Return the parts in order; empty before the delivery is first sent."""
+        """Return the parts of a delivery in order; an empty list before the first attempt to send it."""
         ...
 
     def plan(self, delivery_id: str, parts: Sequence[Part]) -> None:
-        """Replace the planned parts by these."""
+        """Store these parts of a delivery instead of its earlier ones."""
         ...
 
     def put(self, part: Part, state: PartState, *, platform_id: str | None = None, tried_at: int | None = None) -> None:
-        """Store the state of a part; None leaves id and time unchanged."""
+        """Store the state of a part. `platform_id` and `tried_at` stay unchanged if they are None."""
         ...
 
 
@@ -128,15 +129,15 @@ class Drafts(Protocol):
         ...
 
     def awaited(self, execution_id: str) -> bool:
-        """Return whether the reply of the turn is not sent yet and will replace its draft."""
+        """Return whether the turn has a reply that is not sent yet; it will replace the turn's draft."""
         ...
 
     def add(self, draft: Draft) -> bool:
-        """Add a draft; return False if the turn has one already."""
+        """Add the draft of a turn; return False if the turn has a draft already."""
         ...
 
     def put(self, execution_id: str, state: DraftState, *, platform_id: str | None, now: int) -> None:
-        """Store the state of a draft; a draft that is gone stays gone, and None leaves the id unchanged."""
+        """Store the state of a draft. A draft that is gone does not change; `platform_id` None leaves the stored id."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -144,17 +145,19 @@ class Drafts(Protocol):
 
 class ChannelStatuses(Protocol):
     def get(self, address: Address) -> ChannelStatus | None:
-        """Return the status of a channel; None for a usable channel."""
+        """Return the status of a channel; None if the bot can write to it."""
         ...
 
     def put(self, place: ChannelStatus) -> None: ...
 
     def clear(self, address: Address) -> bool:
-        """Mark a channel as writable again; return False if it was writable already."""
+        """Mark a channel as writable again. Return False if it was writable already, or if another channel replaced
+        it."""
         ...
 
     def move(self, old: Address, new_channel: str, now: int) -> None:
-        """Move bindings, conversations, pending deliveries, schedules, memory and lanes to the new channel."""
+        """Move bindings, conversations, unsent deliveries, schedules, web hooks, memory and lanes to the new
+        channel."""
         ...
 
 
@@ -162,23 +165,23 @@ class Incidents(Protocol):
     def add(self, conversation_id: str, text: str, now: int) -> None: ...
 
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
-        """Return the newest unreported incidents, in order."""
+        """Return the newest `limit` incidents that no prompt has reported, oldest first."""
         ...
 
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
-        """Note that the prompt of this turn reported the incidents up to this id."""
+        """Store that the prompt of this turn reported the incidents up to the id `upto`."""
         ...
 
 
 class Bots(Protocol):
     def all(self) -> list[StoredBot]:
-        """Return bots in the order of platform and name."""
+        """Return the stored bots in the order of platform and name."""
         ...
 
     def get(self, platform: str, name: str) -> StoredBot | None: ...
 
     def add(self, bot: StoredBot) -> bool:
-        """Add a bot; return False if the name exists."""
+        """Add a bot; return False if the platform has a bot with this name."""
         ...
 
     def update(self, bot: StoredBot) -> None: ...
@@ -193,14 +196,14 @@ class Bots(Protocol):
 
 
 class IncomingRows(Protocol):
-    """Queries of the inbox about messages besides `Messages`."""
+    """Further operations on messages, which only the inbox uses."""
 
     def by_ref(self, address: Address, ref: str) -> StoredMessage | None:
-        """Return a person's message by the platform's id of it."""
+        """Return the newest message of a person in this channel whose platform id is `ref`."""
         ...
 
     def by_album(self, address: Address, album: str) -> StoredMessage | None:
-        """Return the newest message that includes this album."""
+        """Return the newest message of a person in this channel with this album."""
         ...
 
     def replace_text(self, message_id: str, content: str, tokens: int) -> None: ...

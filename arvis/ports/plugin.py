@@ -1,8 +1,8 @@
-"""The interface of plugins, which take part in the turns of the agents that name them (behaviour.md 5.3). A plugin is
-found by its entry point in the group `arvis.plugins`, which names a function `create(services) -> Plugin`.
+"""The interface of plugins, which extend the turns of the agents that list them. An entry point in the group
+`arvis.plugins` names a function `create(services) -> Plugin`.
 
-A hook may take one second, and its results are limited (`arvis/plugins/bounds.py`). A failing hook is skipped, and
-the operator is notified once.
+Each method of a plugin is a hook. A hook may take one second, and the size of its results is limited
+(`arvis/plugins/bounds.py`). A hook that fails is skipped, and a warning is logged once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from arvis.ports.tool import ToolServices
 
 @dataclass(frozen=True, slots=True)
 class PluginServices:
-    """Services for plugins. `tools` opens the services of tools at its first call."""
+    """The services that `create` passes to a plugin. `tools` returns the services of tools, and opens them at its first
+    call."""
 
     store: Store
     clock: Clock
@@ -31,8 +32,8 @@ class PluginServices:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlace:
-    """The place where an agent works. `workspace` is the conversation's own folder (created by the first program that
-    writes a file); `zone` is the name of the agent's time zone, else of the daemon's."""
+    """The agent and the conversation for which a plugin works. `workspace` is the folder of the conversation; it may
+    not exist yet. `zone` is the name of the agent's time zone, or of the daemon's if the agent has none."""
 
     agent: Agent
     conversation_id: str
@@ -43,8 +44,8 @@ class PluginPlace:
 
 @dataclass(frozen=True, slots=True)
 class PluginTurn(PluginPlace):
-    """Information about a turn for plugins. `agents` are all agents; `working` describes in one line each what the
-    other agents are doing now; `direct`: only one person writes here; `now` in ms."""
+    """A turn for which a plugin works. `agents` are all agents; `working` returns one line about the current work of
+    each other agent. `direct`: only one person writes in the conversation; `now` in ms."""
 
     execution_id: str
     principal_id: str | None
@@ -56,30 +57,31 @@ class PluginTurn(PluginPlace):
 
 
 class Plugin(Protocol):
-    """`arvis.plugins.QuietPlugin` implements every hook with no effect: subclasses override the hooks that they need."""
+    """An extension of turns. `arvis.plugins.QuietPlugin` implements every hook without effect; a subclass overrides the
+    hooks that it needs."""
 
     async def init(self) -> None:
-        """Called once, before anything else."""
+        """Prepare the plugin; called once, before all other hooks."""
         ...
 
     async def ready(self, turn: PluginTurn) -> None:
-        """Prepare for a call of the model; called before each one."""
+        """Prepare for a model call; called before each model call."""
         ...
 
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
-        """Return parts of the instructions."""
+        """Return the parts that the plugin adds to the agent's instructions."""
         ...
 
     async def addition(self, turn: PluginTurn, message: StoredMessage) -> Addition | None:
-        """Return the addition to a person's message; called once for each message."""
+        """Return the text that the plugin adds to a person's message, or None; called once for each message."""
         ...
 
     async def attributes(self, turn: PluginTurn) -> Sequence[AttributeSpec]:
-        """Return the metadata that replies must contain besides their text."""
+        """Return the descriptions of the values that replies must contain besides their text."""
         ...
 
     async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> Heard:
-        """Process the metadata of a reply; `visible` is the text of the reply that people see."""
+        """Process the values that a reply contains (`attributes`). `visible` is the text of the reply for people."""
         ...
 
     async def tools(self) -> Sequence[str]:
@@ -89,9 +91,9 @@ class Plugin(Protocol):
     async def commands(self) -> Sequence[PluginCommand]: ...
 
     async def command(self, turn: PluginTurn, name: str, argument: str) -> Say | Tell:
-        """Run one of these commands."""
+        """Run one of the plugin's commands."""
         ...
 
     async def reset(self, place: PluginPlace) -> None:
-        """Delete what the plugin stores for this conversation. May be called again for the same conversation."""
+        """Delete all data that the plugin stores for this conversation. This may be called several times for it."""
         ...

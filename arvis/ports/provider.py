@@ -1,4 +1,4 @@
-"""A model vendor: one method, and one more if it can stream."""
+"""The interface of model vendors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.ports.sandbox import Programs
 
 
 class Provider(Protocol):
-    """Stateless between calls. Raises `ProviderError` and nothing else (cancellation apart)."""
+    """A model vendor. It keeps no state between calls, and raises only `ProviderError`, besides cancellation."""
 
     @property
     def name(self) -> str: ...
@@ -25,23 +25,23 @@ class Provider(Protocol):
 @runtime_checkable
 class StreamingProvider(Provider, Protocol):
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
-        """Like `complete`; `on_text` receives each piece of text as it arrives. A stream that ends early is
-        an error of kind `timeout`, never a short answer."""
+        """Do the same as `complete`, and call `on_text` with each piece of text as it arrives. A stream that ends too
+        early raises an error of the kind `timeout`, and is never returned as a short answer."""
         ...
 
 
 @runtime_checkable
 class KeepsConnections(Protocol):
-    """A provider with resources to release at the end."""
+    """A provider with resources that `aclose` releases when the daemon stops."""
 
     async def aclose(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderServices:
-    """Services for an entry point `create(name, services) -> Provider`. `folder` is for providers that run programs:
-    no other component writes there, in particular no tool. Of `environ`, the environment of this process, providers
-    pass on only the variables that they name."""
+    """The services that an entry point `create(name, services) -> Provider` gets. `folder` is for providers that run
+    programs; no tool and no other component writes there. `environ` is the environment of this process; providers pass
+    only the variables that they name to their programs."""
 
     http: HttpClient
     clock: Clock
@@ -52,8 +52,8 @@ class ProviderServices:
 
 
 class Providers(Protocol):
-    """The vendors by name, each loaded at its first use."""
+    """The model vendors by name; each is loaded at its first use."""
 
     async def get(self, name: str) -> Provider:
-        """Return a provider. Raises `ConfigError` if none has this name, or if a package that it needs is missing."""
+        """Return the provider with this name. Raises `ConfigError` if there is none, or if its package is missing."""
         ...

@@ -11,7 +11,7 @@ from arvis.domain.executions import Execution
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One try of a model call. Times in ms; `error` is its kind, None when it answered."""
+    """One call to one account. Times in ms. `error` is the kind of the error; None: the account answered."""
 
     id: str
     provider: str
@@ -29,8 +29,8 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call of a tool. Times in ms: it ended at `at`, and began at `began_at` or a little later if its start was
-    not measured. `arguments` and `output` are truncated, and empty if they were not stored."""
+    """One tool call, from `began_at` to `at` (ms). If its start was not measured, `began_at` is the last known time
+    before the call. `arguments` and `output` are cut off at a maximum length, and empty if they were not stored."""
 
     id: str
     name: str
@@ -43,8 +43,8 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
-    """`ancestors` are the executions that called it, the nearest first. `agent` is a slug; `question` and `reply` are
-    the texts ("" if no person asked)."""
+    """An ended execution with its model and tool calls. `ancestors` are the executions above it: its caller first, then
+    the caller's caller. `agent` is a slug. `question` and `reply` are texts ("": no person asked)."""
 
     execution: Execution
     ancestors: Sequence[str]
@@ -59,5 +59,6 @@ class Receipts:
 
 class ReceiptInsights(Protocol):
     async def receipts(self, of: str) -> Receipts | None:
-        """Return the receipts of an execution, or of the execution that a message belongs to."""
+        """Return the receipts of an execution. `of` is its id, or the id of a message of its turn. None: it is
+        unknown."""
         ...

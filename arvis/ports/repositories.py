@@ -1,6 +1,6 @@
-"""The repositories of a transaction, one Protocol for each kind of row (the queue's is `ports/job_store.py`).
+"""Repositories of a transaction for the central tables. Other modules of `ports` contain the others.
 
-All times are integer milliseconds, all ids sortable text.
+All times are integer milliseconds. All ids are texts that sort by creation time.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class Messages(Protocol):
     def add(self, message: StoredMessage, *, event_id: str | None = None) -> None: ...
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
-        """Return the user messages that one execution answers, in order, with their attachments."""
+        """Return the user messages that an execution answers, in order, with their attachments."""
         ...
 
     def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
-        """Let another execution answer the user messages of the execution `joining`; there they follow `behind` this
-        position, in their order."""
+        """Move the user messages of the execution `joining` to another execution, which then answers them. `behind` is
+        added to their positions, so that they follow the messages that are there."""
         ...
 
     def move(self, message_id: str, execution_id: str, position: int) -> None:
-        """Reset a user message to unanswered, at this position of another execution."""
+        """Move a user message to this position of another execution, and reset its status to unanswered."""
         ...
 
     def settle_turn(
@@ -56,31 +56,32 @@ class Messages(Protocol):
         reply_id: str | None,
         straight: bool = False,
     ) -> None:
-        """Set the final status of the user messages of a turn; `straight`: the turn posted no progress."""
+        """Set the final status of the user messages of a turn, and the number of the ended turn. `straight`: the turn
+        has no progress messages to update."""
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
-        """Link a message without a turn to its answer."""
+        """Store the answer to a message that is not part of a turn."""
         ...
 
     def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
-        """Set the status of an open turn (accepted, waiting)."""
+        """Set the status of the user messages of an open turn: accepted or waiting."""
         ...
 
     def progress(self, execution_id: str) -> list[StoredMessage]:
-        """Return the progress messages of a turn, in order."""
+        """Return the progress messages of a turn, in order, at most 200."""
         ...
 
     def reopen_turn(self, execution_id: str) -> None:
-        """Undo the end of a failed turn before a person retries it; its notice is superseded."""
+        """Reopen an ended turn for a retry: reset its messages, and hide the notice about its failure."""
         ...
 
     def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        """Return the newest `limit` messages of ended turns that are in no summary, oldest first."""
+        """Return the newest `limit` messages of ended turns that no summary replaces, oldest first."""
         ...
 
     def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
-        """Return when this person's newest messages here were accepted, in ms, newest first."""
+        """Return the times (ms) of this person's newest messages in the conversation, newest first."""
         ...
 
     def label(self, message_id: str, taint: Taint) -> None:
@@ -90,22 +91,23 @@ class Messages(Protocol):
 
 class Conversations(Protocol):
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        """Return the active conversation of this agent in this channel, created if there is none. `direct`: only one
-        person writes there; once set, it stays set."""
+        """Return the active conversation of this agent in this channel; create it if there is none. `direct`: only one
+        person writes there; a later call without `direct` does not change that."""
         ...
 
     def close(self, conversation_id: str, now: int) -> None:
-        """Close a conversation: its next message begins another one; running turns still end here."""
+        """Close a conversation, so that the next message in its channel begins a new one. Running turns end in this
+        one."""
         ...
 
     def get(self, conversation_id: str) -> Conversation | None: ...
 
     def in_place(self, address: Address) -> list[Conversation]:
-        """Return the active conversations of every agent in this channel."""
+        """Return the active conversations of all agents in this channel."""
         ...
 
     def last_messages(self) -> dict[str, int]:
-        """Return when each agent last took part in a conversation, by its id."""
+        """Return the time of the last message in any conversation of each agent, by the agent's id."""
         ...
 
     def next_turn(self, conversation_id: str, now: int) -> int:
@@ -119,7 +121,7 @@ class Agents(Protocol):
     def by_slug(self, slug: str) -> Agent | None: ...
 
     def all(self) -> list[Agent]:
-        """Return every agent that is not archived, in order of creation."""
+        """Return all agents that are not archived, in the order of their creation."""
         ...
 
     def add(self, agent: Agent, now: int) -> None: ...
@@ -139,7 +141,7 @@ class Agents(Protocol):
     def keep_version(self, version: AgentVersion) -> None: ...
 
     def versions(self, agent_id: str, limit: int) -> list[AgentVersion]:
-        """Return versions, newest first."""
+        """Return the versions of an agent, newest first."""
         ...
 
 
@@ -151,13 +153,13 @@ class Executions(Protocol):
     def get(self, execution_id: str) -> Execution | None: ...
 
     def save(self, execution: Execution) -> None:
-        """Update status, state, result, steps, error and version."""
+        """Store graph, version, state, status, result, steps and error of an execution."""
         ...
 
     def set_status(self, execution_id: str, status: ExecutionStatus, error: str | None, now: int) -> None: ...
 
     def discard(self, execution_id: str) -> None:
-        """Delete an execution that never made a step (its message joined another turn)."""
+        """Delete an execution that has made no step, because its message joined another turn."""
         ...
 
     def cursors(self, execution_id: str) -> list[Cursor]: ...
@@ -165,13 +167,14 @@ class Executions(Protocol):
     def put_cursor(self, cursor: Cursor) -> None: ...
 
     def drop_cursors(self, execution_id: str, cursor_ids: Sequence[str] | None = None) -> None:
-        """Delete these positions (None: all of the execution)."""
+        """Delete these cursors; None: all cursors of the execution."""
         ...
 
     def add_steps(self, steps: Sequence[Step]) -> None: ...
 
     def visited(self, execution_id: str) -> int:
-        """Return how many of its steps ended a visit of a node: all but questions, calls and joins."""
+        """Return the number of steps that ended a visit of a node. Steps that asked, called, repeated or joined do
+        not."""
         ...
 
     def effects(self, execution_id: str) -> list[Effect]: ...
@@ -181,7 +184,8 @@ class Executions(Protocol):
     def children_of(self, execution_id: str) -> list[Execution]: ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` executions that ended before this time, with all their parts; return their number."""
+        """Delete up to `limit` executions that ended before this time, with their steps, effects and waits; return
+        their number."""
         ...
 
 
@@ -193,36 +197,37 @@ class Waits(Protocol):
     def of_execution(self, execution_id: str) -> list[Wait]: ...
 
     def answered(self, execution_id: str) -> set[str]:
-        """Return the ids of the execution's answered questions."""
+        """Return the ids of the answered waits of an execution."""
         ...
 
     def any_open(self) -> bool:
-        """Return whether any question is open."""
+        """Return whether any execution has an open wait."""
         ...
 
     def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
-        """Return the open questions of this kind (or of the other) in a lane, oldest first."""
+        """Return the open waits in a lane that are of the kind `kind` or `other`, oldest first."""
         ...
 
     def find_in(self, wait_id: str, lane: str) -> None:
-        """Assign the question to this lane, independent of its execution's lane."""
+        """Store the lane in which `open_in_lane` finds this wait, instead of the lane of its execution."""
         ...
 
     def shown_as(self, address: Address, ref: str) -> str | None:
-        """Return the id of the question that a message of this channel shows. `ref` is the platform's id of that message, or
-        ours."""
+        """Return the id of the question that a message of this channel shows; None if it shows none. `ref` is the
+        platform's id of the message, or its id in the database."""
         ...
 
     def is_overtaken(self, talk: Conversation, wait_id: str, principal_id: str) -> bool:
-        """Return whether the agent has written to this person in `talk` since the question was last shown there."""
+        """Return whether the agent has sent this person another message in the conversation `talk` since the question
+        was last shown."""
         ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
-        """Store an answer; the first one wins. Return False if there was one already."""
+        """Store the answer to a wait. Return False and change nothing if the wait is answered already."""
         ...
 
     def close(self, execution_id: str, now: int) -> None:
-        """Withdraw every open question of an execution that ends."""
+        """Close all open waits of an execution that ends, so that they need no answer."""
         ...
 
     def due(self, now: int, limit: int) -> list[Wait]: ...
@@ -232,7 +237,8 @@ class Waits(Protocol):
 
 class Deliveries(Protocol):
     def next_seq(self, address: Address) -> int:
-        """Return the next number of the channel from a counter row, so that numbers follow the order of commits."""
+        """Return the number of the next delivery in a channel. It comes from a counter row, so that the numbers follow
+        the order of commits."""
         ...
 
     def add(self, delivery: Delivery) -> None: ...
@@ -251,7 +257,8 @@ class Deliveries(Protocol):
 
 
 class Timeline(Protocol):
-    """Timeline entries that no other row contains: retries, crashes, interruptions (all others are derived)."""
+    """The timelines of messages. Only entries that cannot be derived from other rows are stored here: retries, crashes,
+    interruptions."""
 
     def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None: ...
 
@@ -260,11 +267,12 @@ class Timeline(Protocol):
         ...
 
     def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
-        """Return the timeline of the newest message of a conversation that an agent was asked to answer."""
+        """Return the timeline of this person's newest message in the conversation that became a turn."""
         ...
 
     def of_last_unasked(self, address: Address, principal_id: str | None) -> MessageTimeline | None:
-        """Return the timeline of the newest message in this channel that was dropped or expired; None: by any author."""
+        """Return the timeline of the newest dropped or expired message of a person in this channel; `principal_id`
+        None: of any person."""
         ...
 
 
@@ -279,26 +287,26 @@ class Usage(Protocol):
         principal_id: str | None = None,
         client_id: str | None = None,
     ) -> bool:
-        """Store a receipt; return False if it exists already."""
+        """Store the receipt of a model call; return False if it is stored already."""
         ...
 
     def take_back(self, call_id: str, error: str) -> tuple[int, int] | None:
-        """Delete a receipt with this error; return its cost (micros) and the start of the call (ms), or None if there
-        is none."""
+        """Delete the receipt of a call if it has this error: an estimate that a real receipt replaces. Return its cost
+        (micros) and the start of the call (ms), or None if there is no such receipt."""
         ...
 
     def cost_of(self, execution_id: str) -> int:
-        """Return the cost of the model calls of one execution, in micros."""
+        """Return the cost (micros) of the model calls of an execution and its child executions."""
         ...
 
     def of_person(self, principal_id: str, since: int) -> UsageSums:
-        """Return sums over the calls for one person that ended from this time on; only calls, tokens in and out, and
-        cost."""
+        """Return sums over the calls for one person that ended at `since` or later. Only the number of calls, the input
+        and output tokens and the cost are set."""
         ...
 
 
 class Accounts(Protocol):
-    """Accounts that were entered in the product; those of the configuration have no row."""
+    """Accounts that were entered in the product. Accounts of the configuration are not stored."""
 
     def all(self) -> list[StoredAccount]:
         """Return accounts in the order of their names."""
@@ -311,42 +319,42 @@ class Accounts(Protocol):
         ...
 
     def update(self, account: StoredAccount, now: int) -> None:
-        """Update everything except id, name and creation time."""
+        """Store the changed values of an account; id, name and creation time stay."""
         ...
 
     def remove(self, name: str) -> bool:
-        """Delete an account; return False if none has this name."""
+        """Delete an account; return False if no account has this name."""
         ...
 
 
 class Variables(Protocol):
-    """Variables. Secret values are sealed when they are stored and returned."""
+    """The variables of tools. The values of secret variables are sealed, both in arguments and in results."""
 
     def get(self, key: str) -> Variable | None: ...
 
     def after(self, key: str, limit: int) -> Sequence[Variable]:
-        """Return variables after this key ("": from the first one), in the order of their keys."""
+        """Return the variables whose keys follow `key` ("": all), in the order of their keys."""
         ...
 
     def put(self, variable: Variable, now: int) -> None: ...
 
     def remove(self, key: str) -> bool:
-        """Delete a variable; return False if there is no such key."""
+        """Delete a variable; return False if no variable has this key."""
         ...
 
 
 class Cooldowns(Protocol):
-    """Cooldowns of accounts that refused."""
+    """The cooldowns of accounts."""
 
     def all(self) -> list[Cooldown]: ...
 
     def put(self, cooldown: Cooldown) -> None:
-        """Store a cooldown, unless a later observation is stored."""
+        """Store a cooldown, unless a later observation of the same account and model is stored."""
         ...
 
 
 class KeyValues(Protocol):
-    """Values that the daemon keeps for itself between restarts."""
+    """Values that the daemon stores for itself."""
 
     def get(self, key: str) -> str | None: ...
 
@@ -363,8 +371,8 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoleLease:
-    """The lease of a role that only one process may hold; `owner` is a boot id (None: released). `claim` counts
-    take-overs, `beat` the holder's heartbeats."""
+    """The lease of a role that only one process may have at a time. `owner` is the boot id of this process (None: the
+    role was released). `claim` counts the changes of the owner; `beat` counts the renewals by the owner."""
 
     name: str
     owner: str | None
@@ -374,23 +382,24 @@ class RoleLease:
 
 
 class RoleLeases(Protocol):
-    """Leases of roles. No clocks are compared: a process that wants a role waits until `beat` stops changing."""
+    """The leases of roles. No clocks are compared: a process takes over a role if `beat` has not changed for some
+    time."""
 
     def find(self, name: str) -> RoleLease | None: ...
 
     def take(self, name: str, owner: str, node: str, seen: RoleLease | None) -> RoleLease | None:
-        """Take a role over from the lease that was read (None: no process ever held it); return None if it has
-        changed."""
+        """Take a role over and return the new lease. `seen` is the lease that the caller has read (None: no process
+        ever had the role); return None if the stored lease differs from it."""
         ...
 
     def renew(self, lease: RoleLease) -> bool:
-        """Increase `beat`; return False if another process has taken the role."""
+        """Increase `beat`; return False if another process has taken the role over."""
         ...
 
     def release(self, lease: RoleLease) -> None:
-        """Release the role, if it is still held."""
+        """Release the role; change nothing if another process has taken it over."""
         ...
 
     def held(self, lease: RoleLease) -> bool:
-        """Return whether this lease is still valid, for the scripts that it fences."""
+        """Return whether this lease is still valid. Scripts of a role check this before they change other rows."""
         ...

@@ -1,4 +1,5 @@
-"""Programs that models run, isolated from all data that is not theirs (implemented in `arvis/process`)."""
+"""The sandbox for programs that models run, and the interface to run programs of the owner. `arvis/process` implements
+both."""
 
 from __future__ import annotations
 
@@ -7,44 +8,46 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-#: The name of a task's folder inside the sandbox.
+#: The path of a task's folder inside the sandbox.
 WORKSPACE = "/workspace"
 
-#: The environment variable with the file descriptor of the program's bridge to this process, if it has one.
+#: The environment variable with the file descriptor of the bridge: a socket between the program and this process.
 BRIDGE = "ARVIS_BRIDGE"
 
-#: Answers a line from the program over the bridge, both without the end of the line; None closes the bridge.
+#: Returns the answer to a line that the program sent over the bridge; None closes the bridge. Both lines are without
+#: their line end.
 Answerer = Callable[[bytes], Awaitable[bytes | None]]
 
-#: The code of the error if the program of a task does not exist.
+#: The code of the `ToolError` if the program of a task does not exist.
 PROGRAM_MISSING = "program_missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program run."""
+    """One run of a program, with its limits."""
 
     argv: Sequence[str]
-    #: The only writable folder, and the working directory. Its name in the sandbox is `WORKSPACE`.
+    #: The working directory, and the only folder that the program may change. Its path in the sandbox is `WORKSPACE`.
     folder: Path
     stdin: bytes = b""
-    #: The whole environment besides PATH, HOME and LANG.
+    #: The environment variables of the program. The sandbox adds only PATH, HOME and LANG.
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Further folders that the program may read.
     readable: Sequence[Path] = ()
-    #: Without it the program cannot reach anything, not even this machine.
+    #: The program may use the network. If not, it cannot connect even to this machine.
     network: bool = False
-    #: In seconds.
+    #: The time limit in seconds.
     timeout: float = 30.0
-    #: Output of each stream beyond this many bytes is read and dropped.
+    #: The maximum number of bytes that are kept of each output stream; further output is dropped.
     max_output: int = 2_097_152
-    #: Limits all its processes together, in bytes.
+    #: The maximum memory of all processes of the program together, in bytes.
     memory: int = 1_073_741_824
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a run. `exit_code` is negative if a signal ended the program; `timed_out`: the time limit ended it."""
+    """The result of a run. `exit_code` is negative if a signal ended the program. `timed_out`: the program was ended at
+    its time limit; `truncated`: a part of its output was dropped."""
 
     exit_code: int
     stdout: bytes
@@ -55,23 +58,25 @@ class Finished:
 
 class Sandbox(Protocol):
     async def refusal(self) -> str | None:
-        """Return why nothing can be run here, with the fix, in a sentence; None if programs can be run. Checked once."""
+        """Return the reason why this machine cannot run programs in a sandbox, with the fix; None if it can. The result
+        is computed once."""
         ...
 
     async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
-        """Run a program. With `answer` the program has a bridge: a stream socket on which each line it writes is
-        answered by one line, one after the other. An exception of `answer` ends the program, and the end of the
-        program cancels `answer`. Raises `ToolError` if the program cannot be started or the sandbox is unavailable.
-        Cancellation ends the program and all its child processes; so does the end of this process."""
+        """Run a program. With `answer`, the program has a bridge: it writes lines to a stream socket, and each line is
+        answered by one line, one after the other. If `answer` raises an exception, the program is ended; if the program
+        ends, a running `answer` is cancelled. Raises `ToolError` if the program cannot be started or the sandbox is
+        unavailable. A cancellation, and the end of this process, end the program with all its child processes."""
         ...
 
 
 class Worker(Protocol):
-    """A long-running program that answers lines with lines, one at a time."""
+    """A program that keeps running and answers each line with one line."""
 
     async def ask(self, line: bytes, *, timeout: float) -> bytes:
-        """Return the program's answer to a line, both without the end of the line. Raises `ToolError` if the program
-        has ended, or does not answer within this number of seconds; then it is ended and cannot be used again."""
+        """Send a line and return the program's answer; both are without their line end. Raises `ToolError` if the
+        program has ended or does not answer within `timeout` seconds. The program is then ended, and the worker is
+        useless."""
         ...
 
     async def close(self) -> None:
@@ -81,17 +86,19 @@ class Worker(Protocol):
 
 class Workers(Protocol):
     async def start(self, argv: Sequence[str], *, environment: Mapping[str, str], memory: int) -> Worker:
-        """Start a program. `memory` limits it together with all its child processes, in bytes. Raises `ToolError` if
-        it cannot be started."""
+        """Start a program. `memory` (bytes) limits the program together with its child processes. Raises `ToolError` if
+        the program cannot be started."""
         ...
 
 
 class Programs(Protocol):
-    """Programs that the owner installed, run with the rights of this process and the network, but never longer."""
+    """Runs programs that the owner installed, outside the sandbox: with the rights of this process and the network. No
+    program runs longer than this process."""
 
     async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
-        """`environment` is all that the program finds; `readable` and `network` mean nothing here. With `on_stdout`,
-        which is given each piece as it arrives, none of it is kept; what it raises ends the program. Raises
-        `ToolError` when it cannot be started, with the code `PROGRAM_MISSING` when it is not there. Cancellation, the
-        time limit and the end of this process end the program with all that it started."""
+        """Run a program. It gets only the variables of `task.environment`; `task.readable` and `task.network` are
+        ignored. With `on_stdout`, each piece of the output is passed to this function when it arrives, and is not kept;
+        an exception of the function ends the program. Raises `ToolError` if the program cannot be started, with the
+        code `PROGRAM_MISSING` if it does not exist. A cancellation, the time limit and the end of this process end the
+        program with all its child processes."""
         ...

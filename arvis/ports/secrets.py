@@ -1,4 +1,5 @@
-"""Secrets at rest: those that people enter are sealed before they reach the database; passwords are stored as hashes."""
+"""The protection of stored secrets. Secrets that people enter are sealed before they are stored; of passwords only
+hashes are stored."""
 
 from __future__ import annotations
 
@@ -7,25 +8,26 @@ from typing import Protocol
 
 class Passwords(Protocol):
     async def hashed(self, password: str) -> str:
-        """Return the stored form of a password. Raises `TooMany` if too many calls wait already."""
+        """Return the hash of a password for storing. Raises `TooMany` if too many calls wait already."""
         ...
 
     async def matches(self, password: str, kept: str | None) -> bool:
-        """Return whether `kept` is the stored form of this password. None never matches, and takes the same time.
-        Raises `TooMany` if too many calls wait already."""
+        """Return whether `kept` is the stored hash of this password. `kept` None matches no password, but takes as long
+        as a comparison. Raises `TooMany` if too many calls wait already."""
         ...
 
 
 class SecretBox(Protocol):
     def seal(self, text: str) -> str:
-        """Return printable text that reveals nothing about `text` but its length."""
+        """Encrypt a text. The result is printable text that reveals only the length of `text`."""
         ...
 
     def open(self, sealed: str) -> str:
-        """Open a sealed text. Raises `SecretLost` if it was sealed with another key, or changed since."""
+        """Decrypt a sealed text. Raises `SecretLost` if it was sealed with another key, or changed afterwards."""
         ...
 
     def unheard(self) -> SecretBox:
-        """A sealer with the same key for private data that is no secret, such as a whole answer: the log filter,
-        which learns every secret that is sealed or opened, does not learn it."""
+        """Return a box with the same key for private data that is no secret, such as a whole answer. The log filter
+        removes all texts that were sealed or opened from logs; texts in the returned box are not added to this
+        filter."""
         ...

@@ -1,8 +1,9 @@
-"""The port of the store: transaction scripts and the repositories of a transaction.
+"""The interface of the store: transaction scripts, and the repositories that a transaction contains.
 
-A script is a plain function of a `Transaction`. It may be run again (a group that rolled back, a deadlock), so it has
-no outside effect; it never catches a database error; a returned value commits, an exception rolls back. All times are
-integer milliseconds, all ids sortable text.
+A script is a plain function with a `Transaction` as its first argument. If it returns, its changes are committed; if it
+raises an exception, they are rolled back. The store may run a script again, for example after a deadlock, so a script
+changes nothing outside the database, and never catches a database error. All times are integer milliseconds. All ids
+are texts that sort by creation time.
 """
 
 from __future__ import annotations
@@ -155,20 +156,20 @@ class Transaction(Protocol):
     def workflow_runs(self) -> WorkflowRuns: ...
 
     def new_id(self) -> str:
-        """Return a new sortable id (26 characters)."""
+        """Return a new id of 26 characters."""
         ...
 
 
 class Store(Protocol):
     @property
     def shared(self) -> bool:
-        """True if other processes may write the same database."""
+        """Return whether other processes may write to the same database."""
         ...
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a script and return its result after the commit. A cancelled write may still be committed. Raises
-        `Unavailable` if nothing was written and the script may be retried later; other errors of the database are
-        final."""
+        """Run a script and return its result after the commit. If the caller is cancelled, the commit may still happen.
+        Raises `Unavailable` if nothing was written and the caller may retry later; after other errors of the database a
+        retry is useless."""
         ...
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -176,18 +177,18 @@ class Store(Protocol):
         ...
 
     def attend(self, claimer: Claimer | None) -> None:
-        """Set the queue for which commits that add or settle jobs also claim jobs (None: no queue)."""
+        """Set the queue of this process: commits that add or end jobs then also claim jobs for it. None: no queue."""
         ...
 
     async def wait_for_change(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until another process changed the queue; return whether it did. A store
-        without other writing processes only waits."""
+        """Wait until another process has changed the queue, at most `timeout` seconds. Return whether it has. If no
+        other process can write, only wait."""
         ...
 
     async def put_blob(self, data: bytes) -> str:
-        """Store bytes under their SHA-256; they are on disk when this returns."""
+        """Store bytes, and return their SHA-256 after they are on disk."""
         ...
 
     async def get_blob(self, sha256: str) -> bytes | None:
-        """Return stored bytes; None if they were deleted."""
+        """Return the bytes with this SHA-256; None if they are not stored (any more)."""
         ...

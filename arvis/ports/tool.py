@@ -1,5 +1,5 @@
-"""The interface of tools that models call. Usually one typed function each (`arvis/tools/function.py`), found by its
-entry point in the group `arvis.tools`, which names a function `create(services) -> Tool`."""
+"""The interface of tools that models call. An entry point in the group `arvis.tools` names a function
+`create(services) -> Tool`. Most tools are made from one typed function (`arvis/tools/function.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arvis.ports.store import Store
 
 
 def _nowhere(_file: OutgoingFile) -> None:
-    """The attachment function for calls without a reply."""
+    """Ignore a file: the value of `Caller.attach` for calls without a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ class Caller:
     conversation_id: str
     execution_id: str
     address: Address | None
-    #: The same when a call is repeated: an idempotency key for external services.
+    #: The id of the call. A repeated call has the same id, so it can be the idempotency key for an external service.
     call_id: str
-    #: The conversation's own folder, created by the first program that writes a file.
+    #: The folder of the conversation; it may not exist yet.
     workspace: Path
-    #: The name of the agent's zone, else of the daemon's.
+    #: The name of the agent's time zone, or of the daemon's if the agent has none.
     timezone: str
     #: Adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere
-    #: The sources of the call other than the person who asked.
+    #: The sources from which the call was written, other than the person who asked.
     taint: Taint = CLEAN
 
 
 class Tool(Protocol):
-    """A tool. It raises only `ToolError`, whose text is for the model (cancellation apart)."""
+    """A tool. Besides cancellation, it raises only `ToolError`, whose text is for the model."""
 
     @property
     def spec(self) -> ToolSpec: ...
@@ -55,13 +55,13 @@ class Tool(Protocol):
 
     @property
     def repeatable(self) -> bool:
-        """Return whether a call with a lost result may be repeated without approval."""
+        """Return whether a call whose result was lost may be repeated without an approval."""
         ...
 
     @property
     def sensitive(self) -> bool:
-        """Return whether the outputs are secrets: stored sealed, shown nowhere, and given to a model only after a
-        person's approval or by a rule."""
+        """Return whether the outputs of the tool are secret. They are then stored sealed and never shown, and a model
+        gets them only after an approval or if a rule permits it."""
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -73,15 +73,15 @@ class Tool(Protocol):
 
 @runtime_checkable
 class Wary(Protocol):
-    """A tool some of whose calls need approval if untrusted text may have caused them, regardless of the tool's
-    policy."""
+    """A tool with calls that need an approval if untrusted text may have caused them, even if the tool's policy permits
+    them. `wary` returns whether a call with these arguments is one of them."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool: ...
 
 
 @runtime_checkable
 class Current(Protocol):
-    """A tool whose description depends on the current state."""
+    """A tool whose description depends on data that changes."""
 
     async def current(self) -> Tool:
         """Return the tool with its current description."""
@@ -90,17 +90,18 @@ class Current(Protocol):
 
 @runtime_checkable
 class EndsTurn(Protocol):
-    """A tool whose success ends the turn: its result is the answer."""
+    """A tool whose result can be the answer of the turn. If `ends_turn` returns True, a successful call ends the
+    turn."""
 
     def ends_turn(self) -> bool: ...
 
 
 class WorkflowStarts(Protocol):
-    """The interface through which an agent's tools start and abort workflows. Each method returns text for the model,
-    and raises `ToolError`."""
+    """The operations by which an agent's tools start and abort workflows. Each method returns text for the model, and
+    raises `ToolError`."""
 
     async def listing(self) -> str:
-        """Return the available workflows, one a line."""
+        """Return the available workflows, one on each line."""
         ...
 
     async def start(self, caller: Caller, *, workflow: str, given: str) -> str: ...
@@ -109,8 +110,8 @@ class WorkflowStarts(Protocol):
 
 
 class Reminders(Protocol):
-    """The interface through which the tool `schedule` manages reminders for the people that an agent talks with. Each
-    method returns text for the model, and raises `ToolError`."""
+    """The operations by which the tool `schedule` manages reminders for the person whom the agent answers. Each method
+    returns text for the model, and raises `ToolError`."""
 
     async def create(
         self, caller: Caller, *, prompt: str, schedule: str, name: str | None, timezone: str | None
@@ -119,14 +120,15 @@ class Reminders(Protocol):
     async def list(self, caller: Caller) -> str: ...
 
     async def cancel(self, caller: Caller, which: str) -> str:
-        """Remove a reminder by id or name."""
+        """Delete the reminder with this id or name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """Services for tools. `http` calls only addresses of the configuration, `fetcher` all others; `search_url` is the
-    address of the web search; `reminders` and `workflows` are None if they are unavailable."""
+    """The services that `create` passes to a tool. `http` is only for addresses of the configuration, `fetcher` for all
+    other addresses. `search_url` is the address of the web search. `reminders` and `workflows` are None if they are not
+    available."""
 
     store: Store
     clock: Clock
@@ -140,13 +142,13 @@ class ToolServices:
 
 
 class ToolSource(Protocol):
-    """A source of tools: entry points, servers of the Model Context Protocol."""
+    """A source of tools: the entry points, or the servers of the Model Context Protocol."""
 
     async def find(self, names: Sequence[str]) -> Sequence[Tool]:
-        """Return the available tools with these names, in a stable order; `server.*` means all tools of a server.
-        Unreachable tools are left out, and the operator is notified once."""
+        """Return the available tools with these names, always in the same order; `server.*` means all tools of a
+        server. Unavailable tools are left out, and a warning is logged."""
         ...
 
     async def all(self) -> Sequence[Tool]:
-        """Return all tools that could be offered."""
+        """Return all available tools of this source."""
         ...

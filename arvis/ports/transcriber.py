@@ -1,4 +1,4 @@
-"""Speech: text from audio and audio from text (implemented in `arvis/providers`, passed in by `app`)."""
+"""Speech: text from audio, and audio from text. `arvis/providers` implements both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Protocol
 
 
 class SpeechError(Exception):
-    """Transcription or speech synthesis failed; the text is for people. `permanent`: a retry is useless."""
+    """The failure of a transcription or of speech synthesis. The text is for people. `permanent`: a retry is
+    useless."""
 
     def __init__(self, text: str, *, permanent: bool = False) -> None:
         super().__init__(text)
@@ -23,7 +24,7 @@ class Sound:
 
 class Transcriber(Protocol):
     async def transcribe(self, sound: Sound) -> str:
-        """Return the transcript; empty if there is no speech. Raises `SpeechError`."""
+        """Return the transcript of a recording; "" if it contains no speech. Raises `SpeechError`."""
         ...
 
     async def close(self) -> None: ...
@@ -31,7 +32,7 @@ class Transcriber(Protocol):
 
 class Speaker(Protocol):
     async def speak(self, text: str) -> Sound:
-        """Return the text as speech. Raises `SpeechError`."""
+        """Return a recording of the spoken text. Raises `SpeechError`."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The repositories of workflows and of their runs."""
+"""The repositories of workflows and of their runs, and the queries for their pages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arvis.ports.pages import Page
 
 
 class Workflows(Protocol):
-    """Return a workflow; removed workflows are found by their id only."""
+    """Workflows with their versions and triggers. A removed workflow is found only by its id."""
 
     def get(self, workflow_id: str) -> Workflow | None: ...
 
     def by_slug(self, slug: str) -> Workflow | None: ...
 
     def hold(self, workflow_id: str) -> Workflow | None:
-        """Return the workflow and lock it until this commit."""
+        """Lock the workflow until this commit, and return it."""
         ...
 
     def add(self, workflow: Workflow) -> None: ...
@@ -35,15 +35,16 @@ class Workflows(Protocol):
         ...
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Return the triggers of these kinds, by the ids of their workflows."""
+        """Return up to `limit` triggers of these kinds, in the order of their workflows' ids."""
         ...
 
     def begun_by(self, workflow: Workflow) -> set[str]:
-        """Return the kinds of rows that name it and are switched on: those of schedules (`ScheduleKind`), and `webhook`."""
+        """Return the kinds of the rows that start this workflow and are switched on: kinds of schedules
+        (`ScheduleKind`), and `webhook`."""
         ...
 
     def all(self) -> list[Workflow]:
-        """Return workflows that are not removed, by their ids."""
+        """Return the workflows that are not removed, in the order of their ids."""
         ...
 
     def count(self) -> int:
@@ -57,28 +58,28 @@ class WorkflowRuns(Protocol):
     def get(self, execution_id: str) -> WorkflowRun | None: ...
 
     def of_request(self, request: str) -> WorkflowRun | None:
-        """Return the run that this request started."""
+        """Return the run that the request with this key started."""
         ...
 
     def log(self, run_id: str, entries: Sequence[tuple[str, str, str]], now: int) -> int:
-        """Append lines of (node, type, content), in this order; return the number of the last. If the run does not
-        exist, store nothing and return 0."""
+        """Append lines to the log of a run, each (node, type, content), and return the number of the last line. If the
+        run does not exist, store nothing and return 0."""
         ...
 
     def entries(self, run_id: str, after: int, limit: int) -> list[LogEntry]:
-        """Return the lines after number `after`, in order."""
+        """Return the lines of a run's log whose numbers follow `after`, in order."""
         ...
 
     def live(self, workflow_id: str, limit: int) -> list[str]:
-        """Return the ids of its live runs, newest first."""
+        """Return the ids of the live runs of a workflow, newest first."""
         ...
 
     def at_work(self, limit: int) -> list[Execution]:
-        """Return the live executions of all workflows, newest first."""
+        """Return the executions of the live runs of all workflows, newest first."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete the logs of up to this many runs that ended before this time; return how many there were."""
+        """Delete the logs of up to `limit` runs that ended before this time; return the number of these runs."""
         ...
 
 
@@ -91,8 +92,8 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRow:
-    """A workflow in a list: the errors in its newest version, the kinds of its triggers, its newest run and the
-    number of live runs (`MOST_LIVE` means that many or more)."""
+    """A workflow in a list. `problems` counts the problems of its newest version; `triggers` are the kinds of its
+    triggers; `live` counts its live runs (`MOST_LIVE` means that many or more)."""
 
     workflow: Workflow
     problems: int
@@ -103,7 +104,7 @@ class WorkflowRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version without its document; `by` is the name of the person who saved it."""
+    """A version in a list, without its document. `by` is the name of the person who saved the version; `at` in ms."""
 
     version: int
     problems: int
@@ -114,8 +115,8 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An open question to a person, of a run or of its child executions, and the position of the run that it belongs
-    to (in the engine's form)."""
+    """An open question of a run, or of an execution that the run called. `node` is the name in the engine of the node
+    that waits for the answer."""
 
     wait_id: str
     node: str | None
@@ -123,8 +124,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in a list. `asked` are its open questions, oldest first; `cost_micros` includes all executions that it
-    called. Times in ms; `ended_at` is None while it is live."""
+    """A run in a list. `asked` are its open questions, oldest first. `cost_micros` includes the costs of all executions
+    that the run called. `ended_at` in ms; None while the run is live."""
 
     run: WorkflowRun
     slug: str
@@ -138,7 +139,8 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRetry:
-    """A failed try: the number of failed tries, when the next one is (ms), and why the last one failed."""
+    """The state of an execution that will be tried again. `attempts` counts the failed attempts; `next_at` is the time
+    (ms) of the next one; `reason` is the reason why the last one failed."""
 
     attempts: int
     next_at: int
@@ -147,7 +149,8 @@ class RunRetry:
 
 @dataclass(frozen=True, slots=True)
 class RunChild:
-    """An execution that a run called, and the position that called it; `retry` while it waits for its next try."""
+    """An execution that a run called. `node` is the name in the engine of the node that called it. `retry` is set while
+    the execution waits for its next attempt."""
 
     id: str
     graph: str
@@ -159,7 +162,7 @@ class RunChild:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position of a run, and the kind of wait there (None: none)."""
+    """A current position of a run. `waits_for` is the kind of the wait there; None: the position does not wait."""
 
     node: str
     waits_for: WaitKind | None
@@ -167,8 +170,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run as its page shows it. `places` are its positions; `visits` counts completed visits by position;
-    `children` are the executions that it called, oldest first; `message_id` is the message that it answers."""
+    """The data of the page of a run. `places` are its current positions; `visits` counts the completed visits of each
+    node; `children` are the executions that the run called, oldest first; `message_id` is the message that the run
+    answers, if any."""
 
     row: RunRow
     execution: Execution
@@ -180,14 +184,14 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Counts of runs that ended in a period, by status; and of runs that wait now, for a person, a timer or a called
-    execution."""
+    """Counts of runs. `ended` counts the runs that ended in a period, by status; `paused` counts the runs that wait
+    now, for a person, a timer or a called execution."""
 
     ended: Mapping[RunStatus, int]
     paused: int
 
 
-#: At most this many live runs are counted, and at most this many open questions of one run are shown.
+#: The maximum number of live runs of a workflow that are counted, and of open questions of a run that are shown.
 MOST_LIVE = 100
 
 
@@ -195,14 +199,14 @@ class WorkflowInsights(Protocol):
     async def workflows(
         self, *, text: str | None, enabled: bool | None, limit: int, cursor: str | None
     ) -> Page[WorkflowRow]:
-        """Return workflows, newest first; with `text` those whose name, slug or description contains it, ignoring
-        case."""
+        """Return workflows, newest first. With `text`, return only workflows whose name, slug or description contains
+        the text in upper or lower case."""
         ...
 
     async def workflow(self, workflow_id: str) -> WorkflowRow | None: ...
 
     async def workflow_versions(self, workflow_id: str, *, limit: int, cursor: str | None) -> Page[VersionRow]:
-        """Return versions, newest first."""
+        """Return the versions of a workflow, newest first."""
         ...
 
     async def runs(
@@ -214,19 +218,19 @@ class WorkflowInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[RunRow]:
-        """Return runs, newest first. `source` is a whole source, or the part before its colon."""
+        """Return runs, newest first. `source` is a complete `WorkflowRun.source`, or only the part before its colon."""
         ...
 
     async def run(self, run_id: str) -> RunView | None: ...
 
     async def run_head(self, run_id: str) -> RunRow | None:
-        """Return the run without its steps."""
+        """Return the run as in a list, without steps and positions."""
         ...
 
     async def run_figures(self, since: int, until: int) -> RunFigures:
-        """Return the runs that ended from `since` up to `until` (ms), and those that wait."""
+        """Return counts of the runs that ended from `since` up to `until` (ms), and of the runs that wait now."""
         ...
 
     async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:
-        """Return the lines after number `after`, in order; None if there is no such run."""
+        """Return the lines of a run's log whose numbers follow `after`, in order; None if there is no such run."""
         ...

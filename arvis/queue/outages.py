@@ -1,9 +1,9 @@
-"""Work during an outage of the database: calls that wait for its end, and expired leases that are not judged at once.
+"""Outages of the database: calls wait for the end of the outage, and leases that expire during it are not taken over.
 
-Running work waits while the disk is full or the database is away, instead of failing: repeating the work later would
-call the model again and might send notices twice. While the database is away no process can renew its leases. So a
-process that just found the database again does not take the expired leases of others for crashes; it gives the others
-time to renew them first.
+While the disk is full or the database is away, running work waits instead of failing, because repeating the work would
+call the model again and might send notices twice. No process can renew its leases during an outage. A process that has
+just found the database again therefore does not treat the expired leases of others as crashes until they have had time
+to renew them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: Seconds after an outage, and after the start, in which the leases of other processes are not judged: each process
-#: finds the database again within `RETRY_SECONDS` and renews its leases immediately.
+#: The time (s) after an outage, and after the start, in which expired leases of other processes are left alone. It is
+#: long enough for every process to find the database again and renew its leases.
 GRACE_SECONDS = 5.0
-#: Between two tries while the database is away.
+#: The pause (s) between two attempts while the database is away.
 RETRY_SECONDS = 1.0
-#: Between two lines of the log about the same outage.
+#: The minimum time (s) between two log entries about the same outage.
 _REPEAT_SECONDS = 60.0
 
 
 class Contact:
-    """One outage is one line in the log at its start, one at its end, and one a minute in between."""
+    """The state of the connection to the database. It logs the start and the end of each outage, and one entry a minute
+    between them."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
@@ -55,7 +56,7 @@ class Contact:
         log.warning("database_away", seconds=round(now - self._since), why=error.why, fix=error.fix)
 
     def found(self) -> None:
-        """A call has succeeded."""
+        """Record that a call has succeeded. If there was an outage, it has ended."""
         if self._since is None:
             return
         now = self._clock.monotonic()
@@ -66,15 +67,16 @@ class Contact:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Between two tries, in seconds.
+#: The pause (s) between two attempts of a call.
 PAUSE_SECONDS = 1.0
 
-#: Temporary errors. Other kinds of `Unavailable` are answers of a script, which would be the same at the next try.
+#: The errors after which a call is repeated. A script raises the other kinds of `Unavailable` and would raise them
+#: again.
 _PASSING = (DatabaseAway, DiskFull)
 
 
 class RetryingStore:
-    """A `Store` whose calls are tried until they succeed, fail for good, or are cancelled."""
+    """A `Store` that repeats its calls during an outage of the database."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
@@ -104,8 +106,7 @@ class RetryingStore:
 
 
 async def until_done(clock: Clock, call: Callable[[], Awaitable[R]]) -> R:
-    """Repeat the call while the database is away or its disk is full; the check that refuses new work reports the
-    outage."""
+    """Repeat the call while the database is away or its disk is full. Other errors are raised immediately."""
     while True:
         try:
             return await call()

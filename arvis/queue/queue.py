@@ -1,7 +1,8 @@
-"""The queue at run time: it starts claimed jobs, retries failed ones, renews leases, keeps the one timer, and drains.
+"""The queue at run time: it starts claimed jobs, retries failed jobs, renews leases, and drains at a stop.
 
-It never polls for work: a commit that adds or settles jobs also claims the next ones (`SlotPool`), one timer waits
-for the soonest `run_at` or deadline, and a sweep every ten seconds renews leases.
+A process finds its own work without polling: a commit that adds or settles jobs also claims the next jobs (`SlotPool`),
+and one timer waits for the soonest `run_at` or deadline. On a shared database, it also looks for the work of other
+processes at least every `LOOK_SECONDS`. A sweep renews the leases at least every `SWEEP_SECONDS`.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ from arvis.ports.store import Store, Transaction
 from arvis.queue.outages import PAUSE_SECONDS, RETRY_SECONDS, Contact, RetryingStore
 from arvis.queue.slots import SlotPool
 
-#: The seed's sentence for a job that went down with its process, shown with the dead letter.
+#: The error of a job whose process has crashed `POISON_CRASHES` times while it ran.
 POISON_TEXT = "Job timed out — process likely crashed"
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """After the n-th error the next attempt is 2^n units away, plus 0–10 % (behaviour §7); times in ms.
-    `random` yields numbers from 0 to 1."""
+    """The rule for attempts after errors: the attempt after the n-th error follows after 2^n units (ms), plus 0–10 %.
+    `random` returns numbers from 0 to 1."""
 
     max_attempts: int
     unit_ms: int
     random: Callable[[], float]
 
     def scheduled(self, job: Job, result: Unfinished, now: int) -> Unfinished:
-        """Return a result that the store can settle: a retry gets its time, or becomes a `Fail` after the last attempt."""
+        """Return the result that is stored: a `Retry` gets its time, or becomes a `Fail` after the last attempt."""
         if not isinstance(result, Retry):
             return result
         failures = job.attempts + 1
@@ -66,16 +67,16 @@ class RetryPolicy:
 
 Postponed = Callable[[Transaction, Job, Unfinished, int], None]
 
-#: Writes further rows for jobs that are taken back from a dead process; it is called with an empty list, too.
+#: Writes further rows for jobs that are taken back from a dead process. It is also called with an empty list.
 Rescued = Callable[[Transaction, Sequence[Job], int], None]
 
 
 def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
-    """The default where jobs of a dead process need no further rows."""
+    """Write nothing: the default if jobs of a dead process need no further rows."""
 
 
 def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
-    """Note that this process works, and take back the jobs of the one before it."""
+    """Store that this process is running, and take back the jobs of the process that ran here before it."""
     key = _process_key(node)
     died = tx.kv.get(key) or ""
     tx.kv.put(key, boot, now)
@@ -85,9 +86,9 @@ def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_mo
 def rescue(
     tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
-    """Take back the jobs of dead processes. With `judge` False, leases of other folders stay, even expired ones,
-    because their owners could not renew them. `died` is the process of this folder that ended without an orderly stop
-    before this one."""
+    """Take back the jobs of dead processes, and return these jobs. If `judge` is False, leases of processes with other
+    data folders stay, even expired leases, because their owners could not renew them. `died` is the boot of the
+    previous process of this folder if it ended without an orderly stop."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
@@ -115,8 +116,8 @@ def renew(
     judge: bool = True,
     also: Rescued = no_more,
 ) -> tuple[set[str], list[Job]]:
-    """Renew the leases first, then take back jobs. Return the ids that are still held, and the jobs that were taken
-    back."""
+    """Renew the leases of these jobs, then take back the jobs of dead processes. Return the ids of the renewed jobs,
+    and the jobs that were taken back."""
     held = tx.jobs.extend(job_ids, boot, lease_until)
     return held, rescue(tx, node, boot, now, also, judge=judge)
 
@@ -129,7 +130,7 @@ def postpone(tx: Transaction, job: Job, outcome: Unfinished, also: Postponed | N
 
 
 def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None:
-    """End the work of this process in an orderly way."""
+    """Release the jobs of this process, and store that it has stopped in an orderly way."""
     tx.kv.put(_process_key(node), "", now)
     tx.jobs.lock([job.lane for job in jobs])
     for job in jobs:
@@ -137,8 +138,8 @@ def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None
 
 
 def _process_key(node: str) -> str:
-    """The setting that holds the boot that works on this node; empty after an orderly end, and once another process has
-    judged its death (`forget_dead_processes`)."""
+    """Return the key of the key-value that names the boot running on this node. The value is empty after an orderly
+    stop, and after another process has cleared it (`forget_dead_processes`)."""
     return f"process:{node}"
 
 
@@ -146,32 +147,33 @@ log = structlog.get_logger(__name__)
 
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
-#: A stop takes 25 seconds at most, the last one of them for jobs that are handed back.
+#: The maximum time (s) that a stop waits for running jobs. After it, waiting for the last claims and handing jobs back
+#: may take `HAND_BACK_SECONDS` each.
 DRAIN_SECONDS = 24.0
 HAND_BACK_SECONDS = 1.0
 LONGEST_TIMER_SECONDS = 60.0
 
 
 class Handler(Protocol):
-    """Does the work of one kind of job."""
+    """The interface of the code that does one kind of job."""
 
     async def run(self, job: Job) -> JobResult:
         """Do the work and return its result. A handler that returns `Done` has committed the end of the job together
-        with the results; every other result the queue commits."""
+        with its results; the queue commits every other result."""
         ...
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """In the commit that postpones or fails the job: what else must be written (a notice, a note)."""
+        """Write further rows, such as a notice, in the commit that postpones or fails the job."""
         ...
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """After that commit: publish the result."""
+        """Publish the result after the commit that postponed or failed the job."""
         ...
 
 
 class Queue:
-    """Runs jobs until it is stopped. `expire(tx, now)` answers questions whose deadline has come; `rescued(tx, jobs, now)` is
-    part of each commit that looks for jobs of dead processes."""
+    """The queue of one process, which runs jobs until it is stopped. `expire(tx, now)` answers questions whose deadline
+    has passed. `rescued(tx, jobs, now)` is a part of each commit that takes back jobs of dead processes."""
 
     def __init__(
         self,
@@ -221,8 +223,8 @@ class Queue:
     # -- life ----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Take back what an earlier boot left running, then claim."""
-        with self._tried_again("rescue"):  # by the sweep
+        """Take back the jobs that an earlier boot left running, then begin to claim jobs."""
+        with self._tried_again("rescue"):  # after an error, the sweep takes them back
             now, judge = self._clock.now(), self._judges_leases()
             rescued = await self._store.write(begin, self._node, self._boot, now, self._rescued, judge=judge)
             if rescued:
@@ -234,11 +236,13 @@ class Queue:
             self._keep(self._listen())
 
     async def watch(self) -> None:
-        """Until cancelled. Raises what a duty died of: a queue without it would look alive and do nothing."""
+        """Wait until cancelled. Raise the exception of a background task that has failed, because the queue would stop
+        working without a visible error."""
         await self._failure
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Stop claiming, wait for the running jobs, and hand the others back without counting an attempt."""
+        """Stop claiming, wait up to `drain_seconds` for the running jobs, and hand back the unfinished jobs. This does
+        not count as an attempt."""
         self._draining = True
         quiet = asyncio.Event()
         self._slots.close(partial(self._on_loop, quiet.set))
@@ -249,26 +253,26 @@ class Queue:
         left = self._slots.running()
         await _end(self._tasks.values())
         await _end(self._duties)
-        with suppress(TimeoutError):  # the outcome of a claim stays unknown while the database is away
+        with suppress(TimeoutError):  # the result of a claim stays unknown while the database is away
             async with asyncio.timeout(HAND_BACK_SECONDS):
-                await quiet.wait()  # what the last claims brought is among the unfinished now
+                await quiet.wait()  # then `_unfinished` contains the jobs of the last claims
         self._store.attend(None)
         await self._hand_back([*left, *self._unfinished.values()])
 
     def abandon(self, job_id: str) -> None:
-        """Stop the task of a job that was cancelled in the store."""
+        """Cancel the task of a job that was cancelled in the database or is no longer held by this process."""
         for (running_id, _), task in self._tasks.items():
             if running_id == job_id:
                 task.cancel()
 
     def look(self) -> None:
-        """Claim jobs in a commit without other changes."""
+        """Look for due jobs and claim them."""
         if not self._draining:
             self._keep(self._tick())
 
     async def _hand_back(self, jobs: Sequence[Job]) -> None:
-        """Hand jobs back. The next boot takes back the jobs for which the time does not suffice, and counts a crash
-        for each."""
+        """Hand jobs back. If this takes longer than `HAND_BACK_SECONDS`, the next boot takes them back and counts a
+        crash for each."""
         try:
             async with asyncio.timeout(HAND_BACK_SECONDS):
                 await self._store.write(hand_back, self._node, jobs, self._clock.now())
@@ -283,7 +287,8 @@ class Queue:
                 self._unfinished[job.id] = job
                 continue
             self._unfinished.pop(job.id, None)
-            # By its claim, too: it may be claimed again in the commit that postpones it, before its task has ended.
+            # The key contains the claim, because the commit that postpones a job may claim it again before its task
+            # ends.
             task = asyncio.create_task(self._execute(job), name=f"{job.kind}:{job.id}")
             self._tasks[job.id, job.claim] = task
             task.add_done_callback(partial(self._ended, job))
@@ -300,7 +305,7 @@ class Queue:
                 await self._postpone(job, self._policy.scheduled(job, result, self._clock.now()))
         except LeaseLost:
             log.info("lease_lost", job=job.id, kind=job.kind)
-        except Exception:  # the job boundary: not even its end could be committed; the sweep will take it back
+        except Exception:  # the end of the job could not be committed, so its lease runs out and it is taken back
             log.exception("job_not_settled", job=job.id, kind=job.kind)
             self._unfinished[job.id] = job
 
@@ -324,16 +329,16 @@ class Queue:
             if _cancelled_by_us():
                 raise
             return Retry("an execution for which the job waited was cancelled")
-        except Unavailable as error:  # no failure of the job
+        except Unavailable as error:  # this does not count as an attempt
             return Snooze.after(self._clock.now(), PAUSE_SECONDS, error.code)
-        except Exception as error:  # the job boundary: whatever a handler throws becomes a retry
+        except Exception as error:  # every error of a handler becomes a retry
             log.exception("job_failed", job=job.id, kind=job.kind)
             return Retry(f"{type(error).__name__}: {error}")
 
     # -- duties --------------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        """Wake jobs whose time has come, answer expired questions, claim, and set the timer."""
+        """Make due jobs ready, answer expired questions, claim jobs, and set the timer."""
         looked, due = False, None
         with self._tried_again("look"):
             due = await self._store.write(wake, self._expire, self._clock.now())
@@ -344,7 +349,7 @@ class Queue:
             self._set_timer(due)
 
     def _set_timer(self, at: int) -> None:
-        # The delay is short: the wall clock may jump, and this timer stops while the machine sleeps.
+        # The delay is limited, because the wall clock may jump and this timer stops while the machine sleeps.
         delay = min(max(0, at - self._clock.now()) / 1000, LONGEST_TIMER_SECONDS)
         when = self._loop.time() + delay
         if self._draining or (self._timer is not None and self._timer.when() <= when):
@@ -364,8 +369,8 @@ class Queue:
                 await self._renew()
 
     async def _renew(self) -> None:
-        """Renew every lease and then take back jobs without renewed leases, in one commit, so that no jump of the
-        clock takes back a job that runs here. Stop the tasks of jobs that another process has taken."""
+        """Renew the leases of this process and take back expired jobs, in one commit, so that a jump of the clock does
+        not take back a job that runs here. Cancel the tasks of jobs that another process has taken over."""
         asked, now = self._slots.running(), self._clock.now()
         held, rescued = await self._store.write(
             renew,
@@ -384,7 +389,8 @@ class Queue:
             self.look()
 
     async def _listen(self) -> None:
-        """Other processes add work too: their notice, or a look every few seconds against a lost one."""
+        """Look for work of other processes after each of their notifications, and every `LOOK_SECONDS`, because a
+        notification can be lost."""
         while True:
             with self._tried_again("listen"):
                 await self._store.wait_for_change(LOOK_SECONDS)
@@ -393,12 +399,13 @@ class Queue:
             await self._tick()
 
     def _judges_leases(self) -> bool:
-        """Alone on a database, no other process can be about to renew its leases."""
+        """Return True if expired leases of other processes may be taken over. Only on a shared database can a process
+        be about to renew its leases."""
         return not self._store.shared or self._contact.judges_leases()
 
     @contextmanager
     def _tried_again(self, duty: str) -> Iterator[None]:
-        """Log errors of the database; every duty is a loop and tries again soon."""
+        """Log and suppress errors of the database in the body, which the caller repeats later."""
         try:
             yield
         except DatabaseAway as error:
@@ -424,7 +431,7 @@ class Queue:
 
 
 def _log_end(job: Job, outcome: Unfinished) -> None:
-    """An answer that did not come is the first thing that an operator looks for."""
+    """Log the result of a job that is not done, so that operators can find the reason for a missing answer."""
     what = {"job": job.id, "kind": job.kind, "message": job.message_id}
     match outcome:
         case Fail(reason=reason, error=error):
@@ -443,13 +450,14 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 def _cancelled_by_us() -> bool:
-    """Return True if this task was cancelled, and not something that it waited for."""
+    """Return True if this task itself was cancelled, and False if only an awaited task was cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 class Noticed:
-    """A `Handler` around another one."""
+    """A `Handler` that calls another handler, and publishes a change of the job when it starts, ends and is
+    announced."""
 
     def __init__(self, *, handler: Handler, bus: Bus) -> None:
         self._handler = handler

@@ -1,8 +1,8 @@
-"""Free slots, counted where the store's threads can see them.
+"""The free slots of a process, counted under a lock, because the store's threads use them.
 
-The store reserves slots before a commit (`reserve`) and reports the claimed jobs afterwards (`deliver`), so that a
-claim is part of the commit that added work or freed a slot. A job counts from its claim to its settlement, not to the
-end of its task.
+The store reserves slots before a commit (`reserve`) and reports the claimed jobs after it (`deliver`), so that a claim
+is a part of the commit that added work or freed a slot. A job uses a slot from its claim until it is settled, which may
+be before its task ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from arvis.ports.job_store import Slots
 
 
 class SlotPool:
-    """`Claimer` for one process. `start`, `due` and `missed` are called on any thread."""
+    """The `Claimer` of one process. `start` gets the claimed jobs, `due` the time (ms) of the next due job; `missed` is
+    called if free slots may be left although jobs wait. All three are called on any thread."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class SlotPool:
             self._reserved.remove(reserved)
             if self._closed is not None and not self._reserved:
                 self._closed()
-            # Claims at the same time took slots from one another, and some may have been given back: look again.
+            # Simultaneous claims reserve slots separately, so a reserved slot may be unused while a job waits.
             again = self._overlapped and not self._reserved and bool(self._free())
             self._overlapped = self._overlapped and bool(self._reserved)
         if again:
@@ -81,24 +82,25 @@ class SlotPool:
         return self._owner, self._node, now, now + self._lease_ms
 
     def close(self, quiet: Callable[[], None]) -> None:
-        """Give out no more slots; `quiet` is called, on any thread, when no claim is on its way any more."""
+        """Reserve no more slots. `quiet` is called, on any thread, as soon as no claim is in progress."""
         with self._lock:
             self._closed = quiet
             if not self._reserved:
                 quiet()
 
     def running(self) -> list[Job]:
-        """Every job that was claimed and not yet settled."""
+        """Return the jobs that are claimed and not settled yet."""
         with self._lock:
             return list(self._running.values())
 
     def counts(self, job: Job) -> bool:
-        """Return True if this claim of the job is still running."""
+        """Return True if this claim of the job is not settled yet."""
         with self._lock:
             return self._running.get(job.id) is job
 
     def release(self, job: Job) -> bool:
-        """The task of this claim has ended; True when it was never settled, so that its slot is free only now."""
+        """Record that the task of this claim has ended. Return True if the job was not settled, so that its slot
+        becomes free only now."""
         with self._lock:
             if self._ending.get(job.id) is job:
                 del self._ending[job.id]
@@ -115,7 +117,7 @@ class SlotPool:
         background = pools[Pool.BACKGROUND] + sum(slots.background for slots in self._reserved)
         working = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND] + sum(slots.work for slots in self._reserved)
         work = max(0, self._workers - working)
-        # Interactive work always keeps one slot; ageing decides about the others.
+        # Background work never uses the last slot, so that interactive work need not wait for it.
         return Slots(
             work=work,
             background=min(work, max(0, self._workers - 1 - background)),

@@ -1,1 +1,1 @@
-"""Schedules: find the times that are due, and turn each into work once."""
+"""The scheduler: it finds the due times of schedules and starts the work of each time once."""

@@ -1,6 +1,7 @@
-"""Turn a time of a schedule into work: a run of its agent, or the call of its script. Parts of scripts.
+"""Start the work of one time of a schedule: a run of its agent or workflow, or the call of its script. Parts of
+scripts.
 
-A run begins without history; its result is posted in its channel (behaviour.md 1.12).
+A run begins without history; its result is posted in the schedule's channel.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ STILL_RUNNING = "Its previous run has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
 _KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEARTBEAT}
 
-#: The strict prefix of seed 004, which precedes the prompt of a schedule.
+#: The instructions of every run that a schedule starts.
 INSTRUCTIONS = (
     "A schedule has started you: nobody is waiting, and nobody can answer.\n"
     "- Do the task immediately. Ask nothing, offer nothing, explain nothing.\n"
@@ -43,9 +44,11 @@ INSTRUCTIONS = (
 def begin(
     tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int, *, by: str | None = None
 ) -> Occurrence | None:
-    """Record the time `due` and begin its work, or record why not. None, with nothing written, when this time was
-    handled before. `by` is the principal who requested the run (None: the schedule's own times): the run has no
-    rights that they lack."""
+    """Record the time `due` of a schedule and begin its work; if the work cannot begin, record the reason.
+
+    Return None and write nothing if this time was handled before. `by` is the id of the principal who requested the run
+    (None: nobody, it is the schedule's own time); the run has no rights that this person lacks.
+    """
     ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
         return note(tx, schedule, due, cause, report=ready, now=now)
@@ -64,9 +67,11 @@ def begin(
 def trigger(
     tx: Transaction, schedule: Schedule, occurrence: Occurrence, task: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
-    """Ask the agent after the condition of a script has held, as the second part of the same occurrence, which the
-    agent's run ends. The job of the script must have been settled before, in the same commit. Returns the occurrence
-    with its new state; it has ended if no agent could be asked. `by` as in `begin`."""
+    """Begin the agent's run of an occurrence whose script has met its condition, and return the changed occurrence.
+
+    The run ends the occurrence; if the run cannot begin, the occurrence ends here. The job of the script must have been
+    settled earlier in the same commit. `by` is the id of the principal who requested the occurrence (None: nobody).
+    """
     ready = _ready(tx, schedule, by)
     occurrence = replace(occurrence, cause=Cause.CONDITION)
     if isinstance(ready, str):
@@ -76,7 +81,8 @@ def trigger(
 
 
 def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report: str, now: int) -> Occurrence | None:
-    """Record a time that is not run. Of several consecutive ones with the same reason, only the first is kept."""
+    """Record a time of a schedule that is skipped, with the reason `report`. If the previous occurrence was skipped for
+    the same reason, return that one and write nothing."""
     last = next(iter(tx.occurrences.newest(schedule.id, 1)), None)
     skipped = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.SKIPPED, None, report, now, now)
     if last is not None and last.status is OccurrenceStatus.SKIPPED and last.report == report:
@@ -85,7 +91,7 @@ def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report:
 
 
 def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, Address] | str:
-    """Return the agent and the place for the result; or the reason why nothing may run now."""
+    """Return the agent and the place for the result. If nothing may run now, return the reason as a sentence."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None:
         return "Its agent no longer exists."
@@ -103,7 +109,7 @@ def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, 
 def _ask(
     tx: Transaction, schedule: Schedule, run: NewRun, occurrence: Occurrence, *, priority: int, now: int
 ) -> Occurrence:
-    """Begin the run that will end this occurrence."""
+    """Begin the agent's run, which will end this occurrence. Return the occurrence with the id of the execution."""
     kind = _KINDS[schedule.kind]
     begun = begin_run(tx, run, kind=kind, lane=schedule.key, priority=priority, now=now, key=schedule.key)
     if begun is None:
@@ -122,8 +128,8 @@ def _walk(
     now: int,
     by: str | None,
 ) -> Occurrence:
-    """Begin the run of the schedule's workflow that will end this occurrence. If it cannot begin, the occurrence has
-    failed, and its owner is notified as for other failures."""
+    """Begin the run of the schedule's workflow, which will end this occurrence. If the run cannot begin, the occurrence
+    ends as failed, with the usual notification of a failure."""
     try:
         begun = begin_keyed(tx, _wanted(tx, schedule, *ready, by), now, key=schedule.key)
     except UsageError as gone:
@@ -138,7 +144,7 @@ def _walk(
 
 
 def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, by: str | None) -> NewWorkflowRun:
-    """Return the request for the run of its workflow; the agent of the schedule works at nodes that name none."""
+    """Return the run of the schedule's workflow to begin. Nodes that name no agent use the agent of the schedule."""
     workflow = find(tx, schedule.graph or "")
     version = whole_version(tx, workflow)
     limits = limits_of(schedule, by)
@@ -160,8 +166,8 @@ def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, b
 
 
 def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
-    """Return the trigger of this kind: `schedule`, `calendar` (behaviour.md 2.7) or `heartbeat`; else the start of
-    the workflow."""
+    """Return the id of the workflow's trigger for this kind of schedule: `heartbeat` for heartbeats, `schedule` or
+    `calendar` for crons. If the workflow has no such trigger, return its usual start."""
     kinds = ("heartbeat",) if schedule.kind is ScheduleKind.HEARTBEAT else ("schedule", "calendar")
     entries = [entry_of(document, kind) for kind in kinds]
     usual = entry_of(document)
@@ -169,8 +175,8 @@ def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
 
 
 def _taint_of(tx: Transaction, schedule: Schedule) -> Taint:
-    """Return the taint of a schedule: text that a model wrote into it is not its person's own, and neither are
-    changes by a person with fewer rights."""
+    """Return the taint of a schedule's text. Text by a model has a taint, and so has text by a person with fewer rights
+    than the person for whom the schedule runs."""
     model = CLEAN if schedule.created_by is MadeBy.API else frozenset({Label.AGENTS})
     return model | taint_of_authors(tx, schedule.principal_id, [schedule.author])
 
@@ -190,7 +196,7 @@ def _run(
     otherwise: str,
     by: str | None,
 ) -> NewRun:
-    """Begin a run. `otherwise` is the graph for a schedule that names none."""
+    """Return the run of the schedule's agent to begin. `otherwise` is the graph if the schedule names none."""
     agent, place = ready
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
@@ -206,7 +212,8 @@ def _run(
 
 
 def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, now: int, *, by: str | None) -> bool:
-    """Add a job without an execution: `ScheduleHandler` passes it to `ScriptRunner`."""
+    """Add the job that runs the schedule's script. It has no execution, so `ScheduleHandler` passes it to
+    `ScriptRunner`. Return False if the previous job has not ended."""
     job = NewJob(
         kind=JobKind.HEARTBEAT,
         priority=Priority.BACKGROUND,

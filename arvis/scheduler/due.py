@@ -1,9 +1,8 @@
-"""The scripts of the scheduler: each due time becomes work once, and abandoned occurrences are ended.
+"""The scripts of the scheduler: the work of each due time is started once, and abandoned occurrences are ended.
 
-The rows decide. A time of a schedule is an instant, and an instant with an occurrence has been handled: after a
-restart, a jump of the clock or a second scheduler, it is not handled again (docs/adr/0024). After any pause, at most
-one time is run immediately. Older ones are made up for as the schedule says, by at most one run, unless it asks for
-all: then one after another, the last 24 of them.
+A time of a schedule that has an occurrence has been handled, and is never handled again: neither after a restart or a
+change of the clock, nor by a second scheduler (docs/adr/0024). For times that were missed during a pause of the daemon,
+the setting `missed` of the schedule decides: no run, one run, or all (the last 24 times, one after the other).
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from arvis.scheduler import beginning
 from arvis.services import schedule_runs
 from arvis.services.schedules import Rules, find_schedule, zone_for
 
-#: Maximum missed times that are made up for if all are requested.
+#: The maximum number of missed times that are run later, if the schedule asks for all of them.
 MOST_MISSED = 24
-#: A time that is later than this (ms) counts as missed, however often the scheduler checks.
+#: The minimum delay (ms) after which a time counts as missed.
 LATE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimePlan:
-    """The decision for one time. `due` is handled now: run (`cause` says why), or only recorded as missed (None).
-    `next_run` is the time after it."""
+    """The decision about the time `due` (ms): it is run because of `cause`, or only recorded as missed (None).
+    `next_run` is the schedule's next time."""
 
     due: int
     cause: Cause | None
@@ -39,8 +38,8 @@ class TimePlan:
 
 
 def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> TimePlan:
-    """Plan a schedule that is due; a time more than `late` ms ago counts as missed. Times up to `over` (ms) were
-    handled in another database and are only recorded."""
+    """Return the decision about a schedule that is due. A time more than `late` ms ago counts as missed. Times up to
+    `over` (ms) may have been handled in a database that a backup has replaced, so they are only recorded."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
     if newest <= over:
@@ -59,25 +58,27 @@ def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late
 
 
 def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> int | None:
-    """Return the first time of a due schedule that was paused until this time."""
+    """Return the first time of a due schedule at or after `until` (ms), when its pause ends."""
     return _next(text, zone, schedule.next_run or until, until - 1)
 
 
 def natural(text: ScheduleText, zone: str, now: int) -> int | None:
-    """Return the latest possible next time of a schedule under a clock that only moves forward; None: it has a single
-    time, or no more."""
+    """Return the first time of a schedule after `now`; None if it has no further time. If the clock was not set back,
+    the stored next time is not later than this."""
     return next(iter(next_times(text, zone, now, 1)), None)
 
 
 def _passed(schedule: Schedule, text: ScheduleText, zone: str, now: int) -> list[int]:
-    """Return the last of its times from `next_run` on that have passed; there is always one."""
+    """Return the newest times of the schedule from `next_run` to now, at most `MOST_MISSED`. There is always at
+    least one."""
     first = schedule.next_run if schedule.next_run is not None else now
     later = last_times(text, zone, first, now, MOST_MISSED)
     return later if len(later) == MOST_MISSED else [first, *later]
 
 
 def _next(text: ScheduleText, zone: str, newest: int, now: int) -> int | None:
-    """Return the next time. An interval keeps its step, even if a time was handled late."""
+    """Return the next time after now. The times of an interval are counted from `newest`, even if it was handled
+    late."""
     if isinstance(text, Every):
         step = text.seconds * 1000
         return newest + step * max(1, (now - newest) // step + 1)
@@ -90,9 +91,9 @@ def _in_grace(schedule: Schedule, due: int, now: int) -> bool:
 
 log = structlog.get_logger(__name__)
 
-#: Maximum schedules in one commit, so that the writer stays free for people's messages.
+#: The maximum number of schedules in one commit, so that people's messages need not wait long for the writer.
 SLICE = 50
-#: More schedules than can exist, given the limits of agents and of schedules per agent.
+#: The maximum number of schedules that `set_back` corrects.
 _ALL = 20_000
 _LOST = "Arvis stopped during this run, and the run was not resumed."
 _MISSED = "The daemon was not running at this time."
@@ -104,21 +105,22 @@ _RESTORED = (
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The state of the schedules: is there work now, and the time of the next due schedule (ms; None: never)."""
+    """The state of the schedules. `now`: schedules are due or occurrences are abandoned. `soonest` is the time (ms) of
+    the next due schedule (None: there is none)."""
 
     now: bool
     soonest: int | None
 
 
 def look(tx: Transaction, now: int) -> Due:
-    """Read what is due, without writing: nearly always there is nothing to write."""
+    """Read the state of the schedules. It is checked before each write, because usually there is nothing to write."""
     waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
     return Due(bool(waiting), tx.schedules.next_due(now))
 
 
 def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -> bool:
-    """Handle a slice of the due schedules, and end occurrences that no process can end any more. Return whether there
-    may be more."""
+    """Handle at most `SLICE` due schedules, and end at most `SLICE` abandoned occurrences, which no process can end any
+    more. Return True if more may be left."""
     holding.check(tx)
     orphans = tx.occurrences.orphans(SLICE)
     for orphan in orphans:
@@ -132,9 +134,13 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
 
 
 def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:
-    """Correct schedules after the clock was set back by `back` ms, or at a start (0: it may have been set back): a
-    schedule that would come later than it can from now on gets an earlier time. Return the number of corrected ones.
-    An interval waits as long as it would have. A time that was handled before occurs again, and is skipped."""
+    """Correct the next times of schedules after the clock was set back by `back` ms (0: at a start, when this is
+    unknown).
+
+    A schedule whose next time is later than the first time after `now` gets that earlier time. The next time of an
+    interval is moved back by `back`. Times that were handled before come again and are skipped. Return the number of
+    corrected schedules.
+    """
     holding.check(tx)
     moved = 0
     for schedule in tx.schedules.to_come(now, _ALL):
@@ -149,9 +155,11 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
 
 
 def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = None) -> Occurrence:
-    """Run a schedule on request (of `by`, a principal), enabled or not; its own times do not change. It still acts
-    for the person of the schedule, without rights that `by` lacks. Raises `NotFound`, and `Conflict` while it is
-    already running."""
+    """Run a schedule on request, even if it is disabled. Its own times do not change.
+
+    The run acts for the person of the schedule, without rights that the principal `by` (id) lacks. Raise `NotFound`, or
+    `Conflict` if the schedule is already running.
+    """
     schedule = find_schedule(tx, schedule_id)
     if tx.occurrences.running(schedule.id):
         raise Conflict(
@@ -173,7 +181,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = Non
 def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int, *, over: int) -> None:
     text, zone = _text_of(schedule), zone_for(tx, schedule, rules)
     if text is None:
-        # A row that cannot be read gets no next time; otherwise it would be read again and again.
+        # The schedule is disabled or its text cannot be read. It gets no next time, so that it is not due again.
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=None)
         return
     if (rest := schedule_runs.rest_of(schedule, now)) is not None and not isinstance(text, At):
@@ -190,7 +198,7 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
 
 
 def _text_of(schedule: Schedule) -> ScheduleText | None:
-    """Return the parsed schedule text; None for a row that cannot be read."""
+    """Return the parsed text of a schedule; None if the schedule is disabled or its text cannot be read."""
     if not schedule.enabled:
         return None
     try:
@@ -201,8 +209,8 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
 
 
 def _restart_times(tx: Transaction, schedule: Schedule, plan: TimePlan, text: Every, now: int) -> None:
-    """Restart the times after the clock was set back to earlier times. A cron waits until these are over; an interval
-    does not need to, because its times may be anywhere."""
+    """Run an interval now whose time was handled before, because the clock was set back, and count its next times from
+    now. (A cron only skips such times. An interval has no fixed times, so it need not wait.)"""
     due = plan.due + 1
     while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
         due += 1

@@ -1,5 +1,5 @@
-"""The scheduler at run time: it checks when the next schedule is due, when a schedule has changed, and every few
-seconds regardless of clocks; the rows decide what to do (`due.py`). `ScheduleHandler` handles the jobs."""
+"""The scheduler at run time. It checks the schedules when one is due or was changed, and every few seconds in case the
+clock was set; the scripts in `due.py` decide what to run. `ScheduleHandler` handles the jobs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from arvis.services.schedules import Rules
 
 
 class ScheduleHandler:
-    """Implements `Handler` for jobs of kind `cron`, `heartbeat` and `webhook`. `runs` handles those that have an
-    execution. `scripts` handles the others, whose payload is `{"schedule": id, "due": ms, "occurrence": id}`; it ends
-    the occurrence in the commit that settles the job (`schedule_runs.end`), or lets the agent continue it
+    """The handler of jobs of the kinds `cron`, `heartbeat` and `webhook`. `runs` handles jobs that have an execution.
+    `scripts` handles all others; their payload is `{"schedule": id, "due": ms, "occurrence": id}`. In the commit that
+    settles such a job, the occurrence ends (`schedule_runs.end`) or continues as a run of the agent
     (`beginning.trigger`)."""
 
     def __init__(self, *, runs: Handler, scripts: Handler) -> None:
@@ -59,8 +59,8 @@ _NAME = "soonest"
 
 
 class Ticker:
-    """An alarm that belongs to the event loop in which it is first set: an installation without schedules does not
-    load the library. `ring` must not block."""
+    """An alarm in the event loop. It imports its library when it is first set, so that an installation without
+    schedules does not load it. `ring` must not block."""
 
     def __init__(self, *, ring: Callable[[], None]) -> None:
         self._ring = ring
@@ -71,7 +71,7 @@ class Ticker:
             self._alarm.shutdown(wait=False)
 
     def set(self, seconds: float) -> None:
-        """Fire once after this many seconds, in place of any earlier setting."""
+        """Call `ring` once after `seconds`. This replaces an earlier setting."""
         if self._alarm is None:
             library = importlib.import_module("apscheduler.schedulers.asyncio")
             self._alarm = library.AsyncIOScheduler(timezone=UTC)
@@ -81,19 +81,20 @@ class Ticker:
         self._alarm.add_job(self._rung, "date", run_date=at, id=_NAME, replace_existing=True, misfire_grace_time=None)
 
     async def _rung(self) -> None:
-        """A coroutine, because the library would call a function in a thread."""
+        """Call `ring`. This is a coroutine, because the library would run a plain function in a thread."""
         self._ring()
 
 
 log = structlog.get_logger(__name__)
 
-#: If the wall clock moves by this much (ms) more or less than the monotonic one, it was set.
+#: If the changes of the wall clock and of the monotonic clock differ by more than this (ms), the clock was set.
 JUMP_MS = 60_000
 
 
 class Scheduler:
-    """Starts due schedules. `poll_seconds` is the maximum interval of checks, `zone` the daemon's time zone. One
-    scheduler at a time works on a database; if there are two for a moment, the rows keep them apart."""
+    """The part that starts the work of due schedules. `poll_seconds` is the maximum interval of checks, `zone` the
+    daemon's time zone. One scheduler at a time works on a database; if there are two for a moment, each time is still
+    run once."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, poll_seconds: float, zone: str) -> None:
         self._store = store
@@ -102,11 +103,12 @@ class Scheduler:
         self._poll_seconds = poll_seconds
         self._late = max(int(2 * poll_seconds * 1000), LATE_MS)
         self._rules = Rules(zone=zone)
-        #: Wall and monotonic time of the last check; None: the rows may have been written under another clock.
+        #: The wall and monotonic time of the last check; None before the first check, when it is unknown if the clock
+        #: was set since the rows were written.
         self._seen: tuple[int, float] | None = None
 
     async def run(self, holding: Holding) -> None:
-        """Check repeatedly until cancelled. If the database is unavailable, the check is repeated."""
+        """Check repeatedly until cancelled. An error of the database is logged, and the next check follows as usual."""
         with self._woken() as (wake, ticker):
             while True:
                 wake.clear()
@@ -116,7 +118,7 @@ class Scheduler:
                 except StoreError as error:
                     log.warning("duty_failed", duty="schedules", error=error.what, why=error.why)
                 with suppress(TimeoutError):
-                    # The loop's own monotonic time: the alarm uses the wall clock, which may be set.
+                    # This timeout uses the monotonic clock, because the alarm uses the wall clock, which may be set.
                     async with asyncio.timeout(self._poll_seconds):
                         await wake.wait()
 
@@ -130,15 +132,15 @@ class Scheduler:
         self._seen = now, self._clock.monotonic()
         found = await self._store.read(due.look, now)
         while found.now and await self._store.write(due.take, holding, self._rules, self._late, now):
-            """Slice by slice."""
+            """Handle the next slice."""
         if found.now:
             found = await self._store.read(due.look, now)
         soonest = self._poll_seconds if found.soonest is None else (found.soonest - self._clock.now()) / 1000
         return min(max(0.0, soonest), self._poll_seconds)
 
     def _set_back_by(self, now: int) -> int | None:
-        """Return by how much (ms) the wall clock was set back since the last check; None if it was not, and 0 at the
-        first check, when this is unknown."""
+        """Return the time (ms) by which the wall clock was set back since the last check; None if it was not set back,
+        and 0 at the first check, when this is unknown."""
         if self._seen is None:
             return 0
         wall, steady = self._seen
@@ -149,7 +151,8 @@ class Scheduler:
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
-        """Yield the event that is set at the next due time, or when a schedule changes."""
+        """Yield an event that ends the wait for the next check, and the alarm that sets it. A change of a schedule also
+        sets it."""
         wake = asyncio.Event()
         ticker = Ticker(ring=wake.set)
         endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]

@@ -1,9 +1,9 @@
-"""Script heartbeats: fetch an answer, post the text of a template, and ask the agent if a condition holds; no model
-is involved before that (behaviour.md 1.12).
+"""Script heartbeats: fetch an answer from an address, post a text from a template, and start the agent if a condition
+is met. Only the agent calls a model.
 
-The address comes from a person or a model, so only the guarded fetcher calls it. The answer is untrusted data: it is
-posted as the agent's message, tainted, with all tags escaped and every value cut to a line or two. All effects of an
-answer are written in the commit that ends the job, so a fetch that is repeated after a crash posts nothing twice.
+A person or a model wrote the address, so only the guarded fetcher calls it. The answer is untrusted: it is posted as
+the agent's message with a taint, all tags are escaped, and every value is shortened. All effects of an answer are
+written in the commit that ends the job, so a fetch that is repeated after a crash posts nothing twice.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from arvis.tasks.state import TaskSpec
 
 #: Inserted for a value that the answer does not contain.
 UNKNOWN = "??"
-#: Maximum characters of one value, and of the whole text.
+#: The maximum number of characters of one value, and of the whole text.
 LONGEST_VALUE = 500
 LONGEST_TEXT = 8_000
 
 _PLACE = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
-#: Characters of a text that are examined: most of it may be blanks.
+#: The number of characters of a value that are examined. It is more than `LONGEST_VALUE`, because blanks are removed.
 _LOOKED_AT = 10_000
-#: Numbers below 1 are shown with this many significant digits; others with this many decimals.
+#: The significant digits of numbers below 1, and the decimals of all other numbers.
 _DIGITS = 4
 _DECIMALS = 2
-#: From this number on, digits are not useful to a reader.
+#: Numbers from `_HUGE` on, and numbers below `_TINY`, are shown with an exponent; from `_ABSURD` on, with words.
 _HUGE, _TINY = 1e21, 1e-20
 _ABSURD = 1e308
 
@@ -59,12 +59,13 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def render(template: str, answer: Any) -> str:
-    """Return the template with its values: `{{a.b.c}}`, in lists by number, `{{a.0.b}}` or `{{a[0].b}}`. Placeholders
-    inside a value are not replaced."""
+    """Return the template with values of the answer in its placeholders: `{{a.b.c}}`, and for lists `{{a.0.b}}` or
+    `{{a[0].b}}`. Placeholders inside a value are not replaced."""
     room = LONGEST_TEXT
 
     def put(place: re.Match[str]) -> str:
-        """Cut a value before it is formatted, because an answer may be very large."""
+        """Return the text for a placeholder; "" once the text has `LONGEST_TEXT` characters, because formatting many
+        large values would take long."""
         nonlocal room
         text = shown(value_at(answer, place[1])) if room > 0 else ""
         room -= len(text)
@@ -74,7 +75,7 @@ def render(template: str, answer: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value for people, in one line of at most 500 characters."""
+    """Return a value for people, in one line of at most `LONGEST_VALUE` characters, with tags escaped."""
     match value:
         case None:
             return UNKNOWN
@@ -91,8 +92,9 @@ def shown(value: Any) -> str:
 
 
 def holds(condition: Mapping[str, Any], answer: Any) -> bool:
-    """Return whether the condition holds. Numbers are compared as numbers if the condition's value is one, else texts
-    as texts. A missing value never meets a condition, and neither does text where a number is required."""
+    """Return True if the answer meets the condition. If the condition's value is a text, texts are compared; if not,
+    numbers. A missing value never meets a condition, and a text that is no number never meets a condition with a
+    number."""
     found, wanted = value_at(answer, condition["path"]), condition["value"]
     if found is None:
         return False
@@ -104,7 +106,7 @@ def holds(condition: Mapping[str, Any], answer: Any) -> bool:
 
 
 def _number(value: float) -> str:
-    """1,234,567.89 · 142.3 · 0.00004567"""
+    """Return a number for people, such as 1,234,567.89 or 142.3 or 0.00004567."""
     size = abs(value)
     if size >= _HUGE:
         return f"{float(value):.{_DIGITS}g}" if size < _ABSURD else "more than can be said"
@@ -118,7 +120,8 @@ def _number(value: float) -> str:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return numbers, and texts that are written as one: many services quote theirs."""
+    """Return a finite number; a text that contains a number is converted, because many services quote numbers. None for
+    other values."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -137,7 +140,8 @@ TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 1_000_000
 #: JSON above this size (bytes) is parsed in a thread, so that it does not block the event loop.
 _THREAD_BYTES = 65_536
-#: Even with a shorter cooldown, a script asks a model no more often than other schedules may.
+#: The minimum time (ms) between two agent runs of a script, even if its cooldown is shorter. Other schedules have the
+#: same minimum.
 LEAST_BETWEEN_ASKED_MS = 30_000
 _LONGEST_FAILURE = 300
 _OK = range(200, 300)
@@ -147,7 +151,7 @@ _FROM_OUTSIDE = frozenset({Label.TOOLS})
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """The result of a fetch: the answer, read from JSON, or the reason why there is none."""
+    """The result of a fetch: the parsed answer, or the reason why it failed ("": it succeeded)."""
 
     answer: Any = None
     failure: str = ""
@@ -155,8 +159,8 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class ScriptEffects:
-    """The effects of an answer: `text` is the filled template, posted only if `say`; `task` is the task for the
-    agent. `memo` is the script's new state."""
+    """The effects of an answer: `text` is the filled template, which is posted if `say` is True; `task` is the task for
+    the agent (None: no run); `memo` is the script's new state."""
 
     text: str
     say: bool
@@ -165,8 +169,8 @@ class ScriptEffects:
 
 
 class ScriptRunner:
-    """Implements `Handler` for the jobs that `beginning` adds for scripts. `fetcher` is opened when it is first
-    needed; an answer may take `seconds`."""
+    """The handler of the jobs of scripts. `fetcher` returns the fetcher, which is opened at its first use. `seconds` is
+    the time limit of a fetch."""
 
     def __init__(
         self,
@@ -188,10 +192,10 @@ class ScriptRunner:
         return Done()
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """Do nothing: `ScheduleHandler` ends the occurrence of a job that is given up."""
+        """Do nothing: `ScheduleHandler` ends the occurrence of a job that has failed."""
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """Do nothing: no client waits for it."""
+        """Do nothing: no client waits for the result."""
 
     async def _find(self, script: Mapping[str, Any]) -> ScriptResult:
         try:
@@ -222,9 +226,9 @@ def read_answer(fetched: Fetched) -> ScriptResult:
 
 
 def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
-    """Decide the effects of an answer. `notify` says when the text is posted: `always`, `on_condition` while the
-    condition holds, `on_change` when it differs from the last posted text. Within `cooldown` seconds of the last
-    time, neither a condition nor a change counts."""
+    """Return the effects of an answer. The setting `notify` decides if the text is posted: `always`, `on_condition` if
+    the condition is met, `on_change` if the text differs from the last posted text. In the last two cases nothing is
+    posted within `cooldown` seconds after the last post; the agent has the same pause between its runs."""
     condition, notify = script.get("condition"), script.get("notify", "always")
     text = render(script["template"], answer)
     met = condition is not None and holds(condition, answer)
@@ -241,7 +245,7 @@ def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: 
 
 
 def _task_of(prompt: str | None, answer: Any) -> TaskSpec | None:
-    """Fill the prompt. It may contain values of the answer, which are not its author's own text."""
+    """Return the task with the filled prompt. If the prompt contains values of the answer, the task has a taint."""
     if prompt is None:
         return None
     whole = render(prompt, answer)
@@ -252,14 +256,14 @@ def _task_of(prompt: str | None, answer: Any) -> TaskSpec | None:
 
 
 def _script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
-    """Return the script to run, unless its occurrence has ended meanwhile."""
+    """Return the script to run; None if its occurrence has ended or its schedule was deleted."""
     schedule, occurrence = _rows(tx, job)
     return schedule.script if schedule is not None and occurrence is not None else None
 
 
 def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, finding: ScriptResult, now: int) -> None:
-    """Post the text, end the occurrence and the job. If the script was changed during the fetch, nothing is posted,
-    because the answer belongs to its old version."""
+    """Write the effects of a fetch, and end the job. If the script was changed during the fetch, the occurrence is
+    skipped, because the answer belongs to the old version."""
     if not tx.jobs.settle(job, Done(), now):
         raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     schedule, occurrence = _rows(tx, job)
@@ -277,7 +281,7 @@ def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, findin
 
 
 def _rows(tx: Transaction, job: Job) -> tuple[Schedule | None, Occurrence | None]:
-    """Return the rows, with the occurrence only while it is open."""
+    """Return the schedule and the occurrence of a job. The occurrence is None if it has ended."""
     occurrence = tx.occurrences.get(str(job.payload["occurrence"]))
     schedule = tx.schedules.get(str(job.payload["schedule"]))
     return schedule, occurrence if occurrence is not None and occurrence.ended_at is None else None
@@ -299,7 +303,7 @@ def _post_effects(
 
 
 def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: str, now: int) -> None:
-    """Post one line about a failure, and no second one while it continues."""
+    """End the occurrence as failed, and post one line about the failure, unless the last failure was the same."""
     line = escape(" ".join(storable(failure).split()))[:_LONGEST_FAILURE]
     if schedule.memo.get("failure") != line:
         _say(tx, schedule, f"{escape(schedule.name)}: {line}", now)
@@ -308,7 +312,8 @@ def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: 
 
 
 def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
-    """Post the text as the agent's message in its channel, or return why not."""
+    """Post the text as the agent's message in the schedule's channel, and return "". If it cannot be posted, return the
+    reason."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None or not agent.active:
         return "Its agent is deleted or paused."
@@ -328,5 +333,6 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
 
 
 def _passed(since: int | None, now: int, milliseconds: int) -> bool:
-    """Return whether the time has passed; also true if the clock was set back before `since`."""
+    """Return True if `milliseconds` have passed since the time `since`, and also if the clock was set back before
+    it."""
     return since is None or not 0 <= now - since < milliseconds

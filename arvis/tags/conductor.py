@@ -1,7 +1,6 @@
-"""Tags that only a conductor may use: agents, crons, heartbeats, clients (behaviour 1.9).
+"""Tags that only a conductor may use: agents, crons, heartbeats, clients.
 
-This module only parses them. The gate decides whether an action is carried out; no tag at all can change permissions
-(reliability.md T7)."""
+This module only parses them. The gate decides if an action is carried out. No tag can change permissions."""
 
 from __future__ import annotations
 
@@ -19,10 +18,10 @@ from arvis.domain.text import strict_json
 
 # -- the body of a block: `key: value` lines ---------------------------------------------------------------------------
 #
-# A value is an integer of 15 and more digits as text (such are the ids of channels), else JSON, else text. A key without
-# a value begins a nested block, which ends at the next line that begins, not indented, with a key of this tag; so texts of
-# several lines may hold colons. Such a block is JSON, a list of `- ` lines, or text; that of `personality` is a list of
-# keys again.
+# An integer of 15 or more digits is read as text, because ids of channels have this form. Every other value is read as
+# JSON, or as text if it is not JSON. A key without a value begins a nested block. The block ends at the next line that
+# begins, not indented, with a key of this tag, so its lines may contain colons. A nested block is JSON, a list of `- `
+# lines, or text; the block of `personality` consists of keys and values.
 
 
 _LINE = re.compile(r"(?P<key>[A-Za-z_]\w*)[ \t]*:(?P<value>.*)", re.ASCII)
@@ -32,20 +31,21 @@ _ITEM = "- "
 
 @dataclass(slots=True)
 class Entry:
-    """The value of a key: the rest of its line, and the lines under it."""
+    """The value of a key: the rest of its line, and the following lines of its block."""
 
     value: str
     lines: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        """Return the complete value, unchanged."""
+        """The complete value as text."""
         return "\n".join(filter(None, [self.value, dedent("\n".join(self.lines)).strip()]))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`stray` are lines that belong to no key; `twice` are keys that occur more than once (the first counts)."""
+    """The body of a tag. `entries` are the values by key, `stray` are lines that belong to no key, `twice` are keys
+    that occur more than once (the first value counts)."""
 
     entries: dict[str, Entry]
     stray: list[str]
@@ -53,7 +53,8 @@ class Block:
 
 
 def split(body: str, keys: Collection[str]) -> Block:
-    """Cut a body at the lines that begin with keys. Where no block is open, an unknown key is also an entry."""
+    """Split a body at the lines that begin with one of the `keys`. Outside a nested block, an unknown key also becomes
+    an entry, so that it can be reported."""
     block = Block({}, [], [])
     current: Entry | None = None
     for line in body.split("\n"):
@@ -72,7 +73,7 @@ def split(body: str, keys: Collection[str]) -> Block:
 
 
 def value_of(text: str) -> Any:
-    """Parse a text, number, boolean, list or mapping."""
+    """Read a value as JSON; return long integers, and text that is not JSON, unchanged."""
     if _LONG_INTEGER.fullmatch(text):
         return text
     try:
@@ -82,7 +83,7 @@ def value_of(text: str) -> Any:
 
 
 def nested(text: str) -> Any:
-    """The value of a block of several lines."""
+    """Read the value of a nested block. If all lines begin with `- `, return them as a list."""
     value = value_of(text)
     lines = text.split("\n")
     if isinstance(value, str) and all(line.startswith(_ITEM) for line in lines):
@@ -91,7 +92,7 @@ def nested(text: str) -> Any:
 
 
 def mapping(text: str) -> Any:
-    """Parse lines of keys and values; return other text unchanged."""
+    """Read lines of keys and values as a mapping. Other text is read by `value_of`."""
     value = value_of(text)
     found = [_LINE.fullmatch(line.strip()) for line in text.split("\n")]
     if not isinstance(value, str) or not all(found):
@@ -176,10 +177,11 @@ _OTHER_NAMES = {
 }
 
 _LONGEST_QUOTE = 40
-#: The most problems reported for one tag, and the most characters of them together.
+#: The maximum number of problems that are reported for one tag, and of their characters together.
 _TOLD, _LONGEST_PROBLEM = 3, 300
 
-#: Tags cannot change permissions; these keys are listed so that they end a nested block like any other key.
+#: Keys that a tag must not set, because tags cannot change permissions. They end a nested block like other keys, and
+#: are reported as a problem.
 _RIGHTS = frozenset({"allow_users", "owner", "owners", "permissions", "paired", "principal"})
 
 
@@ -199,7 +201,7 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
 
 
 def _told(problems: Sequence[str]) -> str | None:
-    """Return the first problems; the others are reported after these are fixed."""
+    """Return the first problems and the number of the others as text; None if there are no problems."""
     told = "; ".join(problems[:_TOLD])
     more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
     return f"{told[: _LONGEST_PROBLEM - len(more)]}{more}" or None
@@ -226,7 +228,7 @@ def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], lis
 
 
 def _typed(entry: Entry, wanted: _Type) -> tuple[Any, bool]:
-    """The value, and whether it is what it must be. A text may look like a number and stays a text."""
+    """Return the value, and True if it has the wanted type. Where a text is wanted, a number stays a text."""
     text = entry.text
     match wanted:
         case _Type.TEXT | _Type.LINES:

@@ -1,4 +1,4 @@
-"""The final text of a model, read once: visible text, actions, and status."""
+"""The final text of a model, parsed once: visible text, proposals, and status."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from arvis.domain.markup_grammar import (
 from arvis.domain.memory import Category
 from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 
-# -- wrappers: the status that an agent reports (behaviour 2.2) --------------------------------------------------------
+# -- wrappers: the status that an agent reports ------------------------------------------------------------------------
 
 
 class Status(StrEnum):
-    """The first in this order wins when a reply holds several."""
+    """The status that a reply reports. If a reply has several, the first in this order counts."""
 
     BLOCKED = "blocked"
     DONE = "done"
@@ -49,8 +49,8 @@ STUCK = "I am stuck and need your help."
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """The content of a wrapper, as far as its status has it; `visible` is the text that people see of the whole
-    reply."""
+    """The status of a reply, with the fields of this status; the other fields are empty. `visible` is the text that
+    people see instead of the whole reply."""
 
     status: Status
     result: str
@@ -61,8 +61,7 @@ class Wrapper:
 
 
 def wrapper_of(tags: Sequence[Tag], prose: str) -> Wrapper | None:
-    """Return the wrapper, or None without one: then the work is in progress, or done if that is the default. `prose`
-    is the visible text without wrappers."""
+    """Return the wrapper of a reply; None if it has none. `prose` is the visible text outside the wrapper."""
     for status, names in _NAMES.items():
         body = next((tag.body for tag in tags if tag.name in names), None)
         if body is not None:
@@ -87,7 +86,8 @@ def _read_wrapper(status: Status, body: str, prose: str) -> Wrapper:
 
 
 def _field(body: str, names: str) -> str:
-    """Return the first of these tags that is closed; a wrapper may contain other tags, which people must not see."""
+    """Return the visible text of the first closed tag with one of these names (separated by `|`); "" if there is none.
+    Tags inside it are removed, because people must not see them."""
     found = re.search(rf"<({names})>(.*?)</\1>", body, re.ASCII | re.IGNORECASE | re.DOTALL)
     return visible(found[2]) if found else ""
 
@@ -96,17 +96,12 @@ def _first_line(body: str) -> str:
     return visible(body).partition("\n")[0].rstrip()
 
 
-# `[DELEGATE:slug] task [/DELEGATE]`, or `[DELEGATE:slug report]` if the agent wants to get the answer.
-
-
-# `[HANDOVER:slug] words [/HANDOVER]`: the conversation continues with another agent (behaviour 5.7). It means the
-# same as the attribute `destinationAgent` of a reply; the words are part of the message.
-
-
-# `[MEMORY:category] fact` and `[STATE:key] value`.
-
-
-# `<response-metadata>` with its `<attributes>` (behaviour 5.2).
+# The other tags:
+# - `[DELEGATE:slug] task [/DELEGATE]`, or `[DELEGATE:slug report]` if the agent asks for a report of the answer.
+# - `[HANDOVER:slug] text [/HANDOVER]`: the conversation continues with another agent. The attribute `destinationAgent`
+#   has the same effect. The text becomes a part of the reply.
+# - `[MEMORY:category] fact` and `[STATE:key] value`.
+# - `<response-metadata>` with its `<attributes>`.
 
 
 def read_delegation(tag: Tag, ordinal: int) -> Proposal:
@@ -127,7 +122,7 @@ class Handover:
 
 
 def handover_of(tags: Sequence[Tag]) -> Handover | None:
-    """The first one that can be read."""
+    """Return the first handover tag without a problem; None if there is none."""
     found = next((tag for tag in tags if tag.name == HANDOVER and tag.problem is None), None)
     return Handover(found.argument.lower(), visible(found.body)) if found is not None else None
 
@@ -139,7 +134,8 @@ _EMPTY = "it is empty"
 
 
 def category_of(word: str) -> Category:
-    """Return the category of a model's word; a fact with an unknown category is still stored."""
+    """Return the category that a model named. An unknown name gets the category `LEARNED_PATTERN`, so that the fact is
+    still stored."""
     return _KNOWN.get(word.lower(), Category.LEARNED_PATTERN)
 
 
@@ -159,14 +155,15 @@ _PLAIN_TEXT = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 def attributes_of(tags: Sequence[Tag]) -> Mapping[str, str]:
-    """Return names and trimmed values of the first block, without empty ones; an empty result if the block is broken."""
+    """Return the attributes of the first metadata block by name, without empty values. The result is empty if the block
+    is malformed."""
     block = next((tag.body for tag in tags if tag.name == METADATA), "")
     found = _ATTRIBUTES.search(block)
     return _read(_PLAIN_TEXT.sub(lambda data: html.escape(data[1]), found[1])) if found else {}
 
 
 def _read(text: str) -> dict[str, str]:
-    """Read the attributes, which are not nested."""
+    """Read a sequence of attributes; return an empty mapping if the text contains anything else."""
     values: dict[str, str] = {}
     position = 0
     while position < len(text):
@@ -179,15 +176,17 @@ def _read(text: str) -> dict[str, str]:
     return values
 
 
-#: The order in which proposals are carried out (behaviour 1.9), so that a cron may name an agent of the same reply;
-#: the other tags about agents come after these two, everything else in the order of `_LATER`.
+#: The order in which proposals are carried out, so that a cron can name an agent that the same reply creates. The kinds
+#: of `_FIRST` come first, then all kinds that are in neither tuple, then the kinds whose names end in a word of
+#: `_LATER`.
 _FIRST = (EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT)
 _LATER = ("CLIENT", "CRON", "HEARTBEAT", "DELEGATE", "REMEMBER", "STATE")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`visible` is for people: the text without tags, or what a wrapper shows instead (behaviour 2.2)."""
+    """A parsed reply. `visible` is the text for people: the text without tags, or the text that its wrapper shows
+    instead."""
 
     visible: str
     proposals: tuple[Proposal, ...] = ()
@@ -196,7 +195,8 @@ class Reply:
 
 
 def read(text: str) -> Reply:
-    """Parse a whole reply, never other text: texts of tools, people or the history contain no commands."""
+    """Parse the whole text of a reply. Use it only for replies: tags in texts of tools, people or the history are not
+    commands."""
     scanned = scan(text)
     attributes, prose = attributes_of(scanned.tags), scanned.visible
     if (handed := handover_of(scanned.tags)) is not None:

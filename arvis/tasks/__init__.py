@@ -1,1 +1,1 @@
-"""The work an execution was started for: its task, access rights, rounds and outcome."""
+"""The work of an execution: its task, access rights, rounds and outcome."""

@@ -1,9 +1,9 @@
-"""The right to use an agent, outside a message of a conversation (for that see `routing.permit`), and who pays for its
-work. Rights only shrink from one execution to the next.
+"""The right to use an agent for work that no message of a conversation starts, and the spender of this work.
+(`routing.py` decides about messages.) An execution never has more rights than the execution that started it.
 
-`refusal` is the one decision. Every beginning of a run calls it (`begin_run`, `begin_keyed`) with the present rights
-of all people involved: the person for whom the work is done, and the authors of the text that is executed
-(`AUTHORS`). `may_reach` adds the rules for work that one agent gives to another.
+`refusal` makes the decision. Every start of a run calls it (`begin_run`, `begin_keyed`) with the present rights of all
+people involved: the person for whom the work is done, and the authors of the text that is executed (`AUTHORS`).
+`may_reach` adds the rules for work that an agent gives to another agent.
 """
 
 # ruff: noqa: RUF009 - `stored` declares fields, as `field` does
@@ -24,28 +24,28 @@ from arvis.engine.state import State, stored
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
 
-#: Key of an execution's state and of stored limits: the authors of the text that is executed.
+#: The key of the authors of the executed text, in an execution's state and in stored limits.
 AUTHORS = "authors"
 
 _NOWHERE = Address("", "", "")
 
-#: Graphs that give an agent no powers of their own.
+#: Graphs that give an agent no additional powers.
 _PLAIN = frozenset({"agent", "planning", "handover"})
 
-#: Roles that reach every agent without an `allow_users` list.
+#: Roles that may use every agent that has no `allow_users` list.
 OPERATING_ROLES = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 
 @dataclass(frozen=True, slots=True)
 class CallerLimits:
-    """The limits of an execution besides the role of its person. They are stored with the turn that the person began,
-    and with the work that follows from it."""
+    """The limits of an execution besides the role of its person. They are stored with the turn that the person began
+    and with all work that follows from it."""
 
-    #: The agents that the person's key reaches (None: all).
+    #: The agents that the person's API key may use (None: all).
     reach: tuple[str, ...] | None = None
-    #: The place vouches for the person.
+    #: True: the place (for example a login) counts as a pairing of the person.
     paired: bool = False
-    #: The authors of the text that is executed (ids of principals), which has only the rights that all of them have.
+    #: The ids of the authors of the executed text. The execution has only the rights that all of them have.
     authors: tuple[str, ...] = ()
 
     def with_authors(self, authors: Iterable[str]) -> CallerLimits:
@@ -66,40 +66,40 @@ class CallerLimits:
 class Origin(State):
     """The turn from which another agent's task, its report or the results of a workflow began this turn."""
 
-    #: Ids of the executions: the turn that a person asked for, and the one from which this turn follows.
+    #: The ids of two turns: the turn that a person began, and the turn that directly caused this turn.
     root: str = ""
     parent: str | None = None
-    #: True: the agent of `parent` gets a report of the answer.
+    #: True: the agent of the turn `parent` gets a report of the answer.
     report: bool = False
     limits: CallerLimits | None = stored(None, key="standing", read=CallerLimits.from_json, write=CallerLimits.to_json)
-    #: Number of workflows that agents have started since the last message of a person.
+    #: The number of workflows that agents have started since the last message of a person.
     starts: int = 0
 
 
 @dataclass(slots=True)
 class PlacedState(State):
-    """The part that every execution has which works in a place for an agent."""
+    """The part of the state that every execution of an agent's work in a place has."""
 
-    #: Id of the agent, its place, and the id of its conversation there.
+    #: The id of the agent, the place, and the id of the agent's conversation there.
     agent: str = ""
     address: Address = stored(_NOWHERE, read=Address.from_json, write=Address.to_json)
     conversation: str = ""
-    #: None in a turn of a person, and in a run.
+    #: None in a run, and in a turn that a person began.
     origin: Origin | None = stored(None, key="lineage", read=Origin.from_json)
-    #: Ids of the agents that wait for this child within its turn, in order.
+    #: The ids of the agents that wait for this child within the turn, in their order.
     waiting: Sequence[str] = ()
 
 
 def origin_of(state: Mapping[str, Any]) -> Origin:
-    """Return the origin of an agent's turn; an empty one for all other executions."""
+    """Return the origin of a turn that an agent or a run caused; an empty `Origin` for other executions."""
     return PlacedState.from_json(state).origin or Origin()
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person in whose name work continues: `principal` (None: no person, and no rights) within `limits`, in the
-    place `address`, through `agent` (None: it was deleted). `own_words`: only this person's own text led there (no
-    taint)."""
+    """The person for whom work is done: `principal` (None: no person, and no rights) within `limits`, in the place
+    `address`. `agent` asks for the work (None: it was deleted). `own_words`: the work follows only from this person's
+    own text (no taint)."""
 
     principal: Principal | None
     limits: CallerLimits
@@ -109,7 +109,7 @@ class Asker:
 
     @property
     def sender(self) -> Sender:
-        """As one who would write here themselves."""
+        """The person as a sender of messages, for the rules about messages."""
         person = self.principal
         user_id, name = (person.user_id, person.name) if person is not None else ("", "")
         return Sender(user_id, name, paired=self.limits.paired, agents=self.limits.reach)
@@ -119,7 +119,8 @@ class Asker:
 
 
 def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
-    """None when everybody who has a say may use this agent now; else why not, as a sentence for people."""
+    """Return the reason, as a sentence for people, if the asker or an author may not use this agent; None if all
+    may."""
     reach = asker.limits.reach
     owner = asker.principal is not None and asker.principal.role is PrincipalRole.OWNER
     if reach is not None and not owner and not key_reaches(reach, target):
@@ -128,14 +129,14 @@ def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
     if against is not None:
         return against
     for author in authors_of(tx, asker.limits.authors):
-        # The trust in a place covers the person who asks there; an author is judged by the author's own rights.
+        # `limits.paired` is about the person who asks, not about authors.
         if (against := _against(target, author, paired_there=False)) is not None:
             return f"{author.name or author.user_id}, who wrote the task, may not use the agent. {against}"
     return None
 
 
 def check_use(tx: Transaction, target: Agent, asker: Asker) -> None:
-    """Raise `Unprocessable` with the reason of `refusal`."""
+    """Raise `Unprocessable` if `refusal` returns a reason."""
     if (against := refusal(tx, target, asker)) is not None:
         raise out_of_reach(target, against)
 
@@ -153,9 +154,12 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
 
 
 def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
-    """Return whether the person reaches this agent through another one: each agent that they may use in this place.
-    For members, and for work without a person, text of others leads to no agent with more powers than the agent that
-    reads it."""
+    """Return True if work may pass from the asker's agent to `target`.
+
+    Owners and operators may reach every agent that they may use. All others need the right to write to `target` in this
+    place. If the work follows from text of others, or has no person, `target` must also have no more powers than the
+    asker's agent.
+    """
     if refusal(tx, target, asker) is not None:
         return False
     acting = limited(tx, asker.principal, asker.limits)
@@ -178,7 +182,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
         listed = person is not None and person.user_id in target.allow_users
         return None if listed else "Only owners and the people in `allow_users` of the agent may use it."
     if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or target.has_risky_tools):
-        # Over the web the key or login decides who is vouched for, elsewhere the person's own row.
+        # On the web a key or login can count as a pairing; on platforms only the person's row does.
         paired = person.paired or (person.platform == WEB and paired_there)
         return None if paired else "The agent has risky tools, so only paired people may use it."
     return None
@@ -188,7 +192,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
 
 
 def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Asker:
-    """Return in whose name an execution continues, through `agent`."""
+    """Return the asker of work that this execution gives to others through `agent`."""
     return Asker(
         principal=tx.principals.get(execution.principal_id or ""),
         limits=caller_limits(execution.state),
@@ -199,12 +203,13 @@ def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Aske
 
 
 def acting(tx: Transaction, execution: Execution) -> Principal | None:
-    """The person for whom an execution works, with the fewest rights of all who have a say in it now."""
+    """Return the person for whom an execution works, with the lowest role of this person and the authors; None if the
+    execution has no person."""
     return limited(tx, tx.principals.get(execution.principal_id or ""), caller_limits(execution.state))
 
 
 def limited(tx: Transaction, person: Principal | None, limits: CallerLimits) -> Principal | None:
-    """This person with no more rights than the authors have."""
+    """Return this person with the lowest role of the person and the authors in `limits`."""
     if person is None:
         return None
     roles = [person.role, *(author.role for author in authors_of(tx, limits.authors))]
@@ -212,26 +217,26 @@ def limited(tx: Transaction, person: Principal | None, limits: CallerLimits) -> 
 
 
 def authors_of(tx: Transaction, authors: Iterable[str | None]) -> list[Principal]:
-    """Return these authors as they are now, without those of whom nothing is known any more."""
+    """Return the present rows of these authors; authors without a row are left out."""
     found = (tx.principals.get(author) for author in authors if author is not None)
     return [author for author in found if author is not None]
 
 
 def written_by(principal_id: str | None, *authors: str | None) -> dict[str, Any]:
-    """The part of a state that names the authors besides the person for whom the work is done."""
+    """Return the part of a state that names the authors, without the person for whom the work is done."""
     others = sorted({author for author in authors if author is not None and author != principal_id})
     return {AUTHORS: others} if others else {}
 
 
 def with_authors(state: Mapping[str, Any], authors: Iterable[str | None]) -> dict[str, Any]:
-    """The state with these authors, too."""
+    """Return the state with these authors added."""
     known = {*state.get(AUTHORS, ()), *(author for author in authors if author is not None)}
     return {**state, AUTHORS: sorted(known)} if known else dict(state)
 
 
 def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterable[str | None]) -> Taint:
-    """Return the taint of text by these authors in work for this person: the text of an author with fewer rights
-    counts as text of other people."""
+    """Return the taint of text by these authors in work for this person. The text of an author with fewer rights than
+    the person counts as text of other people; other text has no taint."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     if person is None:
         return CLEAN
@@ -244,8 +249,11 @@ def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterabl
 def author_after(
     tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
 ) -> str | None:
-    """Return the author of a row after the person `by` changed the fields `named` of its `words` (by field), changed
-    or not; None: `by`. Where text of the author before remains, the author is the one of the two with fewer rights."""
+    """Return the author of a row after the person `by` has set the fields `named`; None means `by`.
+
+    `words` are the row's texts by field. If no text was set, the author stays `known`. If a text of `known` remains,
+    the author is the one of the two with fewer rights. If all texts were set, the author is `by`.
+    """
     author = _author_after(tx, words, named, known, by)
     return author if author != by else None
 
@@ -263,7 +271,7 @@ def _author_after(
 
 
 def has_more_rights(tx: Transaction, person_id: str | None, authors: Iterable[str]) -> bool:
-    """Return True if this person has more rights than one of these people."""
+    """Return True if this person has more rights than at least one of the authors."""
     person = tx.principals.get(person_id) if person_id is not None else None
     others = authors_of(tx, authors)
     return person is not None and any(RANKS.index(each.role) < RANKS.index(person.role) for each in others)
@@ -275,19 +283,20 @@ def authors_may_use(tx: Transaction, target: Agent, authors: Iterable[str | None
 
 
 def caller_limits(state: Mapping[str, Any]) -> CallerLimits:
-    """Return the limits of an execution with this state: those of the turn that it follows from, and its authors."""
+    """Return the limits of an execution with this state: the limits of its origin with its own authors added, or its
+    own limits if it has no origin."""
     own, inherited = CallerLimits.from_json(state), origin_of(state).limits
     return own if inherited is None else inherited.with_authors(own.authors)
 
 
 def limits_of_sender(sender: Sender) -> CallerLimits:
-    """Return the limits of a person besides the role, for the actions of a turn in their name."""
+    """Return the limits of the sender of a message, for the turn that the message begins."""
     return CallerLimits(sender.agents, sender.paired)
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:
-    """Return True if the agent has no power that the other lacks. An agent that writes programs has the power of the
-    sandbox, whichever tools it has."""
+    """Return True if `target` has no power that `agent` lacks: tools, plugins and a graph that has additional powers,
+    such as running programs in the sandbox."""
     return (
         HARMLESS_TOOLS.union(agent.tools).issuperset(target.tools)
         and HARMLESS_PLUGINS.union(agent.plugins).issuperset(target.plugins)
@@ -301,8 +310,9 @@ def _is_no_stronger(target: Agent, agent: Agent) -> bool:
 def spender_of(
     tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
 ) -> Spender:
-    """Return who pays for a call of this execution: the turn at its root, and the client in whose channel it was
-    asked. `visit` names the visit of the node, the same when it is repeated after a crash."""
+    """Return the spender of a call of this execution. It contains the turn at its root and the customer of the channel
+    in which that turn began. `visit` is the id of the node's visit, which stays the same if a crash repeats the
+    visit."""
     root = execution
     while (above := _above(tx, root)) is not None:
         root = above
@@ -322,7 +332,7 @@ def spender_of(
 
 
 def client_of(tx: Transaction, execution: Execution) -> Client | None:
-    """The client whose channel this execution answers in."""
+    """Return the customer to whom the channel of this execution belongs; None if it belongs to no customer."""
     address = PlacedState.from_json(execution.state).address
     return tx.clients.at(address.platform, address.channel) if address.platform else None
 
@@ -336,8 +346,8 @@ def _above(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
-    """Return whether this is a member without a pairing (behaviour.md 1.4): no owner or operator, no key or login,
-    and not in the agent's list of users."""
+    """Return True if this person is a member on a chat platform and not in the agent's `allow_users` list. The pairing
+    of the person is not checked."""
     if principal.role is not PrincipalRole.MEMBER or principal.platform == WEB:
         return False
     agent = tx.agents.get(agent_id or "")

@@ -1,7 +1,8 @@
-"""The time limit of an answer (`delivery.answer_within`): before a turn begins, at every pause, and at its end.
+"""The time limit of an answer (`delivery.answer_within`). It is checked before a turn begins, at every pause, and at
+the turn's end.
 
-The limit is about time without progress. A person's answer, the end of a child, and each committed step restart it:
-work that takes hours is not given up, but waiting work is.
+The limit applies to time without progress: a person's answer, the end of a child, and each committed step restart it. A
+turn may therefore work for hours, but it fails if it only waits for longer than the limit.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from arvis.domain.jobs import CLASS_MS, Job
 from arvis.domain.messages import Delivery, Role
 from arvis.ports.store import Transaction
 
-#: The reason of a job that is given up because of it.
+#: The reason code of a job that failed because of the time limit.
 TOO_LATE = "too_late"
 
 
 def waiting_since(tx: Transaction, job: Job) -> int:
-    """Since when (ms) nothing has come of a job."""
+    """Return the time (ms) of the last progress of a job: its arrival, a committed step, or an answer."""
     arrived = max(job.created_at, job.rank - CLASS_MS * job.priority)
     execution = tx.executions.get(job.execution_id or "")
     return arrived if execution is None else max(arrived, execution.updated_at, _answered(tx, execution))
@@ -24,7 +25,7 @@ def waiting_since(tx: Transaction, job: Job) -> int:
 
 def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
     """Return the time (ms) of the newest message that this delivery answers, or of the newest answer to a question of
-    its turn; None if the delivery is no reply of an agent."""
+    its turn if that is later; None if the delivery is not a reply of an agent."""
     message = tx.messages.get(delivery.message_id)
     asked = [found.created_at for each in delivery.answers if (found := tx.messages.get(each)) is not None]
     if message is None or message.role is not Role.ASSISTANT or not asked:
@@ -34,5 +35,5 @@ def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
 
 
 def _answered(tx: Transaction, execution: Execution) -> int:
-    """When the last of its questions was answered, by a person, a timer or a child."""
+    """Return the time (ms) of the newest answer of a person, timer or child to this execution; 0 if it has none."""
     return max((wait.answered_at or 0 for wait in tx.waits.of_execution(execution.id)), default=0)

@@ -1,8 +1,8 @@
-"""The rounds of a turn: for each model call before the last one its text, the tools that it called, their outputs, and the
-messages that arrived during the turn.
+"""The rounds of a turn: for each model call before the last one its text, the tools that it called, their outputs, and
+the messages that arrived during the turn.
 
-The state of the execution holds each round under a key of its own, so that no step writes an earlier round again. The
-outputs are effects of the execution and are read from there; the state holds only the outputs of refused calls.
+The state of the execution has a separate key for each round, so that no step writes an earlier round again. The outputs
+of calls are stored as effects of the execution; only the outputs of refused calls are in the state.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.ports.store import Transaction
 from arvis.prompt import Round, Words
 
-#: Beginning of the name of a tool call's effect.
+#: The prefix of the name of a tool call's effect.
 TOOL_EFFECT = "tool "
 
 _LOST = "It is unknown if this call happened, and a person decided not to repeat it."
 
-# The stored keys of a state, the numbered ones with the number of the round (from 1).
+# The stored keys of a state. The number in a key is the number of the round (from 1).
 _ROUND = "round {}"
 _RESULT = "result {}"
 _MESSAGES = "heard {}"
@@ -33,12 +33,12 @@ _RESTARTED = "restarted"
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The places of the outputs of a round's calls."""
+    """The places where the outputs of a round's calls are stored."""
 
-    #: Cursor and visit of the effects that hold the outputs.
+    #: The cursor and visit of the effects with the outputs.
     cursor: str
     visit: int
-    #: Outputs of calls that were refused, by the index of the call (as JSON).
+    #: The outputs (as JSON) of calls that were refused, by the index of the call.
     refused: Mapping[str, Mapping[str, Any]]
 
     @classmethod
@@ -49,24 +49,24 @@ class ToolResults:
 
 @dataclass(frozen=True, slots=True)
 class StoredRound:
-    """One round as the state holds it."""
+    """One round in its stored form."""
 
     number: int
     text: str
     #: The tool calls as JSON; `tool_calls` reads them.
     calls: Sequence[Mapping[str, Any]] = ()
-    #: The reminder or instruction that follows the text in the prompt; None in a round of tools.
+    #: The reminder or instruction that follows the text in the prompt; None in a round with tool calls.
     follow_up: str | None = None
-    #: The reply with its tags, where these ask for actions.
+    #: The reply with its tags, if the tags ask for actions.
     reply: str = ""
-    #: A person's answer that is no message.
+    #: A person's answer to a question, if it did not come as a message.
     answer: str = ""
-    #: Reasoning blocks that the vendor wants back.
+    #: Reasoning blocks that the vendor requires in the next request.
     thoughts: Mapping[str, Any] | None = None
-    #: True once the calls were made, or there was none to make.
+    #: True if all calls were made or the round has no calls.
     finished: bool = False
     results: ToolResults | None = None
-    #: Ids of the messages that follow this round in the prompt.
+    #: The ids of the messages that follow this round in the prompt.
     messages: tuple[str, ...] = ()
 
     @classmethod
@@ -87,7 +87,7 @@ class StoredRound:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state's key of this round; its results and messages have keys of their own."""
+        """Return the changes of the state that store this round, without its results and messages (other keys)."""
         more = {"whole": self.reply, "answer": self.answer}
         return {
             _ROUND.format(self.number): {
@@ -105,10 +105,10 @@ class StoredRound:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """All rounds of a turn, oldest first. The methods that begin with a verb return changes of the state."""
+    """All rounds of a turn, oldest first. The methods `add_…` and `restart` return changes of the state."""
 
     all: tuple[StoredRound, ...] = ()
-    #: Number of the last round before the turn began again with newer messages; 0: it did not.
+    #: The number of the last round before the turn was restarted with newer messages; 0 if it was not restarted.
     restarted: int = 0
 
     @classmethod
@@ -128,31 +128,31 @@ class Rounds:
 
     @property
     def current(self) -> tuple[StoredRound, ...]:
-        """The rounds since the turn began, or began again."""
+        """The rounds since the turn began or was restarted."""
         return self.all[self.restarted :]
 
     @property
     def messages(self) -> set[str]:
-        """Ids of the messages that follow a round in the prompt."""
+        """The ids of all messages that follow a round in the prompt."""
         return {each for found in self.current for each in found.messages}
 
     @property
     def replies(self) -> list[str]:
-        """The replies before the last one whose tags ask for actions."""
+        """The replies of earlier rounds whose tags ask for actions, with their tags."""
         return [found.reply for found in self.current if found.reply]
 
     @property
     def tool_rounds(self) -> int:
-        """The number of rounds of tools since the model last ended a cycle without calls."""
+        """The number of rounds with tool calls since the last round without calls."""
         return sum(1 for _ in takewhile(lambda found: found.calls, reversed(self.current)))
 
     @property
     def end_with_tools(self) -> bool:
-        """True if the outputs of tools are the last part of the prompt."""
+        """True if the outputs of tool calls are the last part of the prompt."""
         return bool(self.all) and bool(self.last.calls) and not self.last.messages
 
     def with_messages(self, message_ids: Sequence[str]) -> Rounds:
-        """Return these rounds with further messages behind the last one."""
+        """Return these rounds with these messages added after the last round."""
         if not message_ids or not self.all:
             return self
         last = replace(self.last, messages=(*self.last.messages, *message_ids))
@@ -163,35 +163,37 @@ class Rounds:
     def add_tool_calls(
         self, text: str, calls: Sequence[ToolCall], thoughts: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Begin a round whose calls are made next."""
+        """Add a round with tool calls that are not made yet."""
         made = [call.to_json() for call in calls]
         return StoredRound(self.count + 1, text, made, thoughts=thoughts).to_json()
 
     def add_text(self, text: str, follow_up: str, reply: str = "") -> dict[str, Any]:
-        """Add a round without calls, after which the model is called again. `reply` is the text with its tags, if it has any."""
+        """Add a round without tool calls, after which the model is called again with `follow_up`. `reply` is the text
+        with its tags if they ask for actions."""
         added = StoredRound(self.count + 1, text, follow_up=follow_up, reply=reply)
         return {**added.to_json(), _RESULT.format(added.number): None}
 
     def add_answer(self, text: str) -> dict[str, Any]:
-        """Add a person's answer that is no message to the last round."""
+        """Add to the last round a person's answer that did not come as a message."""
         return replace(self.last, answer=text).to_json()
 
     def add_messages(self, message_ids: Iterable[str]) -> dict[str, Any]:
-        """Put these messages behind the last round."""
+        """Add these messages after the last round."""
         return {_MESSAGES.format(self.count): [*self.last.messages, *message_ids]}
 
     def add_results(self, place: tuple[str, int], refused: Mapping[int, ToolOutput]) -> dict[str, Any]:
-        """Finish the last round: its outputs are effects at `place` (cursor and visit), or were `refused`."""
+        """Finish the last round. The outputs of its calls are the effects of the visit `place` (cursor and visit);
+        `refused` are the outputs of refused calls by their index."""
         outputs = {str(index): output.to_json() for index, output in refused.items()}
         return {_RESULT.format(self.count): {"place": list(place), "refused": outputs}}
 
     def restart(self) -> dict[str, Any]:
-        """Leave all rounds so far out of the prompt: the turn begins again with newer messages."""
+        """Restart the turn with newer messages: the prompt no longer contains the rounds so far."""
         return {_RESTARTED: self.count}
 
 
 def effect_name(index: int, call: ToolCall) -> str:
-    """Return the name of the effect of a call. It does not depend on whether the tool still exists."""
+    """Return the name of the effect of a call. It is the same even if the tool no longer exists."""
     return f"{TOOL_EFFECT}{index + 1}: {call.name}"
 
 
@@ -202,8 +204,8 @@ def load_rounds(
     unseal: Callable[[str], str],
     written: Callable[[StoredMessage], str] = lambda message: message.content,
 ) -> list[Round]:
-    """Return the finished rounds for a prompt: their texts, calls and outputs, and the messages behind them as `written`
-    formats them. Rounds before a restart of the turn are left out."""
+    """Return the finished rounds for a prompt: their texts, calls and outputs, and the messages after them in the
+    format of `written`. Rounds before a restart of the turn are left out. `unseal` decrypts sealed outputs."""
     places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
     messages = {each.id: each for each in tx.messages.of_turn(execution.id)} if rounds.messages else {}
     found = []
@@ -232,7 +234,8 @@ def _output(
 
 
 def output_of(call: ToolCall, effect: Effect | None) -> ToolOutput:
-    """Return the output of a finished call; a failed one where a person decided not to repeat an interrupted call."""
+    """Return the output of a call. It is a failed output if the call was interrupted and a person decided not to repeat
+    it."""
     if effect is None or effect.state is not EffectState.FINISHED or effect.result is None:
         return ToolOutput(call.id, _LOST, failed=True)
     return replace(ToolOutput.from_json(effect.result), call_id=call.id)

@@ -1,8 +1,7 @@
-"""The typed states of executions that work for an agent, with the task, the outcome and the files that they hold. Each stored key
-is declared here once.
+"""The typed states of executions that do an agent's work, and the types of their fields: task, outcome, files.
 
-The classes are not frozen, because states are read several times in a step, and frozen instances take several times as long to make.
-No code assigns to their fields."""
+The classes of states are not frozen, because they are created several times in each step, and creating a frozen
+instance takes several times as long. No code assigns to their fields."""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 
@@ -26,11 +25,11 @@ from arvis.tasks.rounds import Rounds
 # -- the task ----------------------------------------------------------------------------------------------------------
 
 
-#: The key of the state that makes an execution a run.
+#: The key of the task in the state. An execution with this key is a run.
 RUN = "run"
-#: In it, the messages that a run was given.
+#: The key, in the task, of the messages that the prompt contains (`TaskSpec.messages`).
 MESSAGES = "messages"
-#: And, of a child: what had that run begin which it works for.
+#: The key, in the task of a child, of the source of the run that the child works for (`RunTask.under`).
 UNDER = "under"
 
 
@@ -39,35 +38,36 @@ class TaskSpec:
     """The task of a run."""
 
     prompt: str
-    #: Added to the agent's own instructions.
+    #: Instructions that are added to the agent's own instructions.
     instructions: str = ""
-    #: How replies end (`implicit`, `explicit`); None: as the agent is configured.
+    #: `explicit`: each reply must have a status; `implicit`: a reply without a status is done (None: the agent's
+    #: setting).
     completion: str | None = None
-    #: Pairs of role and text in front of the prompt.
+    #: Pairs of role and text that precede the prompt.
     history: Sequence[tuple[str, str]] = ()
-    #: The only tools it may use, of those of its agent (None: all).
+    #: The subset of the agent's tools that the run may use (None: all).
     tools: Sequence[str] | None = None
-    #: Id of the message to whose sender the reply is streamed (None: it is not streamed).
+    #: The id of the message to whose sender the reply is streamed (None: it is not streamed).
     audience: str | None = None
-    #: Sources of the prompt other than the person for whom the work is done.
+    #: The sources of the prompt other than the person for whom the work is done.
     taint: Taint = CLEAN
-    #: Shown with the prompt (`pictures_of`).
+    #: The pictures of the prompt: name, media type and hash of each (`pictures_of`).
     pictures: Sequence[Sequence[str]] = ()
-    #: Called instead of the agent's own model.
+    #: The model to call (None: the agent's model).
     model: str | None = None
-    #: Rounds of tools (None: as configured for all agents).
+    #: The maximum number of rounds with tool calls (None: the setting for all agents).
     rounds: int | None = None
-    #: Further tools (`Subagent` as JSON).
+    #: Subagents that the model may call as tools (`Subagent` as JSON).
     subagents: Sequence[Mapping[str, Any]] = ()
-    #: The workflow run whose log holds the calls of the subagents.
+    #: The workflow run whose log records the calls of the subagents.
     within: Mapping[str, Any] | None = None
-    #: True: without the powers of a conductor, because no person chose the conductor for this work.
+    #: True: the run has no powers of a conductor, because no person chose the conductor for this work.
     plain: bool = False
-    #: Id and text of each message of a person in the prompt, to note which of them were read.
+    #: The id and text of each message of a person in the prompt, so that the messages that were read can be recorded.
     messages: Sequence[Sequence[str]] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON; fields that few tasks use are left out where they are empty."""
+        """Return the task as JSON, without `taint`. Fields that few tasks use are left out if they are empty."""
         more = {
             "model": self.model,
             "rounds": self.rounds,
@@ -92,9 +92,9 @@ class TaskSpec:
 class RunTask(TaskSpec):
     """The task in the state of a run."""
 
-    #: The origin: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, which posts nothing.
+    #: The source of the run: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, whose result is not posted.
     source: str = ""
-    #: The source of the run that a child works for.
+    #: In the task of a child, the source of the run that it works for; else empty.
     under: str = ""
 
     @classmethod
@@ -107,17 +107,18 @@ _RUN_FIELDS = tuple(each.name for each in fields(RunTask) if each.name != "taint
 
 # -- the outcome -------------------------------------------------------------------------------------------------------
 #
-# The status with which an agent ends its work (behaviour.md 2.2): the timeline shows it, and the agent or graph that gave
-# the task reads it.
+# The status with which an agent ends its work. The timeline shows it, and the agent or graph that gave the task reads
+# it.
 
 
-#: Characters of a status line.
+#: The maximum number of characters of a status line (`WorkOutcome.note`).
 LONGEST_NOTE = 240
 
 
 class WorkStatus(StrEnum):
-    """`open`: the reply had no status; `exhausted`: the work was stopped at a limit. Of heartbeats, `idle`: there was
-    nothing to do, and no model was called; `failed`: the called execution failed."""
+    """The status of an agent's work. `open`: the reply had no status. `exhausted`: a limit stopped the work. Only
+    heartbeats have the last two: `idle`: there was nothing to do and no model was called; `failed`: the called
+    execution failed."""
 
     DONE = "done"
     BLOCKED = "blocked"
@@ -130,8 +131,9 @@ class WorkStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """`visible` is the part of the last reply that people may see. `report` belongs to `continue`, `reason` and
-    `requirements` to `blocked`, `result` to `done`. `attributes` are those that the agent's plugins required."""
+    """The outcome of an agent's work. `visible` is the part of the last reply that people may see. The status
+    `continue` has a `report`, `blocked` has `reason` and `requirements`, `done` has a `result`. `attributes` are the
+    attributes that the agent's plugins require."""
 
     status: WorkStatus
     visible: str = ""
@@ -143,7 +145,7 @@ class WorkOutcome:
 
     @property
     def note(self) -> str:
-        """One line about the present status."""
+        """The outcome in one line of at most `LONGEST_NOTE` characters."""
         text = self.reason or self.report or self.result or self.visible
         return " ".join(text.split())[:LONGEST_NOTE]
 
@@ -161,7 +163,7 @@ class WorkOutcome:
 
 
 def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
-    """Return the status of a reply; `otherwise` for a reply without one."""
+    """Return the outcome of a reply. A reply without a status gets the status `otherwise`."""
     wrapper = reply.wrapper
     if wrapper is None:
         return WorkOutcome(otherwise, reply.visible, attributes=reply.attributes)
@@ -178,8 +180,8 @@ def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """The end of a child execution. Without an outcome it failed or was cancelled; `error` is a sentence and `reason`
-    a code."""
+    """The end of a child execution. If `outcome` is None, the child failed or was cancelled; `error` is then a sentence
+    and `reason` a code."""
 
     outcome: WorkOutcome | None
     error: str = ""
@@ -187,7 +189,7 @@ class ChildEnd:
 
 
 def child_end(answer: Answer) -> ChildEnd:
-    """Read from the answer that a `Call` got."""
+    """Read the end of a child from the answer to a `Call`."""
     value: Mapping[str, Any] = answer.value or {}
     result = value.get("result") or {}
     if value.get("status") != ExecutionStatus.DONE or "outcome" not in result:
@@ -196,19 +198,16 @@ def child_end(answer: Answer) -> ChildEnd:
     return ChildEnd(WorkOutcome.from_json(result["outcome"]))
 
 
-# The pictures of a turn on their way to a model: their names in the state, their bytes only in the request.
+# -- pictures for the model, and files of the reply: the state has their names and hashes, never their bytes -----------
 
 
-# -- files that leave with the reply: names and hashes, never bytes ----------------------------------------------------
-
-
-#: Of one request: pictures, and bytes of all of them. The newest go first.
+#: The maximum number of pictures of a request, and of their bytes together. The newest pictures are preferred.
 MOST_PICTURES = 10
 MOST_BYTES = 20_000_000
 
 
 def pictures_of(messages: Sequence[StoredMessage]) -> list[list[str]]:
-    """Name, media type and hash of those that go along, in order."""
+    """Return name, media type and hash of the pictures of these messages that fit in a request, in their order."""
     shown = [file for message in messages for file in message.attachments if file.kind is FileKind.IMAGE]
     kept: list[list[str]] = []
     room = MOST_BYTES
@@ -221,23 +220,24 @@ def pictures_of(messages: Sequence[StoredMessage]) -> list[list[str]]:
 
 
 async def load_pictures(store: Store, pictures: Sequence[Sequence[str]]) -> tuple[Image, ...]:
-    """With their bytes; without those whose bytes are gone."""
+    """Return these pictures with their bytes. Pictures whose bytes are no longer stored are left out."""
     found = [(name, media_type, await store.get_blob(sha256)) for name, media_type, sha256 in pictures]
     return tuple(Image(media_type, data, name) for name, media_type, data in found if data is not None)
 
 
-#: Of one reply.
+#: The maximum number of files of a reply.
 MOST_FILES = 10
 
 
 def with_files(state: Mapping[str, Any], more: Sequence[OutgoingFile]) -> dict[str, Any]:
-    """The change of state that adds these, each once; no change without any."""
+    """Return the change of the state that adds these files to the reply, each once and at most `MOST_FILES`
+    together."""
     files = dict.fromkeys((*WorkState.from_json(state).files, *more))
     return {"files": [asdict(file) for file in [*files][:MOST_FILES]]} if more else {}
 
 
-#: `WorkState.read` of a turn that ends with a text of the daemon: such a text needs no prompt and answers all
-#: messages.
+#: The value of `WorkState.read` if the daemon writes the last text of the turn. Such a text needs no prompt and answers
+#: all messages of the turn.
 BY_DAEMON = "by daemon"
 
 
@@ -251,34 +251,34 @@ def _files(stored_files: Sequence[Mapping[str, Any]]) -> tuple[OutgoingFile, ...
 
 @dataclass(slots=True)
 class WorkState(PlacedState):
-    """The part that all graphs have which work for an agent."""
+    """The part of the state that all graphs for an agent's work have."""
 
-    #: Sources other than the person for whom the work is done.
+    #: The sources of the work other than the person for whom it is done.
     taint: Taint = stored(CLEAN, read=_taint, write=sorted)
     #: The task of a run; None in a turn.
     run: RunTask | None = stored(None, key=RUN, read=RunTask.from_json)
-    #: `delegation`, `report` or `results` in a turn that no message of a person began.
+    #: `delegation`, `report` or `workflow` in a turn that no message of a person began; else empty.
     task: str = ""
     #: Settings that a client of the API sent with its message.
     wishes: Mapping[str, Any] = stored({})
-    #: Files that leave with the reply.
+    #: The files that are sent with the reply.
     files: tuple[OutgoingFile, ...] = stored((), read=_files)
-    #: Ids of the messages whose text the prompt of the last reply held; `BY_DAEMON`; None before the first reply.
+    #: The ids of the messages in the prompt of the last model call, or `BY_DAEMON`; None before the first model call.
     read: Sequence[str] | None = None
-    #: One line for people who ask what the agent is doing.
+    #: One line about the agent's present work, for people.
     status_note: str = ""
     outcome: WorkOutcome | None = stored(None, read=WorkOutcome.from_json, write=WorkOutcome.to_json)
-    #: Id of the newest incident that a prompt of this execution reported.
+    #: The id of the newest incident that a prompt of this execution reported.
     last_incident: str | None = stored(None, key="incidents")
-    #: Tokens of each layer of the last prompt, and the number of messages that it left out.
+    #: The tokens of each layer of the last prompt, and the number of messages that were left out of it.
     prompt: Mapping[str, Any] = stored({})
-    #: Since when (ms) this execution waits for a budget.
+    #: The time (ms) at which this execution began to wait for a budget; 0 if it has not waited.
     waits_since: int = 0
-    #: Token limit of the last prompt.
+    #: The token limit of the last prompt.
     ceiling: int = 0
-    #: The tokens that the prompt has for messages, for the compaction of this conversation.
+    #: The number of tokens that the prompt has for messages; the compaction of the conversation uses it.
     room: int | None = None
-    #: The result of the compaction within this turn: the number of its rounds, and why it failed.
+    #: The result of the compaction within this turn: the number of its rounds, and the reason if it failed.
     compaction: Mapping[str, Any] | None = None
 
 
@@ -287,24 +287,24 @@ class AgentState(WorkState):
     """The state of the graphs `agent` and `code`."""
 
     rounds: Rounds = whole(Rounds.from_json)
-    #: Ids of the messages at the head of the prompt; None before the first model call.
+    #: The ids of the messages that the prompt contains before the first round; None before the first model call.
     first_messages: Sequence[str] | None = stored(None, key="asked")
-    #: The time in the prompt (ms).
+    #: The time (ms) that the prompt states.
     prompt_time: int | None = stored(None, key="told_at")
-    #: True after a model refused a prompt as too long: its pictures and long parts are left out.
+    #: True after a model has refused a prompt as too long; pictures and long parts are then left out.
     shrunk: bool = False
-    #: True after the model repeated the same calls: the next call offers no tools.
+    #: True after the model has repeated the same calls; the next model call then offers no tools.
     looping: bool = False
     #: Decisions of people about calls of the last round, by the index of the call.
     verdicts: Mapping[str, Any] = stored({})
-    #: The call that a person is asked about: index, hash and risk.
+    #: The tool call about which a person is asked: index, hash and risk.
     asking: Mapping[str, Any] | None = None
-    #: The call whose subagent is at work: index and log event.
+    #: The tool call whose subagent is running: index and log event.
     calling: Mapping[str, Any] | None = None
-    #: Number of the cycle that the next reply ends.
+    #: The number of the present cycle (from 1).
     cycle: int = 1
-    #: The reply to which the model was reminded to add its status.
+    #: The reply without a status, after which the model was reminded to add the status.
     reply_before_reminder: str = stored("", key="kept")
     reminded: bool = stored(default=False, key="nudged")
-    #: Findings of the input check, for the timeline.
+    #: The findings of the input check, for the timeline.
     input: Mapping[str, Any] | None = None

@@ -1,8 +1,8 @@
-"""Runs: work of an agent without a message of a chat. A schedule or a web hook begins one, and its result is posted;
-a graph begins one as its child, and reads the outcome.
+"""Runs: work of an agent without a message of a chat. The result of a run that a schedule or a web hook begins is
+posted. A graph can begin a run as its child and reads the outcome.
 
-A run has only the history that it is given, no user message, and a lane of its own, so it delays no conversation with
-the agent. Scripts, and the states with which executions of graph `agent` begin.
+A run has no user message and no history except the history in its task. It has a separate lane, so that it delays no
+conversation with the agent.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from arvis.tasks.access import Asker, caller_limits, check_use
 from arvis.tasks.state import RUN, UNDER, RunTask, TaskSpec, WorkState
 
 GRAPH = "agent"
-#: As people read it.
+#: The names of sources in a prompt, by the prefix of the source.
 _CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run that no execution waits for: `source` (`schedule:ID`, `webhook:ID`) marks its post at `address`. `graph`
-    walks it; `more` are further parts of its state."""
+    """A run to begin that no execution waits for. `source` (`schedule:ID`, `webhook:ID`) is stored with it; its result
+    is posted at `address`. `graph` is the name of its graph, `more` are further keys of its state."""
 
     agent: Agent
     task: TaskSpec
@@ -43,8 +43,8 @@ class NewRun:
 def begin_run(
     tx: Transaction, run: NewRun, *, kind: JobKind, lane: str, priority: int, now: int, key: str | None = None
 ) -> Execution | None:
-    """Its execution and job; None, and nothing was written, while a job with this `key` waits or runs. Raises `Unprocessable`
-    where one of those who have a say in it may not use its agent."""
+    """Write the execution and the job of a run. Return None and write nothing if a job with this `key` waits or runs.
+    Raise `Unprocessable` if the person or an author may not use the agent."""
     check_use(tx, run.agent, asker_of_run(tx, run))
     execution_id = tx.new_id()
     job = NewJob(
@@ -77,14 +77,14 @@ def begin_run(
 
 
 def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
-    """In whose name it would work."""
+    """Return the asker of this run."""
     person = tx.principals.get(run.principal_id) if run.principal_id is not None else None
     return Asker(person, caller_limits(run.more), run.address, run.agent)
 
 
 def child_state(parent: Mapping[str, Any], task: TaskSpec, *, agent_id: str | None = None) -> dict[str, Any]:
-    """The state of a child of this execution's state, for `Call("agent", …)`: it works in the same place, for the same
-    person, and is tainted by what its parent read."""
+    """Return the state of a child run, for `Call("agent", …)`. `parent` is the state of the calling execution; the
+    child has the same place, person and conversation, and the taint of its parent and its task."""
     state = WorkState.from_json(parent)
     return {
         **changes(
@@ -104,21 +104,22 @@ def is_run(execution: Execution) -> bool:
 
 
 def source_of(execution: Execution) -> str:
-    """Return the origin of a run; empty for a child, which posts nothing."""
+    """Return the source of a run; empty for a child run and for a turn."""
     task = WorkState.from_json(execution.state).run
     return "" if task is None else task.source
 
 
 def messages_of(execution: Execution, person: Principal | None) -> list[StoredMessage]:
-    """The prompt of a run in the form of messages."""
+    """Return the prompt of a run as messages: one for each message that the task names, or else one for the whole
+    prompt."""
     whole, task = message_of(execution, person), WorkState.from_json(execution.state).run or RunTask("")
     return [replace(whole, id=message_id, content=text) for message_id, text in task.messages] or [whole]
 
 
 def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
-    """The prompt of a run in the form of a message; it is kept nowhere else than in the execution."""
+    """Return the prompt of a run as one message. The message has no row; the execution stores the prompt."""
     state = WorkState.from_json(execution.state)
-    # A schedule or web hook is named as such, so that the model takes it for no person.
+    # A schedule or web hook is named, so that the model does not take it for a person.
     caller = _CALLERS.get(_begun_by(state).partition(":")[0], "")
     name = person.name if person is not None else ""
     return StoredMessage(
@@ -143,7 +144,7 @@ def _begun_by(state: WorkState) -> str:
 
 
 def history_of(execution: Execution) -> list[PastMessage]:
-    """Return the history that a run was given."""
+    """Return the history in the task of a run."""
     state = WorkState.from_json(execution.state)
     return [
         PastMessage(

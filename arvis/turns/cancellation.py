@@ -1,4 +1,4 @@
-"""Cancelled turns and runs. Scripts, and the events after their commit."""
+"""Cancelling turns and runs, and closing conversations: scripts, and the events to publish after their commit."""
 
 from __future__ import annotations
 
@@ -25,16 +25,11 @@ from arvis.tasks.task import is_run, source_of
 from arvis.turns import workflow_results
 from arvis.turns.turns import Ending, end_turn
 
-# Cancelling the work in a place on request. The results of these scripts are published after the commit.
-
-
-# Closing a conversation on request of an owner or operator, as `/new` does. A script.
-
 
 @dataclass(frozen=True, slots=True)
 class CancelledTurn:
-    """The user messages of a turn that was cancelled, and the jobs whose tasks are to end; `run` is the id of a workflow's run
-    that has ended."""
+    """A cancelled turn or run: its user messages, and the ids of its cancelled jobs, whose tasks `announce_cancelled`
+    ends. `run` is its id if it was a run of a workflow."""
 
     asked: Sequence[StoredMessage]
     jobs: Sequence[str]
@@ -44,8 +39,9 @@ class CancelledTurn:
 def cancel_turn(
     tx: Transaction, execution_id: str, by: str, now: int, *, shown: Shown = nothing_shown
 ) -> CancelledTurn:
-    """Cancel a turn or a run on request, with all executions that work for it; its notice reports the end, its
-    timeline the person. The part of the reply that people were `shown` stays as the reply."""
+    """Cancel a turn or a run on request, with all executions that work for it. `by` names the person in the timeline
+    and in the log of a run. The part of the reply that people have already seen (`shown`) is stored as the reply; if
+    there is none, a notice reports the end."""
     before = tx.executions.get(execution_id)
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
@@ -72,7 +68,7 @@ def _ending(tx: Transaction, execution: Execution, shown: Shown) -> Ending:
 
 
 def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
-    """Withdraw a turn that has not begun, because its message was deleted: no notice is sent."""
+    """Cancel a turn that has not begun because its message was deleted. No notice is sent."""
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
     if execution is None:
@@ -83,7 +79,7 @@ def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn
 
 
 def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
-    """After the commit: end the tasks and publish the events."""
+    """Publish the events of a cancelled turn after the commit. They end the tasks of its jobs."""
     for job_id in turn.jobs:
         bus.publish(JobSettled(job_id, "cancelled"))
     for message in turn.asked:
@@ -93,9 +89,9 @@ def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
         bus.publish(Changed(ChangeTopic.WORKFLOWS, turn.run))
 
 
-#: The maximum of runs that are searched.
+#: The maximum number of active runs that `_stop_runs` examines.
 _MOST_RUNS = 1_000
-#: Waits of a turn that can be cancelled: for people, and for children.
+#: A turn with a wait of one of these kinds can be cancelled: for people, for children, and timers.
 _STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
 
 
@@ -108,8 +104,8 @@ def stop_turns(
     asked_by: str | None = None,
     shown: Shown = nothing_shown,
 ) -> list[CancelledTurn]:
-    """Cancel the turn that runs or is the next to run, and the turns that wait for people, with each agent of this
-    place; later turns stay. `asked_by`: only those that this principal asked for."""
+    """Cancel the work in this place, with every agent: the turn that runs or is the next to run, the turns that wait,
+    and the runs. Later turns stay in the queue. `asked_by`: cancel only the work that this principal asked for."""
     talks = tx.conversations.in_place(address)
     lanes = [conversation.lane for conversation in talks]
     for execution_id in _stoppable(tx, lanes, asked_by):
@@ -123,8 +119,8 @@ def stop_turns(
 def stop_waiting(
     tx: Transaction, conversation: Conversation, by: str, now: int, *, asked_by: str | None = None
 ) -> list[CancelledTurn]:
-    """Cancel the turns of a conversation that wait for people or for children; running turns continue. `asked_by` as
-    above."""
+    """Cancel the turns of a conversation that wait for people, children or timers; running turns continue. `asked_by`:
+    cancel only the turns that this principal asked for."""
     for execution_id in _waiting(tx, conversation.lane, asked_by):
         lifecycle.hold_children(tx, execution_id)
     tx.jobs.lock([conversation.address.lane, conversation.lane])
@@ -134,7 +130,8 @@ def stop_waiting(
 def _stop_runs(
     tx: Transaction, talks: Collection[str], by: str, now: int, asked_by: str | None
 ) -> Iterator[CancelledTurn]:
-    """Cancel the workflow runs that people began there; these have lanes of their own."""
+    """Cancel the workflow runs that people started by a message in these conversations (`talks`). The lanes of the
+    conversations do not contain them, because each run has a separate lane."""
     for execution in tx.workflow_runs.at_work(_MOST_RUNS):
         here = PlacedState.from_json(execution.state).conversation in talks and source_of(execution) == "chat"
         if here and asked_by in {None, execution.principal_id}:
@@ -154,7 +151,7 @@ def _stoppable(tx: Transaction, lanes: Sequence[str], asked_by: str | None) -> l
 
 
 def _roots(tx: Transaction, found: Sequence[str]) -> Sequence[str]:
-    """Return the executions at the root: children end with them."""
+    """Return the ids of the roots of these executions. Cancelling a root also cancels its children."""
     executions = [execution for each in dict.fromkeys(found) if (execution := tx.executions.get(each)) is not None]
     return list(dict.fromkeys(lifecycle.root_of(tx, execution).id for execution in executions))
 
@@ -165,8 +162,9 @@ def _is_of(tx: Transaction, execution_id: str, principal_id: str) -> bool:
 
 
 def close(tx: Transaction, conversation_id: str, by: str, now: int) -> Sequence[CancelledTurn]:
-    """Close a conversation: it stays stored, and the next message begins a new one. Turns that wait for people are
-    cancelled; running turns end there. Raises `NotFound`, and `Conflict` when it is closed."""
+    """Close a conversation: it stays stored, and the next message begins a new conversation. Its waiting turns are
+    cancelled; its running turns continue and end in the closed conversation. Raises `NotFound`, or `Conflict` if it is
+    closed already."""
     conversation = tx.conversations.get(conversation_id)
     if conversation is None:
         raise NotFound(f"There is no conversation {conversation_id}")

@@ -1,9 +1,9 @@
-"""The open questions of a conversation, and the messages in the chat that answer them (seed 003).
+"""The open questions of a conversation, and the messages in the chat that answer them.
 
-Only a message that cannot mean anything else is an answer. A reply to the message with the question is about that
-question. Any other message answers the newest question of the place only if it consists of a word for yes or no, of
-one of the choices, or of `edit {…}` with other arguments; and where several people write, only if the person who
-asked for the work writes it. Every other message is handled as usual, and the question stays open.
+A message is an answer only if it cannot mean anything else. A message that directly replies to a question is about that
+question. Any other message answers the newest question of the place only if it consists of a word for yes or no, of one
+of the choices, or of `edit {…}` with other arguments. In a chat with several people, it must also come from the person
+who asked for the work. All other messages are handled as usual, and the question stays open.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from arvis.tasks.task import is_run
 
 
 def proposals_lane(conversation_id: str) -> str:
-    """Return the lane in which the proposed changes of a conversation are found."""
+    """Return the lane of the proposed changes of a conversation, which wait for an approval."""
     return f"proposals:{conversation_id}"
 
 
 def open_questions(tx: Transaction, talk: Conversation) -> list[Wait]:
-    """Return what people may answer here by writing, the newest first."""
+    """Return the open questions of this conversation that people can answer by a message, newest first."""
     found = [*_in_lane(tx, talk.lane), *tx.waits.open_in_lane(proposals_lane(talk.id), WaitKind.APPROVAL)]
     return sorted(found, key=lambda wait: wait.id, reverse=True)
 
 
 def requester_of(tx: Transaction, wait: Wait) -> str | None:
-    """Return the id of the person for whom the question is asked."""
+    """Return the id of the principal who asked for the work that asks this question."""
     execution = tx.executions.get(wait.execution_id)
     return lifecycle.root_of(tx, execution).principal_id if execution is not None else None
 
 
 def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now: int) -> None:
-    """Show the newest open question of the same person again, once, after the reply to another message: a following
-    yes would otherwise be about that reply."""
+    """Show the newest open question again after a reply of another turn of the same person, because a following yes
+    could mean that reply. Each question is repeated once."""
     if not tx.waits.any_open() or turn.lane != conversation_lane(reply.conversation_id or ""):
         return
     talk = tx.conversations.get(reply.conversation_id or "")
@@ -64,7 +64,8 @@ def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now
 
 
 def _in_lane(tx: Transaction, lane: str) -> Iterator[Wait]:
-    """Yield approvals and reviews, also of the children that work in this lane, and questions of runs to a person."""
+    """Yield the open approvals, reviews and questions of runs in this lane, and in the lanes of children that
+    executions of this lane wait for."""
     yield from tx.waits.open_in_lane(lane, WaitKind.APPROVAL, WaitKind.REVIEW)
     yield from (wait for wait in tx.waits.open_in_lane(lane, WaitKind.USER) if _is_of_run(tx, wait))
     for wait in tx.waits.open_in_lane(lane, WaitKind.CHILD):
@@ -74,7 +75,8 @@ def _in_lane(tx: Transaction, lane: str) -> Iterator[Wait]:
 
 
 def _is_of_run(tx: Transaction, wait: Wait) -> bool:
-    """Return True for a question of a run: a turn continues with the message itself, and a run has no messages."""
+    """Return True if a run asks the question. (A question of a turn is answered in `begin_turn`: the message joins the
+    turn. A run has no messages.)"""
     execution = tx.executions.get(wait.execution_id)
     return execution is not None and is_run(execution)
 
@@ -82,8 +84,8 @@ def _is_of_run(tx: Transaction, wait: Wait) -> bool:
 # The texts that answer a question: yes and no, other arguments, one of the choices, or feedback.
 
 
-#: Words of several languages for yes and no; compared in lower case without final punctuation. The first ones of each
-#: name the decision itself and stay clear after other messages.
+#: Words for yes and no in several languages, compared in lower case without final punctuation. The words that name the
+#: decision itself (`_APPROVE`, `_REJECT`) also answer an older question.
 _APPROVE = frozenset({"approve", "approved", "allow"})
 _REJECT = frozenset({"reject", "rejected", "deny"})
 YES = _APPROVE | {"accept", "yes", "ok", "okay", "ja", "oui", "si", "sí", "да", "是", "好"}
@@ -91,12 +93,13 @@ NO = _REJECT | {"no", "nein", "non", "нет", "否", "不"}
 
 _ENDS = ".!…。\uff01 \t\n"
 _EDIT = re.compile(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
-#: A decision with a note behind it, which a mark sets apart: “approve the budget, please” is no answer.
+#: A decision, a punctuation mark and a note. “approve the budget, please” is no answer, because no mark follows
+#: “approve”.
 _NOTED = re.compile(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<note>.+)", re.DOTALL | re.IGNORECASE)
 
 
 def plain_word(text: str) -> WaitAnswer | None:
-    """Read a message that is only a yes or a no."""
+    """Read a message that consists only of a yes or a no; None if it has another text."""
     word = text.strip(_ENDS).casefold()
     if word in YES:
         return WaitAnswer(decision="approve")
@@ -104,8 +107,8 @@ def plain_word(text: str) -> WaitAnswer | None:
 
 
 def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
-    """Read a message that names its decision: `approve`, `reject`, with a note behind where the question takes one (`noted`), else
-    `edit {…}`."""
+    """Read a message that names its decision: `approve` or `reject`. `noted`: the question takes a note, which follows
+    the decision; all other questions take `edit {…}`. None if the message has another form."""
     if text.strip(_ENDS).casefold() in _APPROVE | _REJECT:
         return plain_word(text)
     if not noted:
@@ -118,14 +121,14 @@ def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
 
 
 def of_choices(text: str, choices: Sequence[str]) -> WaitAnswer | None:
-    """Read a message that is nothing but one of the choices."""
+    """Read a message that consists only of one of the choices; None if it has another text."""
     word = text.strip(_ENDS).casefold()
     chosen = next((choice for choice in choices if choice.casefold() == word), None)
     return WaitAnswer(decision="answer", text=chosen) if chosen is not None else None
 
 
 def feedback(text: str) -> WaitAnswer | None:
-    """Read a reply to a question as feedback for the agent that asked it."""
+    """Read a reply to a question as feedback for the agent that asked; None if it is empty or a text command."""
     return WaitAnswer(decision="feedback", text=text) if text.strip() and not text.startswith("/") else None
 
 
@@ -137,11 +140,11 @@ def _edited(text: str) -> WaitAnswer | None:
     return WaitAnswer(decision="edit", arguments=arguments) if isinstance(arguments, dict) else None
 
 
-#: After this time (ms) a plain yes or no may be about another subject.
+#: After this time (ms) a plain yes or no no longer answers a question, because it may be about another subject.
 _STALE = 86_400_000
-#: The difference between clocks of platforms and ours (ms); platforms give whole seconds.
+#: The assumed difference (ms) between a platform's clock and this machine's; platforms give whole seconds.
 _CLOCKS_APART = 5_000
-#: A person who answers one question has not read another one that is younger than this (ms).
+#: A person who has just answered a question cannot have read a question that is younger than this (ms).
 _READING = 2_000
 _UNREAD = "Another question has come meanwhile. Read it, and then answer it."
 _ANSWERED = "This question has been answered already."
@@ -149,8 +152,8 @@ _ANSWERED = "This question has been answered already."
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """A message that may be an answer: `at` is when it was written (ms, None: just now), `in_reply_to` the id of the message that
-    it directly replies to."""
+    """A message that may be an answer. `at` is the time when it was written (ms; None: now), `in_reply_to` the
+    platform's id of the message that it directly replies to."""
 
     text: str
     place: Address
@@ -159,7 +162,7 @@ class WrittenAnswer:
 
 
 def replied_question(tx: Transaction, written: WrittenAnswer) -> Wait | None:
-    """Return the question that the message directly replies to."""
+    """Return the question that the message directly replies to; None if it does not reply to a question."""
     if written.in_reply_to is None:
         return None
     found = tx.waits.shown_as(written.place, written.in_reply_to)
@@ -170,7 +173,8 @@ def replied_question(tx: Transaction, written: WrittenAnswer) -> Wait | None:
 def review_reply(
     tx: Transaction, written: WrittenAnswer, wait: Wait, *, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
-    """Answer the question that a message directly replies to. Return the text for the person, or None when it is no answer."""
+    """Answer the question that a message directly replies to. Return the text for the person; None if the message is
+    not an answer or the person may not answer."""
     if not may_answer(tx, wait, by, approvers):
         return None
     given = _replied(tx, written.text, wait)
@@ -184,8 +188,8 @@ def review_reply(
 def review(
     tx: Transaction, written: WrittenAnswer, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
-    """Answer the newest question of the place with a plain message. Return the text for the person, or None when the message is
-    no answer. A message that was written before the question was asked is not about it."""
+    """Answer the newest question of the conversation with a message that replies to no other. Return the text for the
+    person; None if the message is not an answer. Questions that are younger than the message are ignored."""
     written_at = now if written.at is None else written.at + _CLOCKS_APART
     asked = [each for each in open_questions(tx, talk) if each.asked_at <= written_at]
     theirs = [each for each in asked if _is_for(tx, each, talk, by, approvers)]
@@ -198,8 +202,8 @@ def review(
 
 
 def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, approvers: Approvers) -> bool:
-    """Return whether a plain message of this person can answer the question. Where several people write, it must be
-    the person for whom it was asked: all others use its buttons, or reply to it."""
+    """Return True if a plain message of this person can answer the question. In a chat with several people, only the
+    person who asked for the work can; all others use the buttons or reply to the question."""
     if wait.kind is WaitKind.USER or not talk.direct:
         return requester_of(tx, wait) == by.id and may_answer(tx, wait, by, approvers)
     return may_answer(tx, wait, by, approvers)
@@ -208,8 +212,8 @@ def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, appr
 def _plainly(
     tx: Transaction, text: str, wait: Wait, talk: Conversation, *, by: Principal, now: int
 ) -> WaitAnswer | None:
-    """Read a message that replies to no other. A plain yes or no is about the newest text, and not about a question
-    of yesterday, or one that another reply of the agent follows."""
+    """Read a message that replies to no other; None if it is not an answer. A plain yes or no does not answer a
+    question that is older than `_STALE` or is followed by another reply of the agent."""
     fresh = now - wait.asked_at < _STALE and not tx.waits.is_overtaken(talk, wait.id, by.id)
     if wait.kind is WaitKind.USER:
         return _free_text(text) if fresh else None
@@ -220,14 +224,15 @@ def _plainly(
 
 
 def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
-    """Read a message that replies to the question itself."""
+    """Read a message that directly replies to the question; None if it is not an answer."""
     if wait.kind is WaitKind.USER:
         return _free_text(text)
     if wait.kind is WaitKind.REVIEW or (wait.subject or "").startswith(TOOL_EFFECT):
         return of_choices(text, wait.choices)
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
     given = explicit(text, noted=noted) or plain_word(text)
-    # Only questions of agents take feedback: a node of a workflow stays open, and a proposed change has no reader.
+    # Only a question about an agent's tool call takes feedback: the agent reads it. Nobody would read the feedback to a
+    # node of a workflow or to a proposed change.
     return given or (feedback(text) if not noted and _is_of_a_tool(tx, wait) else None)
 
 
@@ -257,7 +262,7 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
 
 
 def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:
-    """Return whether the question arrived while another one was being answered: the answer may be meant for that one."""
+    """Return True if the question is so new that the answer may be meant for another question, answered just before."""
     others = [each for each in (*open_, *tx.waits.of_execution(wait.execution_id)) if each.id != wait.id]
     answering = any(now - (each.answered_at or now) < _READING for each in others)
     return answering and now - wait.asked_at < _READING

@@ -1,11 +1,11 @@
-"""Messages that get another turn: those that a reply has not read, and those whose text a person corrects. Scripts.
+"""Scripts that give a message a new turn: because the reply has not read it, or because a person corrects its text.
 
-A reply answers a message only if the prompt of the reply held its text (docs/adr/0034). The state of a turn names the
-messages that it has read: each model call stores the ids of the messages in its request. The transaction that ends a
-turn settles those; the others get turns of their own, in front of all that waits there.
+A reply answers a message only if the prompt of the reply contained its text (docs/adr/0034). Each model call stores the
+ids of the messages in its request in the state of the turn. The transaction that ends a turn settles these messages.
+Each other message gets a turn of its own, before all turns that wait in the conversation.
 
-An owner or operator may change the text of a message whose turn failed. The message keeps its place and its sender; a
-new turn begins with the new text, and the rows of the old turn stay and have no effect on it.
+An owner or operator can change the text of a message whose turn failed or was cancelled. The message keeps its position
+and its sender, and a new turn begins with the new text. The rows of the old turn stay stored and do not affect it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from arvis.services.graph_selection import default_graph, marked, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.state import BY_DAEMON, AgentState
 
-#: Parts of a turn's state that hold for its person, in every attempt.
+#: Keys of a turn's state that describe its person. A new turn of the same message takes them over.
 _OF_THE_PERSON = ("reach", "paired")
 _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
 
 def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int) -> str:
-    """Change the text of a message whose turn failed or was cancelled, and begin a new turn; return the id of the new
-    job. The old job ends as replaced. Raises `NotFound`, `Conflict` and `Forbidden`."""
+    """Change the text of a message whose turn failed or was cancelled, and begin a new turn. Return the id of the new
+    job, which replaces the old job. Raises `NotFound`, `Conflict` or `Forbidden`."""
     job = tx.jobs.get(job_id)
     if job is None:
         raise NotFound(f"There is no job {job_id}")
@@ -64,7 +64,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     tx.messages.join_turn(before, begun.id)
     tx.incoming.replace_text(message.id, content, estimate_tokens(content))
     if by.id != message.principal_id:
-        # A person who edits the text does not act with the author's rights.
+        # The new text is not the author's own, so it must not act with the author's rights.
         tx.messages.label(message.id, message.taint | {Label.PEOPLE})
     note = {"before": message.content, "by": by.name, "userId": by.user_id, "job": job.id}
     tx.timeline.note([message.id], "edited", note, now)
@@ -74,7 +74,8 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
 
 
 def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, StoredMessage]:
-    """Return the execution and the message of a job, if this person may change its text."""
+    """Return the execution and the message of a job. Raise `Conflict` or `Forbidden` if this person may not change the
+    message's text."""
     message = tx.messages.get(job.message_id or "") if job.kind is JobKind.MESSAGE else None
     execution = tx.executions.get(job.execution_id or "")
     if message is None or execution is None or message.execution_id != execution.id:
@@ -109,17 +110,16 @@ def _job(job: Job, execution: Execution, content: str) -> NewJob:
 
 log = structlog.get_logger(__name__)
 
-#: The step in a message's timeline, and the reasons there.
+#: The name of the entry in a message's timeline, and its two reasons.
 PUT_BACK = "requeued"
 UNREAD, CRASHED = "unread", "crashed"
-#: Parts of a turn's state that hold for its person, whichever turn answers the message.
 
 
 def read_messages(
     tx: Transaction, execution: Execution, asked: Sequence[StoredMessage], now: int
 ) -> list[StoredMessage]:
-    """Return the messages of a turn that its reply answers; the others get turns of their own. Raises
-    `ExecutionError` when the prompt held none of them: then no message may be settled."""
+    """Return the messages of a turn that its reply has read, and begin a turn of its own for each other message. Raise
+    `ExecutionError` if the reply has read none of them, because then no message may be settled."""
     unread = _unread(tx, execution, asked)
     if not unread:
         return list(asked)
@@ -136,8 +136,8 @@ def read_messages(
 
 
 def separate(tx: Transaction, execution: Execution, now: int) -> None:
-    """Give the messages that joined this turn their own turns again: one of them may be what ends the process, and
-    the others must be answered without it."""
+    """Give each message that joined this turn a turn of its own. It is called after crashes: if one of the messages
+    crashes the process, the others are still answered."""
     joined = tx.jobs.joined_messages(execution.id)
     messages = [message for message in tx.messages.of_turn(execution.id) if message.id in joined]
     if messages:
@@ -146,7 +146,8 @@ def separate(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def put_back(tx: Transaction, execution: Execution, messages: Sequence[StoredMessage], now: int, *, why: str) -> None:
-    """Begin a turn of its own for each of these messages, in order, in front of all that waits in their conversation."""
+    """Begin a turn of its own for each of these messages, in their order, before all turns that wait in the
+    conversation."""
     jobs = [_begin(tx, execution, message, now) for message in messages]
     added = tx.jobs.add_first(jobs, now)
     for message, job, place in zip(messages, jobs, added, strict=True):
@@ -166,18 +167,18 @@ def _unread(tx: Transaction, execution: Execution, asked: Sequence[StoredMessage
 
 
 def _read(execution: Execution, asked: Sequence[StoredMessage]) -> set[str]:
-    """The input of a workflow is the message that it began with."""
+    """Return the ids of the messages that the turn has read. A workflow reads only the message that it began with."""
     if is_workflow(execution):
         return {asked[0].id}
     state = AgentState.from_json(execution.state)
     if state.read is not None:
         return set(state.read)
-    # An earlier version of Arvis made the last call: it stored the messages of the prompt.
+    # An earlier version of Arvis made the last model call; it stored the messages of the prompt in these two places.
     return {*(state.first_messages or ()), *state.rounds.messages}
 
 
 def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
-    """Yield the ids of messages that answered a question of this execution or of its children, which used the answer."""
+    """Yield the ids of the messages that answered a question of this execution or of its children."""
     for wait in tx.waits.of_execution(execution.id):
         given = wait.answer.value if wait.answer is not None else None
         if isinstance(given, dict) and isinstance(given.get("message"), str):
@@ -187,7 +188,7 @@ def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
 
 
 def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: int) -> NewJob:
-    """Write the execution of a turn of its own, and return its job for the caller to add."""
+    """Write the execution of the message's own turn, and return its job for the caller to add."""
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
         raise ExecutionError(f"The message {message.id} has no agent", fix="write a new message to another agent")

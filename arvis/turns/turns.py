@@ -1,6 +1,6 @@
-"""The begin and the end of a turn in the store: one user message or several, exactly one reply or notice.
+"""The scripts that begin and end a turn: one or several user messages, and exactly one reply or notice.
 
-Scripts and parts of scripts. Every end of a turn goes through `end_turn`, so that no turn is answered twice.
+Every end of a turn goes through `end_turn`, so that no turn is answered twice.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from arvis.turns.requeue import read_messages
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a turn: the text to show (empty: none), the reason if it is no reply, and the taint of the text."""
+    """The end of a turn: its status, the text to show (empty: no text) as a reply or notice, the reason code if it is
+    not a reply, and the taint of the text."""
 
     status: MessageStatus
     role: Role
@@ -57,7 +58,8 @@ class Ending:
 
 
 def priority_of(agent: Agent, role: PrincipalRole) -> Priority:
-    """Behaviour 1.10: the owner first, then the conductor, then everybody."""
+    """Return the priority of a message: the owner's messages come first, then those to the conductor, then all
+    others."""
     if role is PrincipalRole.OWNER:
         return Priority.OWNER
     return Priority.CONDUCTOR if agent.is_conductor else Priority.MESSAGE
@@ -74,8 +76,8 @@ def begin_turn(
     now: int,
     run_at: int | None = None,
 ) -> StoredMessage:
-    """Conversation, user message, execution and job: a message that is accepted is one that will be answered, from
-    `run_at` on (None: now)."""
+    """Store an accepted message together with the work that answers it: it continues a turn that waits for its person,
+    or begins a turn (execution and job). A new turn does not start before `run_at` (ms; None: now)."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, message, now)
@@ -95,8 +97,8 @@ def begin_turn(
 
 
 def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> StoredMessage:
-    """Return the message as a part of the turn that continues with it. A run answers no message, so the message
-    counts as answered."""
+    """Return the message as a part of the turn that continues with it. A run does not reply to messages, so a message
+    that continues a run is stored as answered."""
     if is_run(asked):
         return replace(message, status=MessageStatus.ANSWERED)
     return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
@@ -105,9 +107,8 @@ def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> Sto
 def _answer_question(
     tx: Transaction, conversation: Conversation, principal: Principal, message: StoredMessage, now: int
 ) -> Execution | None:
-    """Answer a question to this person here, and return the execution that continues with the answer: the turn that
-    the message joins, or a run. None when there is no question, or another answer came first: the message is then a
-    turn of its own."""
+    """Answer an open question to this person with the message, and return the root execution that continues with it.
+    None if no question is open or another answer came first; the message then begins a turn."""
     for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
         asking = tx.executions.get(wait.execution_id)
         given = Answer({"decision": "answer", "text": message.content, "message": message.id}, principal.id)
@@ -119,7 +120,8 @@ def _answer_question(
 
 
 def _questions(tx: Transaction, waits: Sequence[Wait]) -> Iterator[Wait]:
-    """Those that a person answers by writing, of what waits there and of what that called."""
+    """Yield the open questions to people among these waits. If a wait is for a child, yield the questions of the
+    child."""
     for wait in waits:
         if wait.kind is WaitKind.USER and wait.answer is None:
             yield wait
@@ -145,9 +147,9 @@ def _queue_turn(
     now: int,
     run_at: int | None = None,
 ) -> StoredMessage:
-    """Execution and job of a turn."""
+    """Write the execution and the job of a turn. Return the message with the execution's id and its position."""
     if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
-        # The input of a workflow passes no node that examines it, so it is examined here.
+        # A workflow has no node that examines its input, so it is examined here.
         message = replace(message, taint=message.taint | {Label.FLAGGED})
         state = {**state, "taint": sorted(taint_in(state) | {Label.FLAGGED})}
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
@@ -181,8 +183,9 @@ def _queue_turn(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task or report from one agent to another. `origin` names the turn that it comes from (`Origin` as JSON), `route` is `delegation` or `report`; `taint` is that of this turn, and of agents; `direct`: only one
-    person writes there."""
+    """A task or report for an agent. `speaker` is the agent that sends it, or an agent with the name of the workflow
+    whose results are reported. `origin` is the `Origin` (as JSON) of the turn that it comes from, `route` one of
+    `delegation`, `report` and the route of results. `direct`: the place is a direct chat."""
 
     speaker: Agent
     text: str
@@ -196,8 +199,8 @@ class Task:
 def begin_agent_turn(
     tx: Transaction, task: Task, *, agent: Agent, address: Address, priority: int, now: int
 ) -> StoredMessage:
-    """Begin a turn of `agent` for another agent: in its own conversation in the same place, in order with the other
-    turns there."""
+    """Begin a turn of `agent` with this task, in the agent's conversation at `address` and behind the turns that wait
+    there."""
     conversation = tx.conversations.open(agent.id, address, now, direct=task.direct)
     message = StoredMessage(
         id=tx.new_id(),
@@ -250,7 +253,7 @@ def _user_message(
         route=route,
         platform_ref=incoming.platform_ref,
         album=incoming.album,
-        # Forwarded text is not the sender's own text, and does not count as their request.
+        # A forwarded text was written by other people, so it does not count as a request of the sender.
         taint=incoming.taint | (frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN),
     )
 
@@ -258,9 +261,12 @@ def _user_message(
 def end_turn(
     tx: Transaction, execution: Execution, ending: Ending, now: int, *, asked: Sequence[StoredMessage] | None = None
 ) -> Sequence[StoredMessage]:
-    """Store the one reply or notice of a turn, end its messages, and queue the delivery. Return the user messages
-    that have ended (`asked`: those that this transaction has just read); none when the execution is no turn of a
-    chat, or its turn has ended before. Messages that were in no prompt of the reply get turns of their own."""
+    """Store the one reply or notice of a turn, set the final status of its messages, and queue the delivery.
+
+    Return the user messages that have ended: an empty list if the execution is not a turn of a chat or its turn has
+    ended before. Messages that the reply has not read get turns of their own. `asked`: the messages of the turn, if the
+    caller's transaction has read them already.
+    """
     if asked is None:
         asked = tx.messages.of_turn(execution.id)
     if all(message.status in FINAL_STATUSES for message in asked):
@@ -270,7 +276,8 @@ def end_turn(
     newest = asked[-1]
     agent = tx.agents.get(newest.agent_id or "")
     turn = tx.conversations.next_turn(newest.conversation_id or "", now)
-    # No message can have been sent between the question and the reply.
+    # An agent's turn without rounds has sent no message between the question and the reply, so the next position is
+    # free.
     straight = execution.graph == "agent" and not AgentState.from_json(execution.state).rounds.count
     reply = replace(
         newest,
@@ -309,8 +316,7 @@ def end_turn(
 
 
 def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
-    """Queue the compaction behind the waiting turns, so that the next turn need not wait for it. `ceiling` is the
-    token limit of the last prompt."""
+    """Queue a compaction of the conversation if its stored messages or the last prompt have become too long."""
     conversation_id = reply.conversation_id
     if agent is None or conversation_id is None:
         return
@@ -327,7 +333,8 @@ def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage,
 def answer_at_once(
     tx: Transaction, incoming: IncomingMessage, text: str, *, agent: Agent, principal: Principal, route: str, now: int
 ) -> StoredMessage:
-    """A message that the daemon itself answers, without a turn: neither of the two is part of the history."""
+    """Store a message and the notice with which the daemon answers it immediately, without a turn. Neither becomes part
+    of the conversation's history."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     asked = replace(
         _user_message(tx, incoming, conversation, principal, route=route, now=now), status=MessageStatus.ANSWERED

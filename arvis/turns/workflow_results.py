@@ -1,5 +1,5 @@
-"""The results of a workflow run at its end: the last line of its log, and the report to the agent that started it, as
-the agent's next turn (behaviour.md 2.7). Parts of scripts."""
+"""The results of a workflow run at its end: the last line of its log, and the report to the agent that started it,
+which becomes the agent's next turn. Parts of scripts."""
 
 # ruff: noqa: RUF009 - `stored` declares fields, as `field` does
 
@@ -22,11 +22,11 @@ from arvis.services.workflow_runs import is_workflow
 from arvis.tasks.access import CallerLimits, Origin, PlacedState
 from arvis.turns.turns import Task, begin_agent_turn
 
-#: Key of a run's state: the turn of the agent that started it (`Starter`).
+#: The key of a run's state that holds the turn of the agent that started it (`Starter`).
 STARTER = "starter"
 
-#: Characters of an error in the log; characters of a node's output in the report, and the number of nodes in it
-#: (behaviour.md 2.7).
+#: The maximum number of characters of an error in the log. In the report: the maximum number of characters of a node's
+#: output, of nodes, and of characters of a name.
 _LONGEST_ERROR = 4_000
 LONGEST_OUTPUT = 200
 _MOST_NODES = 100
@@ -35,7 +35,8 @@ _LONGEST_NAME = 60
 
 @dataclass(slots=True)
 class Starter(State):
-    """The turn of the agent that started a run."""
+    """The turn of the agent that started a run. `starts` is the number of workflow starts since the last message of a
+    person."""
 
     execution: str = ""
     agent: str = ""
@@ -48,14 +49,14 @@ class Starter(State):
 
 @dataclass(slots=True)
 class StartedState(State):
-    """The part of a run's state that an agent's tool writes."""
+    """The part of a run's state that `turns/workflow_tools.py` writes when an agent starts the run."""
 
     starter: Starter | None = stored(None, read=Starter.from_json)
 
 
 def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> None:
-    """Write the last line in the log of an ended run, and in those of the runs that ended with it, each once. `by` is
-    the person who cancelled it. Executions that are no workflow run are skipped."""
+    """Write the last line in the log of a run that has ended and of the runs that were cancelled with it, and report to
+    the agent that started it. `by` names the person or reason that cancelled it. Other executions are ignored."""
     if not is_workflow(execution):
         return
     _last_line(tx, execution, by, now)
@@ -64,18 +65,18 @@ def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> N
 
 
 def outputs_of(state: Mapping[str, Any]) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """Return the outputs of a run's nodes by id, in the order of their times."""
+    """Return pairs of a node's id and its stored output, in the order of their times."""
     found = [(key.removeprefix(OUTPUT), kept) for key, kept in state.items() if key.startswith(OUTPUT)]
     return sorted(found, key=lambda each: each[1].get("at") or 0)
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
-    """Return the taint of a run: of its input, and of its nodes' outputs."""
+    """Return the taint of a run's input and of the outputs of its nodes."""
     return taint_in(state, *(kept for _, kept in outputs_of(state)))
 
 
 def _end_called(tx: Transaction, execution: Execution, now: int) -> None:
-    """The last lines of the runs that an execution called, and that were cancelled with it."""
+    """Write the last lines of the runs that an execution called and that were cancelled with it."""
     for child in tx.executions.children_of(execution.id):
         if child.status is ExecutionStatus.CANCELLED:
             if is_workflow(child):
@@ -84,7 +85,8 @@ def _end_called(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None:
-    """Unless the node that ended it has written it. Before it, what becomes of calls of subagents that are still open."""
+    """Write the last line of the log, unless the node that ended the run has already written it. Calls of subagents
+    that are still open are closed in the log first."""
     run = tx.workflow_runs.get(execution.id)
     if run is None:
         return
@@ -105,8 +107,8 @@ def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None
 
 
 def _report(tx: Transaction, execution: Execution, now: int) -> None:
-    """Report the results as the next turn of the agent that started the run, if the agent and the conversation still
-    exist."""
+    """Begin a turn of the agent that started the run, with the results as its task. Do nothing if no agent started it
+    or the agent is no longer active."""
     starter = StartedState.from_json(execution.state).starter
     agent = tx.agents.get(starter.agent) if starter is not None else None
     if starter is None or agent is None or not agent.active:
@@ -139,7 +141,7 @@ def _priority(execution: Execution, agent: Agent) -> int:
 
 
 def _results(execution: Execution, name: str) -> str:
-    """The status, and what each node gave."""
+    """Return the text of the report: the status of the run, and a shortened output of each node."""
     ends = {ExecutionStatus.DONE: "is done", ExecutionStatus.CANCELLED: "was cancelled"}
     lines = [f"[The workflow {name} that you started {ends.get(execution.status, 'has failed')} (run {execution.id}).]"]
     if execution.error:
@@ -159,7 +161,7 @@ def _of(kept: Mapping[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    """On one line, so that nothing in it looks like a line of ours."""
+    """Return the text shortened and on one line, so that no part of it looks like a line of the report."""
     whole = " ".join(text.split())
     return whole if len(whole) <= LONGEST_OUTPUT else f"{whole[: LONGEST_OUTPUT - 1]}…"
 

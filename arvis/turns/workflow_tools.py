@@ -1,7 +1,8 @@
-"""Workflows that an agent starts and aborts by its tools (behaviour.md 2.7): its turn ends, and the results of the
-run are its next turn in the same conversation (`workflow_results.py`).
+"""The tools by which an agent starts and aborts workflows. The agent's turn ends, and the results of the run begin its
+next turn in the same conversation (`workflow_results.py`).
 
-This works only in a conversation, for its person; a chain of turns and runs without a message of a person is limited.
+The tools work only in a turn of a conversation. The number of starts without a message of a person is limited, because
+an agent could otherwise start workflows without end.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn
 from arvis.turns.workflow_results import STARTER, StartedState, Starter
 
-#: The maximum of runs in a row without a message of a person.
+#: The maximum number of runs that an agent may start without a message of a person between them.
 MOST_STARTS = 5
-#: The number of workflows in the description of the tool, and the characters of each.
+#: The maximum number of workflows in the tool's description, and of characters of each workflow's description.
 _LISTED, _LONGEST = 30, 120
 
 
 class WorkflowStarter:
-    """`WorkflowStarts`."""
+    """The implementation of the port `WorkflowStarts`."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:
         self._store = store
@@ -52,7 +53,7 @@ class WorkflowStarter:
 
 
 def listed(tx: Transaction) -> str:
-    """Those that can be started, one a line."""
+    """Return the workflows that can be started, one in each line."""
     there = [each for each in tx.workflows.all() if _can_start(each)]
     lines = [
         f"- {each.slug}: {' '.join((each.description or each.name).split())[:_LONGEST]}" for each in there[:_LISTED]
@@ -63,7 +64,8 @@ def listed(tx: Transaction) -> str:
 
 
 def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> str:
-    """Begin it, unless this very call has, and say so."""
+    """Start a run of the workflow with this name, unless this tool call has already started it. Return the text for the
+    model. Raise `ToolError` if the agent may not start it."""
     turn = _turn(tx, caller)
     starts = origin_of(turn.state).starts + 1
     if starts > MOST_STARTS:
@@ -108,7 +110,8 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
 
 
 def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, CancelledTurn]:
-    """Abort a run that this agent started in this conversation. Return the workflow's name, and the turns to publish."""
+    """Abort a run that this agent started in this conversation. Return the workflow's name and the cancelled run, which
+    the caller announces after the commit."""
     execution = tx.executions.get(run.strip())
     starter = StartedState.from_json(execution.state).starter if execution is not None else None
     here = (caller.agent.id, caller.conversation_id)
