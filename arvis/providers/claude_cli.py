@@ -170,7 +170,8 @@ def _safe(name: str) -> str:
 
 def _not_started(account: Account, error: ToolError) -> ProviderError:
     """Return the error for a program that did not start. A missing program counts as a refused key: the account is
-    skipped until a person installs the program. Any other reason counts as a bad request."""
+    skipped until a person installs the program. Any other reason counts as a bad request that another account may
+    accept."""
     if error.code == PROGRAM_MISSING:
         text = f"the account {account.name} needs the program claude, which is not installed for the daemon's user. "
         text += "Install it (npm install -g @anthropic-ai/claude-code) and log in with `claude`"
@@ -178,7 +179,7 @@ def _not_started(account: Account, error: ToolError) -> ProviderError:
     text = failures.redact(
         f"the program of the account {account.name} did not start: {error.why or error.what}", account
     )
-    return ProviderError(ProviderErrorKind.BAD_REQUEST, text)
+    return ProviderError(ProviderErrorKind.BAD_REQUEST, text, elsewhere=True)
 
 
 # -- input -------------------------------------------------------------------------------------------------------------

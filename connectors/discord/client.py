@@ -17,6 +17,7 @@ from typing import Any, cast
 import aiohttp
 import discord
 import yarl
+from discord.errors import RateLimited
 from discord.file import File
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
@@ -120,6 +121,9 @@ class BotHttp(HTTPClient):
         route.url = self._endpoints.api + route.url.removeprefix(Route.BASE)
         try:
             return await super().request(route, files=files, form=form, **options)
+        except RateLimited as error:
+            # The library knows the limit from an earlier answer and has not sent this request.
+            raise CallFailed(RetryLater("Discord asks for a pause.", error.retry_after, "ratelimited")) from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             # The library raises this for headers that differ from the documentation. The request may or may not have
             # been carried out.

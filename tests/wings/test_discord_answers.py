@@ -167,6 +167,21 @@ async def test_headers_in_another_form_cost_only_their_request(stage: DiscordSta
     assert [shown.text for shown in stage.shown(address)] == ["hello"]
 
 
+async def test_a_limit_that_the_library_keeps_delays_the_send(stage: DiscordStage) -> None:
+    stage.server.rest.odd_headers = {
+        "X-RateLimit-Limit": "5",
+        "X-RateLimit-Remaining": "4",
+        "X-RateLimit-Reset-After": "60",
+        "X-RateLimit-Bucket": "b",
+    }
+    connector, address = await stage.connector(), stage.address()
+    await connector.send(Part(delivery(address, "one"), 0, Piece("one")))
+    with pytest.raises(SendError) as caught:
+        await connector.send(Part(delivery(address, "two"), 1, Piece("two")))
+    assert not caught.value.uncertain
+    assert 50 < (caught.value.retry_after or 0) <= 60
+
+
 @pytest.mark.parametrize("call", ["GET /gateway", "GET /users/@me"])
 async def test_a_start_that_hangs_is_given_up(stage: DiscordStage, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("connectors.discord.client._DIAL_SECONDS", 0.2)
