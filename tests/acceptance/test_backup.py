@@ -72,20 +72,20 @@ async def test_the_worst_day(tmp_path: Path) -> None:
         assert Path(made["path"]).parent == daemon.data / "backups"
         assert (made["messages"], made["missingAttachments"]) == (2, 0)
         own = printed(await command(place, "backup", "mine.tar.gz"))
-        assert own == f"{tmp_path / 'mine.tar.gz'} holds 2 messages in 0.0 MB.\n"
+        assert own == f"The backup {tmp_path / 'mine.tar.gz'} contains 2 messages and has 0.0 MB.\n"
         assert "in use" in complaint(await command(place, "restore", made["name"]), 3)
         last = await talk(place, "two", "three")
 
         await asyncio.to_thread(daemon.kill)
         left = database_files(daemon)
-        assert "holds 6 messages" in printed(await command(place, "backup", "mine.tar.gz"))
+        assert "contains 6 messages" in printed(await command(place, "backup", "mine.tar.gz"))
         assert database_files(daemon) == left
         listed = (await command(place, "restore")).stdout
         assert re.search(rf"^{re.escape(made['name'])}  \S+ \S+ +2  ", listed, re.MULTILINE)
         told = printed(await command(place, "restore", made["name"]))
         [aside] = (daemon.data / "aside").iterdir()
         assert f"{made['path']}, made " in told
-        assert f"The database that was there (6 messages) is kept in {aside}.\n" in told
+        assert f"The previous database (6 messages) was moved to {aside}.\n" in told
         assert asked(daemon) == ["one"]
 
         age(Path(made["path"]))

@@ -116,7 +116,7 @@ def test_a_bot_is_entered_while_the_daemon_runs_and_mended_when_its_token_is_old
     doctor = daemon.arvis("doctor", "--json", PYTHONPATH=path)
     found = {check["id"]: check["what"] for check in json.loads(doctor.stdout)["checks"]}
     assert found["bot_states"] == "Bots that are up: 1 of 1"
-    assert found["bot_setup"] == "Bots whose setup is right: parrot/mine"
+    assert found["bot_setup"] == "Bots that are set up correctly: parrot/mine"
 
 
 def state_of(daemon: Daemon, state: str) -> dict[str, str]:

@@ -91,8 +91,10 @@ def test_chat_takes_lines_until_the_end_and_survives_a_failed_one(daemon: Daemon
     done = daemon.arvis("chat", typed="demo: say one\n\ndemo: fail auth\ndemo: say two")
     first, *notice, last = done.stdout.splitlines()
     assert (done.returncode, first, last) == (1, "one", "two")
-    assert "had to give up a task" in notice[0], "an owner's notice is posted in the channel"
-    assert done.stderr.startswith("The message has no answer: it is failed\n  why: the model's account does not accept")
+    assert "could not finish a task" in notice[0], "an owner's notice is posted in the channel"
+    assert done.stderr.startswith(
+        "The message was not answered. Its status is failed.\n  why: the vendor rejected the key of the model's account"
+    )
     assert daemon.arvis("chat", typed="demo: say one").returncode == 0
 
 
@@ -151,13 +153,13 @@ def test_jobs_are_listed_filtered_and_paged(daemon: Daemon) -> None:
     heading, row = first.stdout.splitlines()
     assert heading.split() == ["ID", "KIND", "STATUS", "AGENT", "ATTEMPTS", "CRASHES", "CREATED", "ERROR"]
     assert row.startswith(f"{newer}  message  done    helper  0 ")
-    assert first.stderr == f"There are more: --cursor {page['nextCursor']}\n"
+    assert first.stderr == f"There are more rows. Show them with --cursor {page['nextCursor']}\n"
     second = daemon.arvis("jobs", "list", *wanted, "--cursor", page["nextCursor"])
     assert second.stdout.splitlines()[1].startswith(older)
     finished = daemon.arvis("jobs", "cancel", older)
     assert (finished.returncode, finished.stdout) == (1, "")
     assert "\n  fix: " in finished.stderr
-    assert daemon.arvis("jobs", "list", "--kind", "cron").stdout == "No such jobs.\n"
+    assert daemon.arvis("jobs", "list", "--kind", "cron").stdout == "No jobs match.\n"
 
 
 def test_a_failed_job_is_shown_retried_and_deleted(daemon: Daemon) -> None:
@@ -231,7 +233,9 @@ def test_explain_takes_an_answer_a_job_or_nothing(daemon: Daemon) -> None:
 def test_explain_tells_why_there_is_no_answer(daemon: Daemon) -> None:
     message, _ = failed_job(daemon)
     told = daemon.arvis("explain", message).stdout
-    assert told.startswith("Not answered (failed): the model's account does not accept its key (auth): the demo failed")
+    assert told.startswith(
+        "Not answered (failed): the vendor rejected the key of the model's account (auth): the demo failed"
+    )
 
 
 def test_a_login_link_works_once(daemon: Daemon) -> None:

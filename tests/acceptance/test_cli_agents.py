@@ -56,8 +56,8 @@ def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
     assert told(daemon, "chat", "--channel", "news-room", "hi")["agent"] == "conductor"
     assert "answers again" in out(daemon, "agents", "resume", "news")
 
-    assert "lives in web:attic" in out(daemon, "agents", "bind", "news", "web:attic", "--permission", "read_only")
-    assert "has left web:attic" in out(daemon, "agents", "unbind", "news", "web:attic")
+    assert "answers in web:attic now" in out(daemon, "agents", "bind", "news", "web:attic", "--permission", "read_only")
+    assert "no longer answers in web:attic" in out(daemon, "agents", "unbind", "news", "web:attic")
     taken = daemon.arvis("agents", "bind", "helper", "web:news-room")
     assert (taken.returncode, "the channel of news" in taken.stderr) == (1, True)
 

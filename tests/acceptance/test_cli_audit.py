@@ -33,7 +33,7 @@ def told(daemon: Daemon, *arguments: str) -> list[dict[str, Any]]:
 def test_what_models_wanted_is_listed_and_filtered(daemon: Daemon) -> None:
     assert "created the agent “news”" in out(daemon, "chat", MAKE.format("news"))
     assert "only a conductor" in out(daemon, "chat", "--agent", "helper", MAKE.format("mine"))
-    assert "comes more often" in out(daemon, "chat", CRON)
+    assert "runs more often" in out(daemon, "chat", CRON)
 
     rows = [line.split()[2:6] for line in out(daemon, "audit").splitlines()[1:]]
     assert rows == [
@@ -43,7 +43,7 @@ def test_what_models_wanted_is_listed_and_filtered(daemon: Daemon) -> None:
     ]
     assert [entry["subject"] for entry in told(daemon, "--agent", "helper")] == ["mine"]
     assert [entry["subject"] for entry in told(daemon, "--kind", "create_agent", "--outcome", "done")] == ["news"]
-    assert out(daemon, "audit", "--kind", "state") == "No model wanted to change anything.\n"
+    assert out(daemon, "audit", "--kind", "state") == "No requested changes.\n"
 
 
 def test_the_list_goes_on_where_a_page_ended(daemon: Daemon) -> None:

@@ -144,4 +144,4 @@ def test_another_program_at_the_address_is_not_the_daemon(tmp_path: Path) -> Non
         (tmp_path / "address").write_text(f"http://127.0.0.1:{server.server_port}")
         (tmp_path / "api-key").write_text("key")
         said = complaint(arvis("jobs", "list", "--data", str(tmp_path), cwd=tmp_path), 4)
-    assert "why: what answers there is not Arvis" in said
+    assert "why: another program answers at this address" in said

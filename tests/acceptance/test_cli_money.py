@@ -46,7 +46,7 @@ def test_what_was_used(daemon: Daemon) -> None:
     assert table[0].split() == ["NAME", "CALLS", "ERRORS", "IN", "CACHED", "OUT", "COST"]
     assert table[1].startswith("demo/demo")
     assert table[-1].startswith("total")
-    assert out(daemon, "usage", "--until", "2020-01-01") == "No model was called.\n"
+    assert out(daemon, "usage", "--until", "2020-01-01") == "No model calls in this period.\n"
     assert daemon.arvis("usage", "--since", "yesterday").returncode == 1
     assert "$" in out(daemon, "explain", answer["messageId"])
 
@@ -62,7 +62,7 @@ def test_a_client_from_the_first_day_to_the_payment(daemon: Daemon) -> None:
     assert (shown["balanceUsd"], shown["summary"]["chargedUsd"], shown["summary"]["paidUsd"]) == (16, 4, 20)
     assert "an advance" in out(daemon, "clients", "show", client)
     assert "$16.00" in out(daemon, "clients", "list")
-    assert "ACME is as it was before: prepaid, archived" in out(daemon, "clients", "undo", client)
+    assert "the customer ACME was restored: prepaid, archived" in out(daemon, "clients", "undo", client)
     undone = told(daemon, "clients", "undo", client)
     assert (undone["status"], undone["balanceUsd"], len(undone["channels"])) == ("active", 16, 1)
     assert daemon.arvis("clients", "create", "Bolt", "--channel", "hall").returncode == 2

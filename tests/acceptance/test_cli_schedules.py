@@ -46,8 +46,8 @@ def test_a_schedule_from_its_making_to_its_end(daemon: Daemon, tmp_path: Path) -
     beat = ("schedules", "create", "helper", "every 5s", "--heartbeat", "--to", "web:hall", "--script", str(script))
     assert told(daemon, *beat)["script"]["template"] == "x"
     assert "is deleted" in out(daemon, "schedules", "delete", schedule)
-    assert "The cron report is as it was before" in out(daemon, "schedules", "undo", schedule)
-    assert "is gone" in out(daemon, "schedules", "undo", schedule)
+    assert "The cron report was restored to its previous version" in out(daemon, "schedules", "undo", schedule)
+    assert "was removed" in out(daemon, "schedules", "undo", schedule)
 
 
 def test_wrong_use_is_explained(daemon: Daemon) -> None:
@@ -74,14 +74,14 @@ def test_it_is_run_paused_and_told_of(daemon: Daemon) -> None:
     )
     schedule = made["id"]
     assert told(daemon, "schedules", "update", schedule, "--grace", "none", "--thread", "")["misfireGraceMs"] is None
-    assert out(daemon, "schedules", "runs", schedule) == "It has not run yet.\n"
-    assert "is switched off" in out(daemon, "schedules", "pause", schedule)
+    assert out(daemon, "schedules", "runs", schedule) == "This schedule has not run yet.\n"
+    assert "is disabled" in out(daemon, "schedules", "pause", schedule)
     assert [each["id"] for each in told(daemon, "schedules", "list", "--off")["items"]] == [schedule]
     assert told(daemon, "schedules", "list", "--made-by", "tool")["items"] == []
-    assert "It has begun" in out(daemon, "schedules", "run", schedule)
+    assert "The schedule is running" in out(daemon, "schedules", "run", schedule)
     until(lambda: told(daemon, "schedules", "runs", schedule)["items"][0]["endedAt"])
     assert "manual  done" in out(daemon, "schedules", "runs", schedule)
-    assert "is switched on" in out(daemon, "schedules", "resume", schedule)
+    assert "is enabled" in out(daemon, "schedules", "resume", schedule)
 
 
 def until(check: Callable[[], object]) -> None:

@@ -37,8 +37,11 @@ def timeline(status: str, **changes: Any) -> dict[str, Any]:
         (timeline("failed", job={"reason": "odd", "error": "it broke"}), "Not answered (failed): odd: it broke."),
         (timeline("failed", reason="fallback"), "Not answered (failed): no reason is known."),
         (timeline("cancelled", reason="stopped"), "Not answered (cancelled): a person stopped it (stopped)."),
-        (timeline("waiting"), "Not answered yet: a person has to decide first (`arvis questions list`)."),
-        (timeline("running"), "Not answered yet: helper is at work on it."),
+        (
+            timeline("waiting"),
+            "Not answered yet: it waits for the decision of a person. `arvis questions list` shows the question.",
+        ),
+        (timeline("running"), "Not answered yet: helper is working on it."),
         (timeline("queued"), "Not answered yet: it waits in the queue for helper."),
         (
             timeline("queued", steps=[{"step": "retried", "at": 1500, "error": "x", "runAt": 62_000}]),
@@ -61,7 +64,7 @@ def test_a_story_of_trouble() -> None:
     ]
     assert list(explain.story(timeline("answered", steps=steps, answers=["M", "N"]))) == [
         "0.001 s  work began again (start 2)",
-        "0.002 s  the process had died at this work (1 so far); taken up again",
+        "0.002 s  resumed after the process crashed during this job (1 crashes so far)",
         "0.003 s  failed, next try at 0:01:00: no answer",
         "0.004 s  postponed to 1:01:01: rate_limit",
         "0.005 s  part 1 of the answer: failed: gone",
@@ -79,9 +82,11 @@ def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
         {"step": "node", "at": 1002, "node": "prepare", "decision": "next", "prompt": prompt, "taint": taint},
     ]
     examined, prepared = explain.story(timeline("running", steps=steps))
-    assert examined.endswith("next; looks like an attempt to command the model, came very soon after others")
+    assert examined.endswith(
+        "next; looks like an attempt to give the model instructions, arrived very soon after other messages"
+    )
     layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit"
-    assert prepared.endswith(f"next; {layers}; tainted by flagged, tools")
+    assert prepared.endswith(f"next; {layers}; based on untrusted text from: flagged, tools")
 
 
 def test_a_story_tells_of_summaries() -> None:

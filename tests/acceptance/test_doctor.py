@@ -50,13 +50,13 @@ def test_beside_a_running_daemon(daemon: Daemon) -> None:
     root = {"daemon_user"} if os.geteuid() == 0 else set()
     assert statuses(found, "warn") - {"file_system"} == {"accounts"} | root
     assert str(daemon.pid) in found["daemon"]["what"]
-    assert found["daemon_version"]["what"] == f"It is of this version, {__version__}"
+    assert found["daemon_version"]["what"] == f"The daemon runs the installed version, {__version__}"
     assert found["configuration"].keys() == {"id", "group", "status", "what", "why", "fix"}
 
 
 def test_the_daemon_says_itself_what_answers(daemon: Daemon) -> None:
     found = checks(daemon, OPENAI_BASE_URL="http://127.0.0.1:9/v1", code=1)
-    assert found["accounts"]["why"] == "No account of a model is configured.", "its environment has none"
+    assert found["accounts"]["why"] == "No model account is configured.", "its environment has none"
     assert statuses(found, "fail") == {"account_servers"}
 
 
@@ -69,10 +69,8 @@ def test_a_report_for_people(daemon: Daemon) -> None:
     told = daemon.arvis("doctor").stdout
     lines = told.splitlines()
     assert lines[:2] == ["configuration", "  ok    configuration     The built-in defaults can be used"]
-    assert f"  ok    daemon_address    It answers at {daemon.url}\n" in told
-    assert (
-        "\n                          why: No account of a model is configured.\n                          fix: " in told
-    )
+    assert f"  ok    daemon_address    The daemon answers at {daemon.url}\n" in told
+    assert "\n                          why: No model account is configured.\n                          fix: " in told
     assert lines[-1].endswith(" warn, 0 fail")
 
 
@@ -101,7 +99,7 @@ def test_the_daemon_of_another_folder_at_the_address(daemon: Daemon, tmp_path: P
     with patient.held():
         (patient.data / "address").write_text(daemon.url)
         found = patient.examined()["daemon_address"]
-    assert (found.status, found.what) == ("fail", f"Another Arvis answers at {daemon.url}")
+    assert (found.status, found.what) == ("fail", f"Another Arvis runs at {daemon.url}")
 
 
 # -- a daemon that is none, or another one -----------------------------------------------------------------
@@ -163,7 +161,7 @@ def test_nothing_at_the_address(tmp_path: Path) -> None:
     with patient.held():
         found = patient.examined()["daemon_address"]
     assert (found.status, found.why) == ("fail", "Connection refused")
-    assert found.fix.startswith("If it has just started, wait")
+    assert found.fix.startswith("If the daemon has just started, wait")
 
 
 @pytest.mark.parametrize(("configured", "said"), [("[workers]", None), ("[workers, web]", ["workers"])])

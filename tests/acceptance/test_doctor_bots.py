@@ -63,9 +63,9 @@ def test_without_bots_there_is_nothing_to_check(patient: Patient) -> None:
 def test_bots_that_were_added_are_asked_for(patient: Patient) -> None:
     add(patient)
     found = patient.examined()
-    assert found["stored_bots"].what == "Bots that were added here: clinic/main"
-    assert found["bot_setup"].what == "Bots whose setup is right: clinic/main"
-    assert found["stored_secrets"].what == "Sealed keys and variables that open: 1"
+    assert found["stored_bots"].what == "Bots stored in the database: clinic/main"
+    assert found["bot_setup"].what == "Bots that are set up correctly: clinic/main"
+    assert found["stored_secrets"].what == "Secrets that can be decrypted: 1"
 
 
 @pytest.mark.parametrize(("level", "status"), [("warning", "warn"), ("error", "fail")])
@@ -73,7 +73,7 @@ def test_what_a_platform_finds_wrong_is_told(patient: Patient, level: str, statu
     add(patient)
     add(patient, "second", level=level)
     found = patient.examined()["bot_setup"]
-    assert (found.status, found.what) == (status, "Bots whose setup is not right: clinic/second")
+    assert (found.status, found.what) == (status, "Bots that are not set up correctly: clinic/second")
     assert (found.why, found.fix) == ("clinic/second: The token is good", "Mend it.")
 
 

@@ -52,7 +52,7 @@ def test_the_guide_names_every_check() -> None:
 def test_a_first_look_before_the_first_start(tmp_path: Path) -> None:
     found = Patient(tmp_path).examined()
     assert found["data_folder"].status == "warn"
-    assert found["database"].what == "There is no database yet: the first start makes it"
+    assert found["database"].what == "There is no database yet. The first start of the daemon creates it"
     assert not (tmp_path / "data").exists()
 
 
@@ -363,7 +363,7 @@ def test_a_command_at_work(patient: Patient) -> None:
     with lock_data_folder(patient.data):
         found = patient.examined()
     assert (found["daemon"].status, found["daemon"].what) == ("warn", "No daemon can run now")
-    assert found["database"].what == "The database is in the hands of a command"
+    assert found["database"].what == "An Arvis command is using the database"
 
 
 def test_a_look_keeps_no_daemon_out(patient: Patient) -> None:

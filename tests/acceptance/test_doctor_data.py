@@ -123,9 +123,9 @@ def add_failed(connection: sqlite3.Connection) -> None:
 def test_a_backup_that_is_due(tmp_path: Path) -> None:
     patient = Patient(tmp_path).born(at=now() - 2 * DAY)
     found = patient.examined()
-    assert (found["backup"].status, found["backup"].why) == ("warn", "There is none at all.")
+    assert (found["backup"].status, found["backup"].why) == ("warn", "There is no backup.")
     make_backup(patient.database, now() - 2 * DAY)
-    assert patient.examined()["backup"].why.startswith("The newest is of ")
+    assert patient.examined()["backup"].why.startswith("The newest backup is ")
     make_backup(patient.database, now() - DAY)
     found = patient.examined()
     assert (found["backup"].status, found["backup_content"].status) == ("ok", "ok")
@@ -147,7 +147,7 @@ def test_servers_that_cannot_be_reached(tmp_path: Path) -> None:
         gone.close()
         patient = Patient(tmp_path, accounts(here, there))
         found = patient.examined()["account_servers"]
-        assert (found.status, found.what) == ("warn", "Not reached: a1")
+        assert (found.status, found.what) == ("warn", "Accounts whose server cannot be reached: a1")
         assert "Connection refused" in found.why
         patient = Patient(tmp_path, accounts(there))
         assert patient.status("account_servers") == "fail", "nobody is left to answer"
@@ -195,10 +195,10 @@ def add_job(patient: Patient, age: int = 0) -> None:
 def test_work_that_waits(patient: Patient) -> None:
     assert patient.status("waiting_jobs") == "ok"
     add_job(patient, age=HOUR)
-    assert patient.examined()["waiting_jobs"].why == "No daemon runs that could do it."
+    assert patient.examined()["waiting_jobs"].why == "No daemon is running."
     with patient.held():
         found = patient.examined()["waiting_jobs"]
-    assert (found.status, "60 minutes ago" in found.why) == ("fail", True)
+    assert (found.status, "ready for 60 minutes" in found.why) == ("fail", True)
 
 
 def test_work_that_has_just_come(patient: Patient) -> None:
@@ -224,7 +224,7 @@ def test_jobs_that_were_given_up(patient: Patient) -> None:
     assert (found["failed_jobs"].status, found["crashing_jobs"].status) == ("warn", "ok")
     patient.sql("UPDATE jobs SET reason = 'poison'")
     found = patient.examined()
-    assert (found["crashing_jobs"].status, found["crashing_jobs"].what[:24]) == ("warn", "Some work brought the pr")
+    assert (found["crashing_jobs"].status, found["crashing_jobs"].what[:24]) == ("warn", "Some jobs crashed the da")
 
 
 def test_jobs_that_bring_the_process_down(patient: Patient) -> None:

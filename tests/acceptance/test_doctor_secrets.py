@@ -48,7 +48,7 @@ def test_nothing_stored_is_nothing_to_look_at(patient: Patient) -> None:
 def test_accounts_that_were_added_count(patient: Patient) -> None:
     store(patient, account("paid"), account("off", status=AccountStatus.DISABLED))
     found = patient.examined()
-    assert found["stored_accounts"].what == "Accounts that were added here: paid"
+    assert found["stored_accounts"].what == "Accounts stored in the database: paid"
     assert found["accounts"].what.endswith("demo/demo (twin), demo/m (paid)")
 
 
@@ -56,16 +56,19 @@ def test_an_account_that_would_never_answer(patient: Patient) -> None:
     store(patient, account("strange", "abacus"))
     assert patient.status("stored_accounts") == "warn"
     store(patient, account("twin"))
-    assert patient.examined()["stored_accounts"].what == "Passed over: twin"
+    assert patient.examined()["stored_accounts"].what == "Accounts that are not used: twin"
 
 
 def test_what_is_sealed_opens_or_is_named(patient: Patient) -> None:
     sealed = box(patient).seal("secret")
     store(patient, account("paid", sealed_key=sealed), variable=Variable("token", sealed, secret=True))
-    assert patient.examined()["stored_secrets"].what == "Sealed keys and variables that open: 2"
+    assert patient.examined()["stored_secrets"].what == "Secrets that can be decrypted: 2"
     secrets_key_file(patient.data).write_text(base64.b64encode(bytes(32)).decode())
     found = patient.examined()["stored_secrets"]
-    assert (found.status, found.what) == ("fail", "Cannot be opened: the account paid, the variable token")
+    assert (found.status, found.what) == (
+        "fail",
+        "Secrets that cannot be decrypted: the account paid, the variable token",
+    )
     secrets_key_file(patient.data).unlink()
     assert "no key here" in patient.examined()["stored_secrets"].why
     assert not secrets_key_file(patient.data).exists(), "looking makes none"
@@ -83,7 +86,7 @@ def test_the_secret_of_a_web_hook_counts_as_well(patient: Patient) -> None:
 
     patient.write(make)
     found = patient.examined()["stored_secrets"]
-    assert (found.status, found.what) == ("fail", "Cannot be opened: the secret of the web hook /ci")
+    assert (found.status, found.what) == ("fail", "Secrets that cannot be decrypted: the secret of the web hook /ci")
 
 
 def test_a_key_that_others_may_read(patient: Patient) -> None:

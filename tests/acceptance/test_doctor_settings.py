@@ -21,7 +21,12 @@ def patient(tmp_path: Path) -> Patient:
     ("stored", "environ", "status", "words"),
     [
         ('{"queue.workers": 3, "budgets.daily_usd": 9}', {}, "ok", "queue.workers, budgets.daily_usd"),
-        ('{"queue.workers": 3}', {"ARVIS__QUEUE__WORKERS": "4"}, "ok", "The environment fixes queue.workers."),
+        (
+            '{"queue.workers": 3}',
+            {"ARVIS__QUEUE__WORKERS": "4"},
+            "ok",
+            "Environment variables override: queue.workers.",
+        ),
         ('{"queue.workers": 1, "budgets.daily_usd": 9}', {}, "warn", "`queue.workers`: "),
         ('{"no.such": 1}', {}, "warn", "`no.such`: "),
     ],

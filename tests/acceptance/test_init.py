@@ -58,7 +58,7 @@ def written(folder: Path, **environ: str) -> Config:
 def test_enter_at_every_question_gives_something_that_works(tmp_path: Path) -> None:
     done = on_a_terminal(tmp_path, typed=ENTER * 6)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n") == ["config.yaml is written. Next:", "  arvis run", "  arvis doctor", ""]
+    assert done.stdout.split("\n") == ["config.yaml was written. Next steps:", "  arvis run", "  arvis doctor", ""]
     for question in (
         "Provider [demo]: ",
         "The name of your agent [Helper]: ",
@@ -115,7 +115,7 @@ def test_an_answer_that_makes_no_sense_is_asked_for_again(tmp_path: Path) -> Non
         "choose one of anthropic, openai, openrouter, google, ollama, custom, claude_cli, demo",
         "give the variable's name, such as OPENAI_API_KEY, never the key itself",
         "give a number up to 65535",
-        f"another program has port {port}",
+        f"another program uses the port {port}",
         "give a name such as UTC or Europe/Berlin",
     ):
         assert complaint in done.stderr
@@ -170,7 +170,7 @@ def test_a_person_hears_what_there_is(tmp_path: Path) -> None:
         tmp_path, typed=ENTER * 6, environ={"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "y", "OPENROUTER_API_KEY": "z"}
     )
     assert done.returncode == 0, done.stderr
-    assert "environment  the accounts that its variables make: anthropic, openai, openrouter\n" in done.stderr
+    assert "environment  the accounts from environment variables: anthropic, openai, openrouter\n" in done.stderr
     assert "Provider [environment]: " in done.stderr
 
 
@@ -211,7 +211,7 @@ def test_a_server_that_is_not_there_yet(tmp_path: Path) -> None:
     typed = f"custom\nftp://x\nhttp://me:word@127.0.0.1:9/v1\nhttp://127.0.0.1:9/v1\n{ENTER * 7}"
     done = on_a_terminal(tmp_path, typed=typed)
     assert done.returncode == 0, done.stderr
-    assert "give it without user and password" in done.stderr
+    assert "give the address without user and password" in done.stderr
     (account,) = written(tmp_path).accounts
     assert (account.base_url, account.model, account.api_key) == ("http://127.0.0.1:9/v1", "default", None)
 
@@ -253,7 +253,7 @@ def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
     file.write_text("# mine\n")
     refused = arvis("init", "--yes", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("config.yaml is there already\n  why: ")
+    assert refused.stderr.startswith("config.yaml already exists.\n  why: ")
     assert on_a_terminal(tmp_path, typed=ENTER).returncode == 2
     assert file.read_text() == "# mine\n"
     assert on_a_terminal(tmp_path, typed=f"y\n{ENTER * 6}").returncode == 0

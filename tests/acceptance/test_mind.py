@@ -123,14 +123,14 @@ async def test_a_task_is_answered_in_the_same_channel_under_the_others_name_and_
 
 async def test_a_task_for_oneself_is_refused(place: Place) -> None:
     seen = await heard(place, "[DELEGATE:helper]\nDo it.\n[/DELEGATE]", TASKS)
-    assert seen == "Not done: give a task to “helper” (an agent gives no task to itself)."
+    assert seen == "Not done: give a task to “helper” (an agent cannot give a task to itself)."
 
 
 async def test_commands_are_answered_without_a_model(place: Place) -> None:
     names = [line.split(":")[0] for line in (await command(place, "/help", WORKSHOP)).splitlines()]
     assert {"/help", "/new", "/memory", "/why"} <= set(names)
-    assert await command(place, "/why", WORKSHOP) == "You have asked nothing in this conversation yet."
-    assert "keeps nothing about you" in await command(place, "/memory", WORKSHOP, userId="cleo")
+    assert await command(place, "/why", WORKSHOP) == "You have sent no message in this conversation yet."
+    assert "has stored no facts about you" in await command(place, "/memory", WORKSHOP, userId="cleo")
     assert "/etc/passwd" in await prompt(place, WORKSHOP, "/etc/passwd")
     assert (await command(place, "/why", WORKSHOP)).startswith("Your message “/etc/passwd”: answered after ")
     await command(place, "/new", WORKSHOP)

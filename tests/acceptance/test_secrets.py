@@ -67,7 +67,7 @@ async def test_a_key_goes_to_its_vendor_and_nowhere_else(daemon: Daemon, model: 
         return [done.stdout + done.stderr for done in shown]
 
     said = await asyncio.to_thread(people)
-    assert "The account local answers: gpt-4o-mini" in said[3]
+    assert "The account local works: gpt-4o-mini" in said[3]
     assert len(model.requests) == 2, "the trial, and the answer: no restart was needed"
     assert {request.headers["Authorization"] for request in model.requests} == {f"Bearer {KEY}"}
     await asyncio.to_thread(daemon.stop)
@@ -87,7 +87,7 @@ def test_a_backup_does_not_hold_the_key_that_opens_it(daemon: Daemon) -> None:
 
 
 def test_accounts_outlive_a_restart_and_the_demo_does_not_take_their_place(daemon: Daemon) -> None:
-    assert daemon.arvis("accounts", "list").stdout == "No accounts: the demo answers.\n"
+    assert daemon.arvis("accounts", "list").stdout == "No accounts. Agents use the built-in demo model.\n"
     assert daemon.arvis("accounts", "create", "mine", "--provider", "demo").returncode == 0
     assert daemon.arvis("accounts", "create", "paid", "--provider", "openai", typed=KEY).returncode == 0
     daemon.stop()
@@ -109,7 +109,7 @@ def test_accounts_outlive_a_restart_and_the_demo_does_not_take_their_place(daemo
     assert (told["stored_secrets"]["status"], "the account paid" in told["stored_secrets"]["what"]) == ("fail", True)
     assert "secrets.key" in told["stored_secrets"]["fix"]
     trial = daemon.arvis("accounts", "test", "paid")
-    assert (trial.returncode, "cannot be opened" in trial.stderr) == (1, True)
+    assert (trial.returncode, "cannot be decrypted" in trial.stderr) == (1, True)
 
 
 async def test_an_account_that_one_process_was_given_is_used_by_another(
@@ -198,7 +198,10 @@ def test_a_key_of_the_configuration_needs_no_file(tmp_path: Path) -> None:
 
 
 def test_a_key_that_is_none_ends_the_start(tmp_path: Path) -> None:
-    for given, words in (("env:SEALING", "`encryption_key` is no key"), ("c2hvcnQ=", "`encryption_key` must not hold")):
+    for given, words in (
+        ("env:SEALING", "`encryption_key` is not a valid key"),
+        ("c2hvcnQ=", "`encryption_key` must not contain"),
+    ):
         environ = {"ARVIS__ENCRYPTION_KEY": given, "SEALING": "c2hvcnQ="}
         done = arvis("run", "--data", str(tmp_path / "data"), cwd=tmp_path, environ=environ)
         assert (done.returncode, words in done.stderr) == (2, True), done.stderr

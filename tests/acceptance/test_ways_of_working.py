@@ -242,7 +242,7 @@ def part_played(received: ReceivedRequest) -> str:
         return f"All are watered. {DONE}"
     parts: dict[str, str] = {
         "You plan work": USUAL["planner"],
-        "You brief an executor": USUAL["reasoning"],
+        "You write the brief for an executor": USUAL["reasoning"],
         "Carry out a brief": DONE,
         "You check work": USUAL["skill_critic"],
         "You have worked on the request": "It is up.",

@@ -146,7 +146,7 @@ async def test_a_reminder_is_made_in_a_talk_and_comes_there(place: Place) -> Non
     assert (row["name"], row["schedule"], row["channelId"]) == ("milk", "at 2099-01-15 08:00", "desk")
     place.model.script += [Reply(("Buy milk.",)), Reply(("[SILENT] all is well",))]
     async with place.socket("desk") as socket:
-        assert "It has begun" in await arvis(place, "schedules", "run", "milk")
+        assert "The schedule is running" in await arvis(place, "schedules", "run", "milk")
         assert (await socket.until("message"))["content"] == "Buy milk."
         assert (await ended(place, row["id"]))["status"] == "done"
         await arvis(place, "schedules", "run", "milk")

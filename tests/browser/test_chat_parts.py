@@ -80,7 +80,7 @@ async def test_a_picture_is_shown_before_and_after_a_reload(dashboard: Page, dae
     picture: FilePayload = {"name": "dot.png", "mimeType": "image/png", "buffer": PICTURE}
     await dashboard.locator("input[type=file]").set_input_files([picture])
     await say(dashboard, "demo: say seen")
-    await expect(answers(dashboard)).to_have_text(["seen", re.compile("cannot look at the picture")])
+    await expect(answers(dashboard)).to_have_text(["seen", re.compile("cannot see the picture")])
     shown = dashboard.get_by_role("img", name="Image dot.png")
     for _ in range(2):
         await expect(shown).to_be_visible()
@@ -328,9 +328,9 @@ async def test_an_answered_question_says_what_was_decided(dashboard: Page, daemo
 async def test_what_arvis_says_itself_is_a_notice_and_no_word_of_the_agent(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon)
     await say(dashboard, "demo: fail auth")
-    notice = dashboard.locator("[data-notice]").filter(has_text="had to give up a task")
+    notice = dashboard.locator("[data-notice]").filter(has_text="could not finish a task")
     for _ in range(2):
         await expect(notice).to_contain_text("Arvis Notice")
-        await expect(notice).to_contain_text("The page Queue shows what was given up")
+        await expect(notice).to_contain_text("You can see and retry the failed jobs on the Queue page")
         await expect(notice).not_to_contain_text("arvis jobs")
         await dashboard.reload()

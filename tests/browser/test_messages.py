@@ -21,7 +21,7 @@ async def test_what_was_dropped_says_why(dashboard: Page, daemon: Daemon) -> Non
     (dropped,) = (await daemon.api("GET", "/api/messages?status=dropped"))["items"]
     told = await daemon.api("GET", f"/api/messages/{dropped['id']}")
     await dashboard.goto("/messages")
-    await dashboard.get_by_role("button", name="Dropped").click()
+    await dashboard.get_by_role("button", name="Not accepted").click()
     row = dashboard.get_by_role("row", name="let me in")
     await expect(row).to_contain_text("This person may not use this agent.")
     await row.get_by_text("let me in").click()

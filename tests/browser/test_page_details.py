@@ -50,7 +50,7 @@ async def test_the_boxes_of_a_task_list_have_names(dashboard: Page, daemon: Daem
     await talk_with(dashboard, daemon)
     await say(dashboard, "demo: say - [x] milk\ndemo: say - [ ] bread")
     await expect(answers(dashboard).get_by_role("checkbox", name="Finished task")).to_be_checked()
-    await expect(answers(dashboard).get_by_role("checkbox", name="Open task")).not_to_be_checked()
+    await expect(answers(dashboard).get_by_role("checkbox", name="Unfinished task")).not_to_be_checked()
 
 
 async def test_the_palette_does_not_say_nothing_above_what_it_found(dashboard: Page, daemon: Daemon) -> None:

@@ -77,7 +77,7 @@ async def test_many_are_deleted_and_what_is_refused_is_told(dashboard: Page, dae
     await expect(dashboard.get_by_role("dialog")).to_contain_text("Waiting and running jobs are not changed")
     await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard.get_by_text("2 jobs were deleted.")).to_be_visible()
-    await expect(dashboard.get_by_text("1 was refused:")).to_be_visible()
+    await expect(dashboard.get_by_text("1 job could not be changed:")).to_be_visible()
     await expect(dashboard.get_by_role("row", name="of many0")).to_have_count(0)
     for job in gone:
         await daemon.api("GET", f"/api/jobs/{job}", status=404)

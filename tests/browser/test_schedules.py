@@ -31,7 +31,7 @@ async def test_a_schedule_is_made_and_its_next_five_times_are_shown(dashboard: P
     await form.get_by_label("Channel").fill("hall")
     await form.get_by_text("More settings").click()
     await form.get_by_label("Time zone").select_option("Europe/Vienna")
-    await form.get_by_label("Oldest missed time to run, in minutes").fill("30")
+    await form.get_by_label("Maximum age of a missed time, in minutes").fill("30")
     await form.get_by_role("button", name="Save").click()
     await expect(
         dashboard.get_by_role("list", name="Next times, in your time zone").get_by_role("listitem")

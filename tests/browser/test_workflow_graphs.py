@@ -37,7 +37,7 @@ async def test_a_workflow_is_chosen_by_its_name_and_leads_to_its_page(dashboard:
     address = f"/settings/webhooks/{hook['id']}"
     await dashboard.goto(address)
     await dashboard.get_by_role("button", name="Edit").click()
-    await _choose(dashboard.get_by_label("Started by a call"))
+    await _choose(dashboard.get_by_label("A call starts"))
     await dashboard.get_by_role("button", name="Save").click()
     await _shown(dashboard, address, "/settings/webhooks", daemon, f"/api/webhooks/{hook['id']}")
 

@@ -119,7 +119,7 @@ async def test_it_lights_up_as_it_goes_and_is_approved_in_place(dashboard: Page,
     run = await begin(daemon, made)
     await run_until(daemon, run, ["paused"])
     await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
-    await expect(dashboard.get_by_text("It waits for a person's answer at Boss.")).to_be_visible()
+    await expect(dashboard.get_by_text("It waits for a person's answer in the step Boss.")).to_be_visible()
     await expect(step(dashboard, "Start", "done")).to_be_visible()
     await expect(step(dashboard, "Boss", "waiting")).to_be_visible()
     await expect(step(dashboard, "Sent", "not reached yet")).to_be_visible()
@@ -176,7 +176,7 @@ async def test_a_run_is_cancelled_and_begun_again(dashboard: Page, daemon: Daemo
     await expect(dashboard.get_by_text("It was cancelled.")).to_be_visible()
     assert (await daemon.api("GET", f"/api/runs/{run}"))["status"] == "cancelled"
     await dashboard.get_by_role("button", name="Rerun").click()
-    await expect(dashboard.get_by_text("It waits for a person's answer at Boss.")).to_be_visible()
+    await expect(dashboard.get_by_text("It waits for a person's answer in the step Boss.")).to_be_visible()
     again = await daemon.api("GET", f"/api/runs/{dashboard.url.rpartition('/')[2]}")
     assert (again["rerunOf"], again["id"] != run) == (run, True)
 
@@ -269,7 +269,7 @@ async def test_a_step_is_seen_at_work_and_a_question_answered_in_place(dashboard
     async with dashboard.expect_request(re.compile(f"/api/runs/{run}/events")):
         await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
     await expect(step(dashboard, "Thinker", "running")).to_be_visible()
-    await expect(dashboard.get_by_text("It is running at Thinker.")).to_be_visible()
+    await expect(dashboard.get_by_text("It is running: Thinker.")).to_be_visible()
     await expect(step(dashboard, "Thinker", "done")).to_be_visible()
     asked = dashboard.get_by_role("region", name="Open question")
     await expect(asked).to_contain_text("Who is it for?")

@@ -156,7 +156,7 @@ async def test_who_was_cut_off_hears_that_it_missed_something(
     async with open_relay(database, boot="a") as relay:
         assert relay is not None
         process = Process(relay, [Topic.CHAT])
-        with pytest.raises(StoreError, match="do not pass"):
+        with pytest.raises(StoreError, match="cannot notify one another"):
             await process.bridge.run(lambda: _cut_all(connections))
         assert process.missed.is_set()
 

@@ -185,7 +185,7 @@ async def test_a_writer_that_dies_of_anything_else_is_told_of(file: Path) -> Non
         assert isinstance(store, SqliteStore)
         await store.write(put_setting, "word", "kept")  # the writer now waits, and does not use the connection
         store._writer._connection.close()
-        with pytest.raises(StoreLost, match="The writer"):
+        with pytest.raises(StoreLost, match="The thread that writes the database"):
             await store.write(put_setting, "word", "lost")
     assert len(witness.heard) == 1
 

@@ -24,7 +24,7 @@ REQUEST = "Please put the shop online with a page that sells tea, and tell me th
 TASKS = {
     "Judge how much work": "plan_retrieval",
     "You plan work": "planner",
-    "You brief an executor": "reasoning",
+    "You write the brief for an executor": "reasoning",
     "Carry out a brief": "action",
     "You check work": "skill_critic",
     "You have worked on the request": "output",

@@ -129,7 +129,7 @@ class ScriptedTool:
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         if set(arguments) - {"words"}:
-            raise ToolError("The arguments do not fit. words: is all there is.")
+            raise ToolError("The arguments are not valid. words: is all there is.")
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         self.calls.append(arguments)

@@ -113,7 +113,7 @@ async def test_a_pinned_model_that_no_account_serves_is_told(database: Database)
         message = (await app.say("Hello")).message_id
         timeline = await app.until_status(message, MessageStatus.FAILED)
         assert timeline.reason == "no_model"
-        assert "no account serves the model" in (timeline.reply or "")
+        assert "no account offers the model of this agent" in (timeline.reply or "")
         assert provider.asked == []
         assert "model_call" not in steps_of(timeline)
 

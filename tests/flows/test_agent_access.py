@@ -155,7 +155,8 @@ async def test_times_of_a_schedule_are_skipped_once_its_person_may_not_use_the_a
         occurrence = await due(site, schedule["id"])
         assert occurrence.status is OccurrenceStatus.SKIPPED
         assert occurrence.report == (
-            "The agent closed is out of reach. Only the people of its list (`allow_users`) may use it."
+            "The person for whom the schedule runs may not use the agent closed. "
+            "Only owners and the people in `allow_users` of the agent may use it."
         )
     assert await executions(site) == []
 
@@ -166,7 +167,7 @@ async def test_a_schedule_leads_to_no_closed_agent_by_way_of_a_workflow(site: Si
     made = (await site.call("POST", "/api/schedules", key=OPERATOR_KEY, json=wanted)).json()
     occurrence = await due(site, made["id"])
     assert occurrence.status is OccurrenceStatus.FAILED
-    assert "The agent closed is out of reach." in occurrence.report
+    assert "The agent closed may not be used for this task." in occurrence.report
     assert await executions(site) == []
 
 
@@ -281,7 +282,7 @@ async def test_no_run_begins_behind_the_decision(site: Site) -> None:
         run = NewRun(agent, TaskSpec("Dig."), PLACE, person.id, "schedule:s1")
         begin_run(tx, run, kind=JobKind.CRON, lane="x", priority=1, now=0)
 
-    with pytest.raises(Unprocessable, match="out of reach"):
+    with pytest.raises(Unprocessable, match="may not be used for this task"):
         await site.store.write(begin)
     assert await executions(site) == []
 

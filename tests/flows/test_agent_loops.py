@@ -77,7 +77,7 @@ async def test_an_agent_goes_on_forty_times_and_no_more(app: AppHarness) -> None
     app.provider.script += [CONTINUE.format(f"Step {number}.") for number in range(60)]
     timeline = await app.ask("Do it")
     assert len(app.provider.asked) == 40
-    assert "as many steps as it may" in (timeline.reply or "")
+    assert "the maximum number of steps" in (timeline.reply or "")
 
 
 async def test_rounds_of_tools_count_anew_in_every_cycle(worker: AppHarness) -> None:

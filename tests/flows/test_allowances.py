@@ -40,7 +40,7 @@ async def test_a_flood_on_a_chat_platform_is_told_once_in_each_minute(app: AppHa
     assert {each.reason for each in received[4:]} == {"too_many_messages"}
 
     async def told() -> list[str] | None:
-        texts = [text for text in app.connector.texts if "messages a minute" in text]
+        texts = [text for text in app.connector.texts if "messages within a minute" in text]
         return texts or None
 
     assert len(await app.until(told)) == 1
@@ -52,7 +52,7 @@ async def test_a_flood_on_a_chat_platform_is_told_once_in_each_minute(app: AppHa
 async def test_over_our_own_port_the_sender_is_told_when_to_come_again(app: AppHarness) -> None:
     for number in range(4):
         await app.inbox.receive(message(number, platform="web"))
-    with pytest.raises(TooMany, match="within a minute") as refused:
+    with pytest.raises(TooMany, match="messages per minute") as refused:
         await app.inbox.receive(message(4, platform="web"))
     assert 0 < refused.value.seconds <= 60
     assert refused.value.code == "too_many_messages"

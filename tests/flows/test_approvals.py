@@ -95,7 +95,7 @@ async def test_edited_arguments_that_do_not_fit_do_not_run(shed: AppHarness) -> 
     await decide(shed, wait, "edit", arguments={"colour": "red"})
     await shed.until_status(message, ANSWERED)
     assert shed.tools.rm.calls == []
-    assert "does not fit" in outputs(shed.provider.asked[-1])[0]
+    assert "the new ones are not valid" in outputs(shed.provider.asked[-1])[0]
 
 
 async def test_feedback_reaches_the_model_instead(shed: AppHarness) -> None:

@@ -64,7 +64,7 @@ async def test_what_goes_on_or_has_ended_well_is_not_edited(app: AppHarness) -> 
         await app.operations.ask_anew(timeline.job.id, "Bye", OLGA)
     await app.until_sent(1)
     (delivery,) = await app.jobs("deliver")
-    with pytest.raises(Conflict, match="answers no message"):
+    with pytest.raises(Conflict, match="does not belong to a message"):
         await app.operations.ask_anew(delivery.id, "Bye", OLGA)
     with pytest.raises(NotFound):
         await app.operations.ask_anew("nothing", "Bye", OLGA)

@@ -157,7 +157,7 @@ async def test_an_operator_reaches_no_closed_agent_by_the_owners_schedule(site: 
     await redrawn(site, "rm -rf /", agent="closed")
     occurrence = await due(site, schedule)
     assert occurrence.status is OccurrenceStatus.FAILED
-    assert "wrote what would be done" in occurrence.report
+    assert "who wrote the task, may not use the agent" in occurrence.report
     await redrawn(site, "Dig.", agent="closed", key=DAEMON_KEY)
     assert (await due(site, schedule)).status is OccurrenceStatus.RUNNING
 

@@ -196,7 +196,7 @@ async def test_no_error_of_python_is_told_of_a_bot(store: Store, tmp_path: Path)
         await troupe.put(troupe.stored())
         told: dict[str, Exception] = {"The gateway is away": ConnectionError("The gateway is away")}
         told |= {"Its platform cannot be reached": OSError(111, "Connect call failed")}
-        defect = "It stopped because of a defect of its connector and is started again; the log has the details"
+        defect = "The bot stopped because of a defect in its connector. Arvis restarts it. The log contains the details"
         for words, failure in [*told.items(), (defect, KeyError("url"))]:
             await troupe.until(BotState.RUNNING)
             workshop.last.play.put_nowait(failure)
@@ -254,7 +254,7 @@ async def test_an_outage_of_five_minutes_is_told_once(store: Store, tmp_path: Pa
             clock.turn(30)
         clock.turn(30)
         await eventually(lambda: troupe.told)
-        trouble = "Its platform cannot be reached" if fails else "it does not respond"
+        trouble = "Its platform cannot be reached" if fails else "The platform does not respond."
         assert troupe.told == [("down", f"The bot main of plain has been down for five minutes: {trouble}")]
         for _ in range(20):
             await clock.asleep(lambda seconds: seconds == 30)

@@ -60,7 +60,7 @@ async def test_a_bot_from_its_entry_to_its_end(shell: Shell) -> None:
     assert await shell.out("disable", "hooked/mine") == "The bot hooked/mine is off.\n"
     assert (await shell.out("list")).splitlines()[2].split()[1] == "off"
     assert await shell.out("enable", "hooked/mine") == "The bot hooked/mine is on.\n"
-    assert await shell.out("restart", "plain/fixed") == "The bot plain/fixed restarts.\n"
+    assert await shell.out("restart", "plain/fixed") == "The bot plain/fixed is restarting.\n"
     assert await shell.out("delete", "hooked/mine") == "The bot hooked/mine is deleted.\n"
     assert [bot["name"] for bot in (await shell.told("list"))["items"]] == ["fixed"]
 

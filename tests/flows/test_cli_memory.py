@@ -49,11 +49,11 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 
 
 async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
-    assert await shell.out("list") == "Nothing is kept.\n"
+    assert await shell.out("list") == "No facts match.\n"
     of = ("--agent", "helper", "--category", "user_preference")
     first = await shell.told("create", "prefers Python 3.11", *of)
-    assert "knew it already" in await shell.out("create", "prefers python 3.11", *of)
-    assert f"instead of {first['id']}" in await shell.out("create", "prefers Python 3.12", *of)
+    assert "already has this fact" in await shell.out("create", "prefers python 3.11", *of)
+    assert f"replaces {first['id']}" in await shell.out("create", "prefers Python 3.12", *of)
     table = (await shell.out("list", "--search", "python")).splitlines()
     assert table[0].split() == ["ID", "AGENT", "SCOPE", "CATEGORY", "CONTENT", "CONFIRMED"]
     assert "prefers Python 3.12" in table[1]
@@ -66,7 +66,7 @@ async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
 
 
 async def test_states_are_listed(shell: Shell) -> None:
-    assert await shell.out("states") == "No keys.\n"
+    assert await shell.out("states") == "No values.\n"
     state = State(HELPER.id, "agent", "alert.max", "1\x1b[2J50", frozenset({Label.TOOLS}), None, None, 1)
     await shell.site.store.write(put_state, state)
     line = (await shell.out("states", "--agent", "helper")).splitlines()[1]

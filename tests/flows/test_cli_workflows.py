@@ -51,7 +51,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 async def test_a_workflow_from_its_import_to_its_export(shell: Shell) -> None:
     assert await shell.out("list") == "No workflows.\n"
     kept = await shell.out("import", "-", typed=json.dumps(DOCUMENT))
-    assert kept.startswith("The workflow daily-digest is kept: ")
+    assert kept.startswith("The workflow daily-digest was imported: ")
     header, line = (await shell.out("list")).splitlines()
     assert header.split()[:3] == ["SLUG", "NAME", "VERSION"]
     assert line.split()[0] == "daily-digest"
@@ -94,7 +94,7 @@ async def test_an_import_of_what_is_no_text_is_refused_in_words(shell: Shell, tm
     file.write_bytes(b'{"name": "\xff\xfe"}')
     refused = await shell.run("import", str(file))
     assert refused.exit_code != 0
-    assert "is no text in UTF-8" in refused.output + str(refused.exception)
+    assert "is not UTF-8 text" in refused.output + str(refused.exception)
 
 
 async def test_an_import_that_cannot_be_read_says_why_once(shell: Shell) -> None:

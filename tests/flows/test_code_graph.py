@@ -142,7 +142,7 @@ async def test_what_a_person_edits_is_what_runs(lab: Lab) -> None:
     [
         ({"decision": "reject"}, "A person rejected this call."),
         ({"decision": "feedback", "text": "Use the moon."}, "rejected this call and wrote: Use the moon."),
-        ({"decision": "edit", "arguments": {"libraries": []}}, "changed the arguments to something that does not fit"),
+        ({"decision": "edit", "arguments": {"libraries": []}}, "changed the arguments, and the new ones are not valid"),
     ],
 )
 async def test_what_a_person_refuses_is_told_to_the_model(answer: Mapping[str, Any], told: str, lab: Lab) -> None:

@@ -78,7 +78,7 @@ async def test_why_there_was_an_answer(either_app: AppHarness) -> None:
     await app.ask("/help")
     lines = (await reply_to(app, "/why")).splitlines()
     assert lines[0].startswith("Your message “Hello you”: answered after ")
-    assert lines[1] == "Agent: helper, because this bot belongs to it."
+    assert lines[1] == "Agent: helper, because this bot is assigned to it."
     assert lines[2].startswith("Model: scripted/")
     assert lines[3].startswith("Tokens: 10 in, 5 out. Cost: ")
     assert lines[4].startswith("Prompt (estimated tokens): identity ")
@@ -96,4 +96,4 @@ async def test_why_there_was_none(app: AppHarness) -> None:
 
 
 async def test_why_of_nothing(app: AppHarness) -> None:
-    assert await reply_to(app, "/why") == "You have asked nothing in this conversation yet."
+    assert await reply_to(app, "/why") == "You have sent no message in this conversation yet."

@@ -108,7 +108,7 @@ async def test_an_answer_without_destination_goes_down_the_stack_one_by_one(home
     [
         ("nobody", "no agent has that name"),
         ("other", "you may not hand over to that agent"),
-        ("HELPER", "that is you"),
+        ("HELPER", "that agent is you"),
         ("ghost", "no agent has that name"),
         ("critic", "that agent is not active"),
     ],
@@ -259,8 +259,8 @@ async def test_an_agent_that_fails_is_told_to_who_waits(home: AppHarness) -> Non
 async def test_where_the_first_agent_fails_people_hear_of_it(home: AppHarness) -> None:
     home.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "no"))
     assert (await home.ask("Go")).reply == (
-        "Sorry, I could not answer this: the model, or the content filter of its vendor, declined to answer it. "
-        "Please ask in another way."
+        "Sorry, I could not answer this: the model, or the content filter of its vendor, declined to answer. "
+        "Please ask in a different way."
     )
 
 

@@ -44,7 +44,7 @@ async def test_the_api_tells_that_an_answer_was_cut(app: AppHarness, tmp_path: o
     async with running_site(tmp_path, behind=app) as site:  # type: ignore[arg-type]
         told = (await site.call("GET", f"/api/messages/{message}")).json()
     assert told["reason"] == "cut"
-    assert "the answer reached the output limit and is cut" in told["explanation"]
+    assert "the answer reached the output limit and was cut" in told["explanation"]
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ async def test_an_empty_reply_without_a_tool_is_asked_for_again_a_few_times_and_
     timeline = await app.timeline(received.message_id)
     assert timeline.reason == "empty"
     assert len(app.provider.asked) == 4
-    assert "gave an empty answer each time" in (await app.until_sent(1))[0]
+    assert "gave only empty answers" in (await app.until_sent(1))[0]

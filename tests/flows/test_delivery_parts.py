@@ -250,7 +250,7 @@ async def test_late_messages_are_dropped_where_the_policy_says_so(store: Store) 
     assert (voyage.chat.calls, await voyage.state(delivery_id)) == ([], EXPIRED)
     assert [event.state for event in voyage.told] == [EXPIRED]
     [told] = await heard(voyage, conversation)
-    assert "it came too late" in told
+    assert "it was too old to send" in told
 
 
 async def test_what_was_begun_in_time_is_not_late(store: Store) -> None:

@@ -142,13 +142,13 @@ async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(eith
         '  prompt: "" → "Tell.\\u202e"\n'
         "Asked for by Owner ("
     )
-    assert "Besides that person's messages it had read data from: tools." in question
+    assert "The agent has also read data from: tools." in question
     assert (
         "An owner can answer “approve” or “reject”: press a button, write it here or run `arvis questions answer"
         in question
     )
     await room.answer("approve")
-    assert (await room.said())[1:] == ["Done: changed the agent “news” (Owner said yes)."]
+    assert (await room.said())[1:] == ["Done: changed the agent “news” (Owner approved it)."]
     found = await room.store.read(lambda tx: tx.agents.by_slug("news"))
     assert found is not None
     assert (found.description, found.prompt) == ("reads\nscience", "Tell.\u202e")
@@ -158,7 +158,7 @@ async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(eith
 async def test_a_no_changes_nothing(room: Room) -> None:
     assert await room.ask(wish(EffectKind.DELETE_AGENT), taint=CLEAN) == [Outcome.ASKED]
     await room.answer("reject")
-    assert (await room.said())[1:] == ["Not done: delete the agent “news” (Owner said no)."]
+    assert (await room.said())[1:] == ["Not done: delete the agent “news” (Owner rejected it)."]
     assert await room.store.read(lambda tx: tx.agents.by_slug("news")) == NEWS
     assert await room.audit() == [(Outcome.ASKED, "approval"), (Outcome.REFUSED, "rejected")]
 
@@ -184,7 +184,7 @@ async def test_the_yes_counts_only_for_what_was_shown(room: Room) -> None:
     changed = replace(NEWS, name="Sports")
     await room.store.write(lambda tx: tx.agents.update(changed, NOW))
     await room.answer("approve")
-    assert "it was changed since the question was asked" in (await room.said())[-1]
+    assert "the data has changed since the question was asked" in (await room.said())[-1]
     assert await room.store.read(lambda tx: tx.agents.by_slug("news")) == changed
     assert (await room.audit())[-1] == (Outcome.FAILED, "changed")
 
@@ -215,7 +215,7 @@ async def test_what_a_person_confirmed_is_remembered_as_their_word(room: Room) -
         return [(fact.content, fact.taint) for fact in facts]
 
     assert await room.store.read(kept) == [("Answer in French.", CLEAN)]
-    assert (await room.said())[-1] == "Done: remembered it (Owner said yes)."
+    assert (await room.said())[-1] == "Done: remembered it (Owner approved it)."
 
 
 async def test_an_answer_counts_once(room: Room) -> None:
@@ -268,7 +268,7 @@ async def test_what_a_tag_leaves_out_is_shown_as_it_will_be(room: Room) -> None:
 
 async def test_a_channel_that_an_agent_gets_is_named_as_one_more(room: Room) -> None:
     await room.ask(wish(EffectKind.UPDATE_AGENT, channels=[{}]))
-    assert f'  channels, one more: "discord {PLACE.channel} (full)"' in (await room.said())[0]
+    assert f'  additional channel: "discord {PLACE.channel} (full)"' in (await room.said())[0]
     await room.answer("approve")
     found = await room.store.read(lambda tx: tx.agents.binding_at(PLACE.platform, PLACE.channel))
     assert found is not None
@@ -279,7 +279,7 @@ async def test_a_new_agent_is_shown_with_its_channels(room: Room) -> None:
     await room.ask(wish(EffectKind.CREATE_AGENT, slug="support", channels=[{"permissions": "read_only"}]))
     [question] = await room.said()
     assert '  name: "support"' in question
-    assert f'  channels, one more: "discord {PLACE.channel} (read_only)"' in question
+    assert f'  additional channel: "discord {PLACE.channel} (read_only)"' in question
 
 
 async def test_a_personality_is_shown_as_the_prompt_that_it_makes(room: Room) -> None:
@@ -312,7 +312,7 @@ async def test_a_list_in_a_tainted_turn_needs_a_yes(room: Room) -> None:
     assert await room.ask(wish(EffectKind.LIST_CLIENTS)) == [Outcome.ASKED]
     assert f'  shown in: "discord {PLACE.channel}"' in (await room.said())[0]
     await room.answer("approve")
-    assert (await room.said())[1:] == ["There are no clients."]
+    assert (await room.said())[1:] == ["There are no customers."]
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ async def test_an_owner_lets_a_client_be_made_once(store: Store) -> None:
     first, again = wish(EffectKind.CREATE_CLIENT, 1), wish(EffectKind.CREATE_CLIENT, 2)
     results = await results_of(store, first, again, wish(EffectKind.LIST_CLIENTS, 3))
     assert [result.outcome for result in results] == [Outcome.DONE, Outcome.FAILED, Outcome.DONE]
-    assert results[2].report == "Clients, the newest first:\n- “Acme Ltd”: per_task, active"
+    assert results[2].report == "Customers, newest first:\n- “Acme Ltd”: per_task, active"
 
 
 async def test_facts_and_states_are_kept_with_their_taint_and_nothing_is_said_of_it(store: Store) -> None:
@@ -177,7 +177,7 @@ async def test_one_that_fails_leaves_nothing_and_hinders_no_other(store: Store) 
 
     results = await store.write(script)
     assert [result.outcome for result in results] == [Outcome.FAILED, Outcome.DONE]
-    assert "web taken is the channel of news" in report(results)
+    assert "the channel taken on web belongs to news" in report(results)
     assert await agent_named(store, "thief") is None
     assert await agent_named(store, "support") is not None
 

@@ -176,7 +176,9 @@ async def test_a_step_that_is_gone_is_asked_about(store: Store) -> None:
     stage, asked = await changed_asleep(store, [START_OVER], _changed)
     await stage.play()
     (prompt,) = asked
-    assert prompt.startswith("The graph “main” was changed while this slept, and its step “ask” is gone.")
+    assert prompt.startswith(
+        "The graph “main” was changed while this execution waited, and its step “ask” no longer exists."
+    )
     assert (await stage.execution()).result == "the new way"
     choices = [wait.choices for wait in await waits_of(store, stage.execution_id) if wait.subject]
     assert choices == [(LOOK_AGAIN, START_OVER)]

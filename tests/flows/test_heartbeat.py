@@ -53,7 +53,7 @@ async def test_blocked_twice_by_the_same_ends_and_the_owner_is_told(store: Store
     assert outcome_of(execution)["status"] == "blocked"
     assert len(prompts_of(pulse)) == 2
     (told,) = stage.told
-    assert "Gardener cannot go on" in told
+    assert "Gardener cannot continue its work" in told
     assert "locked" in told
     assert "It needs: a key" in told
 

@@ -196,7 +196,7 @@ async def test_an_owner_allows_by_a_button_once(club: AppHarness) -> None:
     assert await club.inbox.click(press(yes)) == first
     assert (await club.until_status(message, ANSWERED)).reply == "Done."
     late = await club.inbox.click(press(yes, event="click-2"))
-    assert (late.text, late.done) == ("This question is answered already.", True)
+    assert (late.text, late.done) == ("This question has been answered already.", True)
     assert len(club.tools.rm.calls) == 1
 
 
@@ -217,7 +217,7 @@ async def test_others_may_not(club: AppHarness, user: str) -> None:
 
 @pytest.mark.parametrize("data", ["", "wait", "wait.x.0", "wait.x.y", "stop.x", "other.x", "wait.x.999999999999", "…"])
 async def test_a_button_that_nobody_made_does_nothing(club: AppHarness, data: str) -> None:
-    assert (await club.inbox.click(press(data))).text == "This button does nothing any more."
+    assert (await club.inbox.click(press(data))).text == "This button is no longer valid."
 
 
 async def test_the_stop_button_is_for_who_asked_and_who_operates_the_daemon(club: AppHarness) -> None:
@@ -229,7 +229,7 @@ async def test_the_stop_button_is_for_who_asked_and_who_operates_the_daemon(club
     await club.say("hi", user="bob", channel="yard")
     assert not (await club.inbox.click(press(data, "bob", "c1"))).done
     elsewhere = replace(press(data, "ann", "c2"), address=replace(ROOM, channel="yard"))
-    assert (await club.inbox.click(elsewhere)).text == "This button does nothing any more."
+    assert (await club.inbox.click(elsewhere)).text == "This button is no longer valid."
     assert (await club.inbox.click(press(data, "ann", "c3"))).text == "Stopped."
     assert (await club.timeline(asked.message_id)).reply == notices.STOPPED
     await held.until_cancelled()

@@ -283,7 +283,7 @@ async def test_schemas_that_cannot_be_used_leave_their_tool_out() -> None:
             assert (await fix.tool("bad.plain")).spec.description == "x" * 1_999 + "…"
             began = time.monotonic()
             assert "refers to itself too often" in await fix.refusal("bad.doubling", text="x")
-            assert "refers to something else" in await fix.refusal("bad.away", text="x")
+            assert "refers to another document" in await fix.refusal("bad.away", text="x")
             assert "cannot be checked by the tool's schema" in await fix.refusal("bad.huge", n=10**400)
             assert "cannot be checked by the tool's schema" in await fix.refusal("bad.huge", m=10**5_000)
             assert await fix.call("bad.slow", text="a" * 64 + "!") == "still here"

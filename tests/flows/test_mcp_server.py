@@ -118,7 +118,7 @@ async def test_wrong_arguments_are_told_and_nothing_is_sent(daemon: Daemon) -> N
             ({}, "`text` is missing"),
             ({"text": 3}, "`text` must be a string"),
             ({"text": " "}, "The message is empty"),
-            ({"text": "x", "agent": "a", "channel": "b"}, "cannot be named together"),
+            ({"text": "x", "agent": "a", "channel": "b"}, "cannot be combined"),
             ({"text": "x", "agent": "nobody"}, "There is no such agent"),
             ({"text": "x", "wait_seconds": "long"}, "`wait_seconds` must be a number"),
             ({"text": "x", "strange": 1}, "`strange` is not a parameter"),

@@ -64,7 +64,7 @@ async def chat(store: Store, name: str, role: PrincipalRole = PrincipalRole.MEMB
 
 async def test_people_see_what_is_kept_about_them_and_about_the_room(store: Store) -> None:
     ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
-    assert "keeps nothing" in await ann.say("")
+    assert "has stored no facts" in await ann.say("")
     await ann.learn("likes\n green\ttea\x1b[31m")
     await bob.learn("likes gin")
     await bob.learn("the door code is 1234", room_scope(HALL), TOOLS)
@@ -74,7 +74,7 @@ async def test_people_see_what_is_kept_about_them_and_about_the_room(store: Stor
         "About you:",
         "#1 likes green tea[31m (learned_pattern, by Ann, 2027-01-15)",
         "",
-        "About this room:",
+        "About this channel:",
         "#3 the door code is 1234 (learned_pattern, by Bob, 2027-01-15, unconfirmed: tools)",
         "alert.max = 150",
     ]
@@ -90,10 +90,10 @@ async def test_words_are_searched_among_what_is_theirs(store: Store) -> None:
 
 async def test_what_is_told_is_kept_about_the_person_alone(store: Store) -> None:
     ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
-    assert await ann.say("add prefers Python 3.11") == "Kept: #1 prefers Python 3.11"
-    assert (await ann.say("add prefers python 3.11")).startswith("That was known: #1")
-    assert "(instead of: prefers Python 3.11)" in await ann.say("add prefers Python 3.12")
-    assert "keeps nothing" in await bob.say("")
+    assert await ann.say("add prefers Python 3.11") == "Stored: #1 prefers Python 3.11"
+    assert (await ann.say("add prefers python 3.11")).startswith("Already stored: #1")
+    assert "(replaces: prefers Python 3.11)" in await ann.say("add prefers Python 3.12")
+    assert "has stored no facts" in await bob.say("")
     assert "2000 characters" in await ann.say("add " + "x" * 2001)
     assert await ann.say("undo") == "Remembered again: prefers Python 3.11 (instead of: prefers Python 3.12)"
 
@@ -116,7 +116,7 @@ async def test_what_is_about_the_room_is_for_its_author_and_those_who_look_after
     fact = await ann.learn("the door code is 1234", room_scope(HALL), TOOLS)
     assert "can delete it" in await bob.say(f"delete {fact.number}")
     assert "There is no" in await bob.say(f"delete {fact.number}", address=replace(HALL, thread="t"))
-    assert await bob.say("undo") == "There is nothing to take back."
+    assert await bob.say("undo") == "There is no change to undo."
     assert "Only an owner" in await ann.say(f"confirm {fact.number}")
     assert (await owner.say(f"confirm {fact.number}")).startswith("Confirmed: #1")
     assert "unconfirmed" not in await bob.say("")
@@ -178,5 +178,5 @@ async def test_a_long_list_is_cut_and_says_so(store: Store) -> None:
 
     await store.write(fill)
     told = await ann.say("")
-    assert told.endswith("… and more: /memory search WORDS")
+    assert told.endswith("… and more. Send /memory search WORDS to find a fact.")
     assert len(told) < 9000

@@ -224,7 +224,7 @@ async def test_an_agent_whose_graph_is_missing_says_so_at_once(database: Databas
         assert timeline.reason == "broken"
         assert timeline.reply == notices.failed("broken")
         assert timeline.job is not None
-        assert (timeline.job.attempts, timeline.job.error) == (0, "There is no graph gone")
+        assert (timeline.job.attempts, timeline.job.error) == (0, "The graph gone is not installed")
 
 
 async def test_owners_come_first(database: Database) -> None:

@@ -65,7 +65,7 @@ async def test_an_owner_is_told_once_a_day_where_they_talk(either_app: AppHarnes
     await app.until_sent(2, "office")
     told = [delivery.content for delivery in await app.deliveries("office")]
     assert len(told) == 2, told
-    assert "could not be summarized (the key is refused)" in told[1]
+    assert "could not summarize a long conversation of Helper (the key is refused)" in told[1]
     assert len(await app.deliveries("room")) == 1, "nobody else is told"
     app.clock.put_forward(DAY + 1)
     await failed(app, turn.id)

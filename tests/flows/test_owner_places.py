@@ -79,7 +79,7 @@ async def test_a_turn_that_is_given_up_is_told_but_no_budget_that_is_used_up(app
     assert not await write(alert_dead_letter, job, Fail("budget_day", "used up"), NOW)
     assert await write(alert_dead_letter, job, Fail("auth", "the key is refused"), NOW)
     told = await app.until_sent(1, "ops")
-    assert told[-1].startswith("Helper had to give up a task (auth): the key is refused")
+    assert told[-1].startswith("Helper could not finish a task (auth): the key is refused")
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,11 @@ async def test_stop_ends_what_is_at_work_for_the_asker(either_app: AppHarness) -
     app.provider.script.append(held)
     asked = await app.say("take your time")
     await held.until_begun()
-    assert await reply_to(app, "/stop", user="bob", is_direct=False) == ["Nothing is at work for you here."]
-    assert await reply_to(app, "/stop") == ["Your question was put aside."]
+    assert await reply_to(app, "/stop", user="bob", is_direct=False) == ["Nothing is running for you here."]
+    assert await reply_to(app, "/stop") == ["Your request was cancelled."]
     await app.until_status(asked.message_id, MessageStatus.CANCELLED)
     await held.until_cancelled()
-    assert await reply_to(app, "/stop") == ["Nothing is at work for you here."]
+    assert await reply_to(app, "/stop") == ["Nothing is running for you here."]
 
 
 async def test_owners_stop_everybody(app: AppHarness) -> None:
@@ -53,7 +53,7 @@ async def test_owners_stop_everybody(app: AppHarness) -> None:
     app.provider.script.append(held)
     asked = await app.say("take your time", is_direct=False)
     await held.until_begun()
-    assert await reply_to(app, "/stop", user="owner", is_direct=False) == ["Your question was put aside."]
+    assert await reply_to(app, "/stop", user="owner", is_direct=False) == ["Your request was cancelled."]
     await app.until_status(asked.message_id, MessageStatus.CANCELLED)
 
 
@@ -65,7 +65,7 @@ async def test_agents_names_those_that_the_asker_may_ask(crowd: AppHarness) -> N
     owner = {"user": "owner", "assigned_agent": None}
     assert await reply_to(crowd, "/agents", **owner) == [
         "The agent here is Conductor",
-        "Others answer here when you call them by name:",
+        "You can also address these agents here by mentioning them:",
         "@coder: Coder",
         "@helper: Helper",
         "@news: News, reads the news",
@@ -114,12 +114,12 @@ async def test_why_a_direct_message_was_dropped(either_app: AppHarness) -> None:
 
 async def test_why_tells_nobody_of_others(app: AppHarness) -> None:
     await app.say("a secret", user="bob", assigned_agent=None, is_direct=False)
-    assert await reply_to(app, "/why", is_direct=False) == ["You have asked nothing in this conversation yet."]
+    assert await reply_to(app, "/why", is_direct=False) == ["You have sent no message in this conversation yet."]
 
 
 async def test_help_says_how_to_speak_to_the_bot(app: AppHarness) -> None:
     group = {"is_direct": False, "channel": "group"}
-    expected = "Here Helper answers those who mention it, reply to its messages, or give a command."
+    expected = "Here Helper answers people who mention it, reply to its messages, or send a command."
     assert (await reply_to(app, "/help", **group))[-1] == expected
 
     def name(tx: Transaction) -> None:

@@ -92,7 +92,7 @@ async def test_a_child_that_fails_twice_stops_the_planner(database: Database) ->
     async with open_app(database, agents=[PLANNER], models=models, graphs=[graph]) as app:
         reply = (await ask(app)).reply or ""
     assert "[I stop here: the work itself failed twice" in reply
-    assert "as many steps" not in reply
+    assert "number of steps" not in reply
     assert len(begun) == 2
     assert model.parts == ["plan_retrieval", "output"]
     assert "the work itself failed twice" in model.asked_of("output")[0]

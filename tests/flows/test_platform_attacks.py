@@ -114,7 +114,7 @@ async def test_a_name_gives_no_rights(club: AppHarness, name: str) -> None:
 async def test_odd_numbers_of_buttons_do_nothing(club: AppHarness, number: str) -> None:
     wait = await asked_about_a_tool(club)
     clicked = await press(club, f"wait.{wait}.{number}", "owner")
-    assert clicked == "This button does nothing any more."
+    assert clicked == "This button is no longer valid."
 
 
 @pytest.mark.parametrize("user", ["ann", "bob", "eve"])
@@ -122,9 +122,9 @@ async def test_only_owners_press_what_a_tool_asks(club: AppHarness, user: str) -
     wait = await asked_about_a_tool(club)
     for number in range(3):
         assert await press(club, f"wait.{wait}.{number}", user) in {
-            "You may not do this.",
+            "You are not allowed to do this.",
             "You may not answer this question.",
-            "This button does nothing any more.",
+            "This button is no longer valid.",
         }
     assert club.tools.rm.calls == []
 
@@ -139,7 +139,7 @@ async def asked_about_a_tool(app: AppHarness) -> str:
 
 async def press(app: AppHarness, data: str, user: str) -> str:
     clicked = await app.inbox.click(Click(ROOM, f"click-{app.new_id()}", Sender(user, user.title()), data))
-    assert not clicked.done or clicked.text == "This button does nothing any more."
+    assert not clicked.done or clicked.text == "This button is no longer valid."
     return clicked.text
 
 

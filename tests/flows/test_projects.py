@@ -136,9 +136,9 @@ async def test_the_command_line_keeps_projects(site: Site, tmp_path: Path) -> No
     assert "is changed" in await out("update", "garden-shed", "--agent", "none", "--status", "paused")
     assert (await out("list")).splitlines()[1].split()[:3] == ["garden-shed", "paused", "-"]
     assert "Dry." in await out("show", "garden-shed")
-    assert "as it was before" in await out("undo", "garden-shed")
+    assert "was restored to its previous version" in await out("undo", "garden-shed")
     told = await out("delete", "garden-shed")
-    assert "is as it was before" in await out("undo", told.split()[-4].strip("`"))
+    assert "was restored to its previous version" in await out("undo", told.split()[-4].strip("`"))
 
 
 # -- agents ------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ async def test_notes_stay_a_page_and_what_people_wrote_stays(store: Store) -> No
     assert "39: x" in notes.splitlines()[-1]
     full = replace(await desk.project(), notes="y" * LONGEST_NOTES)
     await store.write(lambda tx: tx.projects.update(full))
-    with pytest.raises(ToolError, match="full of text that people wrote"):
+    with pytest.raises(ToolError, match="are full, and people wrote most of them"):
         await desk.call(note="One more.")
 
 

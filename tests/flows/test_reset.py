@@ -111,7 +111,7 @@ async def test_new_keeps_the_folder_and_puts_aside_what_waits(either_database: D
         workspace = folder_of(app, await app.ask("Hello"))
         waiting = await ask_for_rm(app)
         said = str((await app.ask("/new")).reply)
-        assert (len(said.splitlines()), said.endswith("What waited for an answer was put aside.")) == (1, True)
+        assert (len(said.splitlines()), said.endswith("Open requests were cancelled.")) == (1, True)
         assert (await app.timeline(waiting)).status is MessageStatus.CANCELLED
         await app.until_idle()
         assert app.tools.rm.calls == []

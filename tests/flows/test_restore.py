@@ -167,7 +167,7 @@ async def last_seq(app: AppHarness, channel: str) -> int:
 async def failed_jobs(app: AppHarness) -> Sequence[Job]:
     """Oldest first."""
     jobs = [job for job in reversed(await app.jobs()) if job.status is JobStatus.FAILED]
-    assert {(job.reason, job.error and job.error.startswith("the database was restored")) for job in jobs} == {
+    assert {(job.reason, job.error and job.error.startswith("a backup was restored")) for job in jobs} == {
         ("restored", True)
     }
     return jobs
@@ -275,7 +275,7 @@ async def test_times_up_to_a_restore_are_over_however_missed_times_are_made_up_f
         skipped = [one.report for one in await desk.occurrences(beat) if one.status is OccurrenceStatus.SKIPPED]
     assert not [due for due in again if due <= restored_at]
     assert bool(again) is not schedule.startswith("at")
-    assert any("restored from a backup" in report for report in skipped)
+    assert any("before the restore of a backup" in report for report in skipped)
 
 
 # -- what was accepted ---------------------------------------------------------------------------------------

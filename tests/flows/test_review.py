@@ -102,7 +102,7 @@ async def test_the_question_is_shown_again_once_behind_another_answer(shed: AppH
         await shed.until_status(other.message_id, MessageStatus.ANSWERED)
     await shed.until_idle()
     texts = [text for text in shed.connector.texts if "rm" in text or "Answer" in text]
-    assert [("Answer" in text, "still waits" in text) for text in texts] == [
+    assert [("Answer" in text, "still open" in text) for text in texts] == [
         (False, False),
         (True, False),
         (False, True),
@@ -152,7 +152,7 @@ async def test_a_reply_to_an_answered_question_says_so(shed: AppHarness) -> None
     await shed.say("yes", user="owner", in_reply_to=ref)
     await shed.until_status(first, MessageStatus.ANSWERED)
     assert (await shed.say("no", user="owner", in_reply_to=ref)).reason == "review"
-    assert (await shed.until_sent(4))[-1] == "This question is answered already."
+    assert (await shed.until_sent(4))[-1] == "This question has been answered already."
     talk = await shed.say("Thank you, and why?", user="owner", in_reply_to=ref)
     assert talk.reason != "review"
 

@@ -131,7 +131,7 @@ async def test_a_failed_run_is_written_down(database: Database) -> None:
     async with open_app(database) as app:
         await run(app, TaskSpec("Do it."), graph="nowhere")
         found = await occurrence(app)
-        assert (found.status, "no graph" in found.report) == (OccurrenceStatus.FAILED, True)
+        assert (found.status, "graph nowhere is not installed" in found.report) == (OccurrenceStatus.FAILED, True)
 
 
 # -- children ----------------------------------------------------------------------------------------------

@@ -123,10 +123,10 @@ async def test_it_goes_through_the_only_bot_of_its_platform(desk: Desk) -> None:
         _, execution = await desk.store.read(begun, cron)
         return occurrence.report or f"through {execution and execution.state['address'][1]}"
 
-    assert await report_of() == "There is no bot of telegram that could post it."
+    assert await report_of() == "No bot for telegram is set up, so the text cannot be posted."
     assert await report_of("main") == "through main"
     assert await report_of("other") == (
-        "There are several bots of telegram: say which one is to post it (main, other)."
+        "There are several bots for telegram. Name the bot that posts the text as `connector`: main, other."
     )
 
 
@@ -169,7 +169,7 @@ async def test_nothing_runs_for_a_person_who_is_blocked(desk: Desk) -> None:
     await desk.store.write(lambda tx: tx.principals.set_role(person.id, PrincipalRole.BLOCKED, NOW))
     await desk.look()
     assert [(one.status, one.report) for one in await desk.occurrences(beat)] == [
-        (OccurrenceStatus.SKIPPED, "The person whom it acts for is blocked.")
+        (OccurrenceStatus.SKIPPED, "The person for whom the schedule runs is blocked.")
     ]
 
 

@@ -146,7 +146,7 @@ UNUSABLE: list[tuple[dict[str, Any], str]] = [
     ({"agent": "nobody"}, "no agent"),
     ({"schedule": ""}, "cannot be read"),
     ({"schedule": "soon"}, "cannot be read"),
-    ({"schedule": "at 2020-01-01 08:00"}, "never comes"),
+    ({"schedule": "at 2020-01-01 08:00"}, "would never run"),
     ({"prompt": ""}, "`prompt` is missing"),
     ({"prompt": "ü" * 5000}, "at most 8192 bytes"),
     ({"prompt": "a\0b"}, "`prompt`"),
@@ -199,7 +199,7 @@ async def test_what_is_named_is_changed_and_the_rest_stays(app: Store) -> None:
     assert (after.next_run, after.channel) == (NOW + 24 * 60 * MINUTE, "5")
     assert (await apply(app, EffectKind.UPDATE_CRON, "report", enabled="false")).report.endswith("it is switched off")
     assert (await kept(app))[0].next_run is None
-    with pytest.raises(Unprocessable, match="what to change"):
+    with pytest.raises(Unprocessable, match="names no change"):
         await apply(app, EffectKind.UPDATE_CRON, "report")
 
 
@@ -217,7 +217,7 @@ async def test_one_that_is_over_can_still_be_changed(app: Store) -> None:
     later = NOW + 86_400_000
     (made,) = await kept(app)
     await app.write(schedules.change_schedule, made.id, {"prompt": "x"}, Rules(), later, by=None)
-    with pytest.raises(Unprocessable, match="never comes"):
+    with pytest.raises(Unprocessable, match="would never run"):
         await app.write(schedules.change_schedule, made.id, {"timezone": "UTC"}, Rules(), later, by=None)
 
 
@@ -231,7 +231,7 @@ async def test_a_script_that_goes_takes_its_haste_along(app: Store) -> None:
 async def test_names_lead_to_one_or_to_a_question(app: Store) -> None:
     await cron(app, name="report")
     await cron(app, name="report", agent="other")
-    with pytest.raises(Conflict, match="named so"):
+    with pytest.raises(Conflict, match="have this name"):
         await apply(app, EffectKind.DELETE_CRON, "report")
     with pytest.raises(NotFound):
         await apply(app, EffectKind.DELETE_HEARTBEAT, "report")

@@ -202,7 +202,7 @@ async def test_null_meets_no_condition(stage: Stage) -> None:
 # -- failures ----------------------------------------------------------------------------------------------
 
 FAILURES: list[tuple[Mapping[str, Any], str]] = [
-    ({"answer": b"<html>"}, "The answer is no JSON."),
+    ({"answer": b"<html>"}, "The answer is not valid JSON."),
     ({"answer": {}, "status": "503 Busy"}, "The address answered with status 503."),
     ({"answer": {}, "status": "404 None"}, "The address answered with status 404."),
     ({"answer": b'"' + b"x" * 1_000_001 + b'"'}, "The answer is larger than 1,000,000 bytes."),

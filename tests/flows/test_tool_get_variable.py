@@ -54,7 +54,7 @@ async def test_an_unknown_key_names_those_that_are_not_secret(tool: Tool, store:
         await tool.call({"key": "town"}, UNUSED)
     assert "token" not in str(raised.value)
     await store.write(lambda tx: tx.variables.remove("city"))
-    with pytest.raises(ToolError, match="There is none that you may list"):
+    with pytest.raises(ToolError, match="There are no variables that may be listed"):
         await tool.call({"key": "town"}, UNUSED)
 
 

@@ -109,7 +109,7 @@ async def test_the_next_five_times_are_told_in_the_zone(desk: Desk) -> None:
     [
         ({"when": "soon"}, "every 5 m"), ({"when": "in a while"}, "cannot be read"), ({"when": ""}, "`when`"),
         ({"when": "every 30s"}, "60 seconds"), ({"when": "*/30 * * * * *"}, "60 seconds"), ({"prompt": " "}, "`prompt`"),
-        ({"when": "at 2020-01-01 08:00"}, "never comes"), ({"timezone": "Mars/Olympus"}, "time zone"),
+        ({"when": "at 2020-01-01 08:00"}, "would never run"), ({"timezone": "Mars/Olympus"}, "time zone"),
         ({"name": "a\nb"}, "printable"), ({"when": None}, "`when`"),
     ],
 )  # fmt: skip
@@ -159,7 +159,7 @@ async def test_a_call_that_is_made_again_after_a_crash_makes_no_second(desk: Des
 async def test_without_a_person_or_a_place_there_are_none(desk: Desk) -> None:
     for by in ({"principal_id": None}, {"address": None}):
         for action in ("create", "list", "cancel"):
-            with pytest.raises(ToolError, match="no person here"):
+            with pytest.raises(ToolError, match="no person in this conversation"):
                 await desk.call(action, by=by, when="@daily", prompt="x", name="x")
 
 
@@ -241,7 +241,7 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:  # L1
     await desk.app.queue.stop(0)
     started = await desk.app.store.write(begin_runs, desk.ann, desk.app.clock.now())
     for execution_id in [*started, "gone"]:
-        with pytest.raises(ToolError, match="started by itself"):
+        with pytest.raises(ToolError, match="no person asked for this turn"):
             await desk.create(by={"execution_id": execution_id})
     await desk.call("list", by={"execution_id": started[0]})
     assert await desk.kept() == []

@@ -65,15 +65,18 @@ async def test_an_agent_is_offered_its_tools_and_no_others(database: Database) -
 async def test_a_call_from_an_agent_without_tools_is_no_call(app: AppHarness) -> None:
     app.provider.script += [asking(call(1, "look"), text="I tried."), asking(call(1, "look"))]
     assert (await app.ask("Look")).reply == "I tried."
-    assert "gave no answer" in ((await app.ask("Look")).reply or "")
+    assert "wrote no answer" in ((await app.ask("Look")).reply or "")
     assert app.tools.look.calls == []
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (call(1, "look", colour="red"), "The arguments do not fit. words: is all there is."),
-        (ToolCall("1", "look", None, "{oops"), "The arguments are not a JSON object. Write one."),
+        (call(1, "look", colour="red"), "The arguments are not valid. words: is all there is."),
+        (
+            ToolCall("1", "look", None, "{oops"),
+            "Not called: the arguments are not a JSON object. Call again with a JSON object.",
+        ),
     ],
 )
 async def test_what_does_not_fit_is_told_and_not_run(shed: AppHarness, asked: ToolCall, told: str) -> None:
@@ -114,7 +117,7 @@ async def test_after_five_rounds_the_model_has_to_answer(shed: AppHarness) -> No
 
 async def test_a_model_that_never_answers_ends_in_a_notice(shed: AppHarness) -> None:
     shed.provider.script += [asking(call(number, "look", words=str(number))) for number in range(9)]
-    assert "gave no answer" in ((await shed.ask("Look around")).reply or "")
+    assert "wrote no answer" in ((await shed.ask("Look around")).reply or "")
     assert len(shed.provider.asked) == 6
 
 
@@ -125,7 +128,7 @@ async def test_the_same_call_a_third_time_is_not_made(shed: AppHarness) -> None:
     assert len(shed.tools.look.calls) == 2
     last = shed.provider.asked[-1]
     assert last.tools_off
-    assert "made this exact call before" in outputs(last)[0]
+    assert "made this exact call several times" in outputs(last)[0]
 
 
 async def test_a_tool_that_must_never_run_is_refused(shed: AppHarness) -> None:

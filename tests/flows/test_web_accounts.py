@@ -188,9 +188,9 @@ async def test_a_lost_key_is_told_and_harms_nobody_else(tmp_path: Path) -> None:
     async with running_site(tmp_path, real_insights=True, accounts=[CONFIGURED]) as site:
         await site.book.learn()
         assert site.book.current() == (CONFIGURED,)
-        assert "cannot be opened" in (await listed(site))["paid"]["problem"]
+        assert "cannot be decrypted" in (await listed(site))["paid"]["problem"]
         trial = (await site.call("POST", "/api/accounts/paid/test")).json()
-        assert (trial["ok"], "cannot be opened" in trial["error"]) == (False, True)
+        assert (trial["ok"], "cannot be decrypted" in trial["error"]) == (False, True)
         assert "enter it again" in trial["fix"]
 
 

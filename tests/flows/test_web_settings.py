@@ -74,7 +74,7 @@ async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None
         ({"speech.buffer.pause_seconds": 20}, 422, "`speech.buffer` must have `pause_seconds`"),
         ({"speech.stt.engine": "command"}, 422, "must name the `command`"),
         ({"approvals.policy": {"run_shell": "perhaps"}}, 422, "must be one of"),
-        ({"owners.alert_channel": "nowhere"}, 422, "`owners.alert_channel` must name one place"),
+        ({"owners.alert_channel": "nowhere"}, 422, "`owners.alert_channel` must be one channel"),
         ({"web.port": 1}, 409, "cannot be changed here"),
         ({"speech.api_key": "sk-1"}, 409, "cannot be changed here"),
         ({"speech.stt.command": "reboot"}, 409, "runs on this machine"),

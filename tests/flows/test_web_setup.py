@@ -95,7 +95,7 @@ async def test_a_kept_account_tells_what_a_word_of_it_costs(site: Site, vendor: 
     vendor.kind = ProviderErrorKind.AUTH
     trial = (await site.call("POST", "/api/accounts/paid/test")).json()
     assert (trial["ok"], trial["provider"], trial["kind"], trial["costUsd"]) == (False, None, "auth", None)
-    assert "give the right one" in trial["fix"]
+    assert "enter a valid one" in trial["fix"]
 
 
 @pytest.mark.parametrize("kind", ["auth", "quota", "overloaded"])

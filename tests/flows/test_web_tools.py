@@ -97,7 +97,7 @@ def test_each_is_installed_as_what_it_is(services: ToolServices, name: str, risk
     made = tool(name, services)
     assert (made.spec.name, made.risk, made.repeatable) == (name, risk, True)
     assert made.spec.description
-    with pytest.raises(ToolError, match="do not fit"):
+    with pytest.raises(ToolError, match="are not valid"):
         made.check({"nonsense": 1})
 
 
@@ -178,7 +178,7 @@ async def test_what_must_not_be_fetched_is_not(services: ToolServices, caller: C
     with pytest.raises(FetchFailed):
         await fetch.call({"url": f"{outside.url}/"}, caller)
     for wrong in ({"url": f"{outside.url}/", "max_chars": 20_001}, {"url": "x" * 8001}, {}):
-        with pytest.raises(ToolError, match="do not fit"):
+        with pytest.raises(ToolError, match="are not valid"):
             fetch.check(wrong)
 
 

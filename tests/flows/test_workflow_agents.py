@@ -67,17 +67,19 @@ async def test_the_first_question_its_answer_the_task_and_what_is_made_of_it(sto
 
 async def test_what_falls_short_is_tried_once_more_with_the_reason(store: Store) -> None:
     document = single(userPrompt="Write.", successCriteria="It rhymes.")
-    answers = {"Judge": ["RETRY: no rhyme", "APPROVED"], "fell short": "second", "Write": "first"}
+    answers = {"Judge": ["RETRY: no rhyme", "APPROVED"], "does not meet the criteria": "second", "Write": "first"}
     found = await ran(store, document, answers=answers)
     assert found.output == "second"
-    retry = next(last_words(each) for each in found.stage.running.model.asked if "fell short" in last_words(each))
+    retry = next(
+        last_words(each) for each in found.stage.running.model.asked if "does not meet the criteria" in last_words(each)
+    )
     assert "no rhyme" in retry
     assert found.lines("a", "warning") == []
 
 
 @pytest.mark.parametrize("said", ["RETRY: still none", "I cannot say."])
 async def test_what_falls_short_twice_goes_on_with_a_warning(store: Store, said: str) -> None:
-    answers = {"Judge": said, "fell short": "second", "Write": "first"}
+    answers = {"Judge": said, "does not meet the criteria": "second", "Write": "first"}
     found = await ran(store, single(userPrompt="Write.", successCriteria="It rhymes."), answers=answers)
     assert found.output == ("second" if said.startswith("RETRY") else "first")
     assert len(found.lines("a", "warning")) == 1

@@ -123,7 +123,7 @@ async def test_a_model_begins_nothing_by_an_agent_that_its_person_may_not_reach(
     await app.ask("Begin it", user=user)
     assert len(await runs_of(app, workflow)) == runs
     if not runs:
-        assert "out of reach" in app.provider.asked[1].turns[-1].outputs[0].content
+        assert "may not be used for this task" in app.provider.asked[1].turns[-1].outputs[0].content
 
 
 @pytest.mark.parametrize("kind", ["sub-workflow", "transfer"])
@@ -324,7 +324,7 @@ async def test_workflows_that_begin_one_another_come_to_an_end(app: AppHarness, 
     await app.until_idle()
     found = [each for each in await runs_of(app, workflow) if each.graph.startswith(PREFIX)]
     assert len(found) <= 20
-    assert [each for each in found if "runs of workflows already" in (each.error or "")]
+    assert [each for each in found if "other runs already" in (each.error or "")]
     assert run.id in {each.id for each in found}
 
 
@@ -384,9 +384,9 @@ async def test_a_member_has_so_many_runs_at_once(app: AppHarness) -> None:
     workflow = await draw(app, "Slow", slow)
     for _ in range(MOST_AT_ONCE):
         assert "has started" in ((await app.ask("/run slow")).reply or "")
-    assert "still at work" in ((await app.ask("/run slow")).reply or "")
+    assert "are still running" in ((await app.ask("/run slow")).reply or "")
     app.provider.script += [asking(call(1, "start_workflow", workflow="slow", input="x")), "Well."]
     await app.ask("Begin it")
-    assert "still at work" in app.provider.asked[1].turns[-1].outputs[0].content
+    assert "are still running" in app.provider.asked[1].turns[-1].outputs[0].content
     assert len(await runs_of(app, workflow)) == MOST_AT_ONCE
     assert "has started" in ((await app.ask("/run slow", user="owner")).reply or "")

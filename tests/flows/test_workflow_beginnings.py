@@ -64,7 +64,7 @@ async def test_a_warning_of_the_run_is_part_of_the_story_of_its_message(app: App
     shown = timeline_view(told)
     (step,) = [step for step in shown["steps"] if step["step"] == "warning"]
     assert (step["node"], step["warning"]) == ("Sort", warning)
-    assert any(f"at Sort with a warning: {warning}" in line for line in story(shown))
+    assert any(f"after a warning at Sort: {warning}" in line for line in story(shown))
 
 
 @pytest.mark.parametrize("text", ["Shipping is fine", "Hello", "deployment"])

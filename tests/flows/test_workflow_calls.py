@@ -41,7 +41,7 @@ async def test_a_tool_that_the_agent_does_not_have_fails_the_run(store: Store) -
 @pytest.mark.parametrize("arguments", [{"colour": "red"}, {"words": "a", "more": 1}])
 async def test_arguments_that_do_not_fit_fail_the_run(store: Store, arguments: dict[str, Any]) -> None:
     found = await ran(store, tool(arguments=arguments))
-    assert "do not fit" in (found.execution.error or "")
+    assert "are not valid" in (found.execution.error or "")
     assert found.stage.running.tools.look.calls == []
 
 

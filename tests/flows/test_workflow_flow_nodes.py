@@ -175,7 +175,7 @@ def loop(**data: object) -> dict[str, object]:
 async def test_a_loop_repeats_its_body(store: Store, data: dict[str, object], rounds: int) -> None:
     found = await ran(store, loop(**data))
     assert (found.visited("body"), found.visited("end")) == (rounds, 1)
-    assert found.lines("l", "loop")[0] == "round 1"
+    assert found.lines("l", "loop")[0] == "repetition 1"
 
 
 async def test_a_loop_has_all_its_rounds_within_the_limits_of_other_nodes(store: Store) -> None:

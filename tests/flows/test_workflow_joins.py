@@ -217,7 +217,7 @@ async def test_joins_that_wait_for_one_another_fail_the_run_by_name(store: Store
     found = await ran(store, document)
     assert found.execution.status is ExecutionStatus.FAILED
     assert found.execution.error == (
-        "Nothing can go on: “Left”, “Right” still waited for branches that cannot come any more."
+        "The execution cannot continue: “Left”, “Right” waits for branches that can no longer arrive."
     )
 
 
@@ -235,5 +235,5 @@ async def test_a_number_that_is_never_reached_fails_the_run_by_name(store: Store
     assert found.execution.status is ExecutionStatus.FAILED
     # The branch that ended before is at its end and waits for nothing.
     assert found.execution.error == (
-        "Nothing can go on: “Two of them” still waited for branches that cannot come any more."
+        "The execution cannot continue: “Two of them” waits for branches that can no longer arrive."
     )

@@ -268,7 +268,7 @@ async def test_an_approval_of_a_turn_is_asked_in_its_chat(app: AppHarness) -> No
     message = (await app.say("send it")).message_id
     await app.until_status(message, MessageStatus.WAITING)
     (shown,) = await app.until_sent(1)
-    assert "Anybody who may talk with this agent can answer" in shown
+    assert "Anyone who may use this agent can answer" in shown
     await app.say("reject")
     assert (await app.until_status(message, MessageStatus.ANSWERED)).reply == "It is not sent."
 

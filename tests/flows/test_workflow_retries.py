@@ -50,9 +50,9 @@ async def test_a_step_that_is_tried_again_says_so_in_the_run_and_in_its_log(app:
     assert shown["retry"]["nextAt"] > app.clock.now()
     assert "the model said timeout" in shown["retry"]["reason"]
     (warning,) = await lines(app, run_id, "warning")
-    assert warning.startswith("Try 1 failed: ")
+    assert warning.startswith("Attempt 1 failed: ")
     assert "the model said timeout" in warning
-    assert "The next one is in " in warning
+    assert "The next attempt is in " in warning
     await app.pass_time(4 * UNIT_SECONDS)
     assert (await ended(app, run_id)).status is ExecutionStatus.DONE
     over = await app.insights.run(run_id)

@@ -116,7 +116,7 @@ async def test_wrong_arguments_begin_nobody(store: Store) -> None:
     answers = {"Lead.": asking(call(1, S, job="four"), call(2, S, task=" "))}
     found = await ran(store, tree(), answers=answers)
     assert events(found) == []
-    assert "give only `task`" in found.output
+    assert "Give only `task`" in found.output
 
 
 async def test_the_third_identical_call_is_not_made(store: Store) -> None:

@@ -160,7 +160,7 @@ async def test_a_chain_without_a_person_is_bounded(desk: AppHarness) -> None:
     turn = await desk.store.write(at_the_end)
     place = Address.from_json(turn.state["address"])
     caller = Caller(agent, turn.principal_id, turn.state["conversation"], turn.id, place, "c", Path(), "UTC")
-    with pytest.raises(ToolError, match="followed one another"):
+    with pytest.raises(ToolError, match="workflows in a row"):
         await desk.store.write(start, caller, "daily", "x", desk.clock.now())
 
 

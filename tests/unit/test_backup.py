@@ -236,7 +236,7 @@ def test_a_file_that_changes_meanwhile_makes_no_bad_backup(database: Database) -
         try:
             make_backup(database, NOW + number * 1000, stop=changes)
         except StoreError as error:
-            refused += "does not hold what was written" in error.what
+            refused += "differs from the data that was written" in error.what
         if not changes.has_changed:
             break
     assert refused > 0
@@ -330,7 +330,7 @@ def test_only_a_backup_is_overwritten(database: Database, tmp_path: Path) -> Non
     file = tmp_path / "mine.tar.gz"
     back_up_to(database, file, NOW, at_rest=True)
     assert back_up_to(database, file, NOW + 1, at_rest=True).created_at == NOW + 1
-    with pytest.raises(Conflict, match="is no backup"):
+    with pytest.raises(Conflict, match="is not a backup"):
         back_up_to(database, database.file, NOW, at_rest=True)
     assert said(database) == []
 

@@ -155,7 +155,7 @@ def test_an_archive_with_other_members_is_refused(database: Database, good: Path
 def test_the_reason_is_told(database: Database, good: Path, tmp_path: Path) -> None:
     parts = {**members(good), BLOB: b"b" + FILES[0][1:]}
     error = refused(database, rebuilt(tmp_path / "evil.tar.gz", parts))
-    assert error.why == f"{BLOB} has other bytes than its manifest says"
+    assert error.why == f"the content of {BLOB} does not match the manifest"
     newer = refused(database, rebuilt(tmp_path / "newer.tar.gz", with_manifest(dict(members(good)), format=2)))
     assert newer.why == "it was made by a newer Arvis"
 

@@ -156,7 +156,7 @@ def test_another_programs_database_is_refused(database: Database, tmp_path: Path
     before = everything(database.folder)
     with pytest.raises(BackupDamaged) as raised:
         restore(database, tmp_path / "other.db", LATER)
-    assert raised.value.why == "it is no database of Arvis"
+    assert raised.value.why == "it is not an Arvis database"
     assert everything(database.folder) == before
 
 

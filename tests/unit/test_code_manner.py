@@ -135,7 +135,7 @@ def test_rounds_stand_in_the_prompt_as_words() -> None:
     assert second.content.splitlines()[1:] == ["The script was run.", "And hurry."]
     assert "Not a person's message" in second.content
     assert manner().shown(turns, off=True)[0] == first
-    assert "No more scripts" in manner().shown(turns, off=True)[1].content
+    assert "The limit of scripts is reached" in manner().shown(turns, off=True)[1].content
     assert manner().shown([], off=True) == ()
 
 
@@ -170,7 +170,7 @@ async def test_what_goes_wrong_is_an_error_of_the_call() -> None:
     calls = calls_of(look)
     assert (await ask(calls, "look", {}))["error"] == "It is dark."
     assert (await ask(calls, "look", {}))["error"] == "The tool did not answer in time."
-    assert "do not fit" in (await ask(calls, "look", {"colour": 1}))["error"]
+    assert "are not valid" in (await ask(calls, "look", {"colour": 1}))["error"]
     assert "no tool 'rm'" in (await ask(calls, "rm", {}))["error"]
     assert len(look.calls) == 2
 

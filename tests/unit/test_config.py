@@ -209,7 +209,7 @@ def test_a_complaint_names_the_key_the_line_and_the_fix(text: str, expected: lis
     [
         ("web: [1, 2}\nx: 1", ["line 1", "YAML"]),
         ("web:\n\tport: 1", ["line 2", "YAML"]),
-        ("- 1", ["line 1", "list of keys"]),
+        ("- 1", ["line 1", "keys with values"]),
         ("just words", ["line 1"]),
         ("a: &x 1\nb: *x", ["line 1", "anchors"]),
         ("a: " + "[" * 5000, ["line 1", "nested"]),

@@ -44,9 +44,9 @@ def test_a_place_is_named_by_platform_bot_and_channel(folder: Path, written: str
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("C1", "must name one place"),
-        ("slack:", "must name one place"),
-        ("slack:C1, slack:C2", "must name one place"),
+        ("C1", "must be one channel"),
+        ("slack:", "must be one channel"),
+        ("slack:C1, slack:C2", "must be one channel"),
         ("discord:1", "does not say which bot of discord"),
     ],
 )

@@ -29,7 +29,7 @@ def test_a_prompt_begins_with_a_person() -> None:
     history = [line(Role.ASSISTANT, "what nobody asked for"), line(Role.USER, "question")]
     prompt = compose(ingredients(history=history))
     assert spoken(prompt) == [
-        "user: [You posted this unprompted:]",
+        "user: [You posted the following without a request:]",
         "assistant: what nobody asked for",
         "user: question\n\nnow",
     ]

@@ -68,12 +68,16 @@ def test_the_other_attribute_counts_as_well() -> None:
     ("talk", "name", "why"),
     [
         (Talk("a"), "nobody", "no agent has that name"),
-        (Talk("a"), "anna", "that is you"),
+        (Talk("a"), "anna", "that agent is you"),
         (Talk("a"), "dora", "you may not hand over to that agent"),
         (Talk("a"), "carl", "the person who asks may not use that agent"),
         (Talk("a", ("b",) * DEEPEST, hops=DEEPEST), "carl", "the person who asks may not use that agent"),
-        (Talk("a", ("c",) * DEEPEST, hops=DEEPEST), "bert", "8 agents are waiting already"),
-        (Talk("a", ("c",), hops=MOST_HOPS - 2), "bert", "this conversation has reached its limit of handovers"),
+        (
+            Talk("a", ("c",) * DEEPEST, hops=DEEPEST),
+            "bert",
+            "8 agents are already waiting for one another, which is the limit",
+        ),
+        (Talk("a", ("c",), hops=MOST_HOPS - 2), "bert", "this turn has reached its limit of handovers"),
     ],
 )
 def test_the_first_rule_that_forbids_is_told(talk: Talk, name: str, why: str) -> None:

@@ -121,7 +121,7 @@ def test_a_prompt_that_names_values_is_tainted_by_them() -> None:
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"\xff", b"[" * 100_000, b"9" * 5000, b"NaN", b"1e999"])
 def test_what_is_no_json_is_a_failure(body: bytes) -> None:
     fetched = Fetched("https://example.com", 200, "application/json", None, body, truncated=False)
-    assert read_answer(fetched).failure == "The answer is no JSON."
+    assert read_answer(fetched).failure == "The answer is not valid JSON."
 
 
 @pytest.mark.parametrize("value", [{"x": ["y" * 50] * 16_000}, "y " * 450_000, " " * 900_000])

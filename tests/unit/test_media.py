@@ -131,7 +131,7 @@ async def test_a_sound_that_lasts_too_long_is_not_heard() -> None:
 
     media = MediaReader(programs=GuardedPrograms(), transcriber=Deaf(), minutes=0.01)
     found = await media.read(wav(2), "x", spoken=True)
-    assert (found.kind, found.problem) == (FileKind.VOICE, "it lasts 0 minutes, and 0 can be transcribed")
+    assert (found.kind, found.problem) == (FileKind.VOICE, "it is 0 minutes long, and the limit is 0 minutes")
 
 
 @pytest.mark.parametrize(

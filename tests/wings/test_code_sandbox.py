@@ -88,7 +88,7 @@ async def test_an_error_of_a_tool_is_an_exception_of_the_script(place: Place) ->
     )
     assert "caught It is dark." in text
     assert text.count('File "<script>"') == 1
-    assert "ToolError: The arguments do not fit" in text
+    assert "ToolError: The arguments are not valid" in text
     assert "exit code 1" in text
 
 

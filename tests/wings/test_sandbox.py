@@ -150,8 +150,8 @@ def bounded(place: Place, *, disk: int | None = None, files: int | None = None) 
         ("exec 3> gone; rm gone; head -c 60000000 /dev/zero >&3; sleep 30", "more than 40 MiB"),
         ("mkdir -p a/b; for n in $(seq 300); do echo > a/b/$n; done; sleep 30", "more than 200 files"),
         ("cd /tmp; for n in $(seq 300); do echo > $n; done; sleep 30", "more than 200 files"),
-        ("mkdir -m 0 shut; sleep 30", "cannot be looked into"),
-        ("for n in $(seq 150); do mkdir d; cd d; done; sleep 30", "too many inside one another"),
+        ("mkdir -m 0 shut; sleep 30", "cannot be read"),
+        ("for n in $(seq 150); do mkdir d; cd d; done; sleep 30", "nested too deeply"),
     ],
 )
 async def test_a_program_that_fills_its_folder_is_ended(command: str, words: str, place: Place) -> None:

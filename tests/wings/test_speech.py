@@ -154,7 +154,7 @@ async def test_a_program_speaks() -> None:
     mouth = CommandSpeaker(programs=GuardedPrograms(), command="cat", environ=os.environ, memory=MEMORY)
     assert await mouth.speak("Grüße; $(x)") == Sound("Grüße; $(x)".encode(), "audio/wav", "answer.wav")
     silent = CommandSpeaker(programs=GuardedPrograms(), command="true", environ=os.environ, memory=MEMORY)
-    with pytest.raises(SpeechError, match="no sound"):
+    with pytest.raises(SpeechError, match="no audio"):
         await silent.speak("x")
 
 

@@ -10,8 +10,8 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/llm/budgets.py",
-            old="            continue  # another process was faster\n",
-            new="            continue\n        continue\n",
+            old="        spender, receipt = call.spender, replace(call.receipt, error=INTERRUPTED",
+            new="        continue\n        spender, receipt = call.spender, replace(call.receipt, error=INTERRUPTED",
         ),
     ),
     caught_by=[finished_calls_are_booked],

@@ -15,8 +15,8 @@ import { PAGES } from "./pages/pages";
 import { Empty, Failure, Skeleton } from "./parts/states";
 
 /**
- * Logged-in users see the pages; everyone else sees the login at the address that they asked for. A login link's code is used
- * first.
+ * Logged-in users see the pages; everyone else sees the login form at the requested address. If the address has the code of a
+ * login link, the page first logs in with it.
  */
 export function App() {
   const [code, codeDone] = useLoginCode();
@@ -86,7 +86,7 @@ function Pages({ byLink }: { byLink: boolean }) {
 
 const isAt = (location: string, path: string): boolean => location === path || location.startsWith(`${path}/`);
 
-/** The chat; for an owner who came by a link of the terminal the first run, as long as it is not over. */
+/** The start page: the chat, or the welcome page for an owner who used the terminal's login link, until the setup is finished. */
 function Start({ byLink }: { byLink: boolean }) {
   const first = useMay("owner") && byLink;
   const setup = useApi("GET /api/setup", first ? {} : null);

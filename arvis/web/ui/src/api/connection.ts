@@ -97,7 +97,7 @@ export class Connection {
   #ping(): void {
     this.send({ type: "ping" });
     // After a laptop's sleep or a network change, the socket may look open. A missing pong means that it is dead; the close
-    // event of a dead peer may take minutes, so it is not awaited.
+    // event of a dead connection may take minutes, so the page does not wait for it.
     window.clearTimeout(this.#timers.silence);
     const socket = this.#socket;
     this.#timers.silence = window.setTimeout(() => {

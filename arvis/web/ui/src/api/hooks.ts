@@ -55,8 +55,8 @@ export function useApi<R extends Reading>(route: R, request: Request<R> | null):
 }
 
 /**
- * The number of list pages that are refreshed at every notice. A reader who has scrolled further gets a fresh first page on
- * returning to the top.
+ * The maximum number of loaded list pages that a notice refreshes. If more pages are loaded, only the first page is loaded
+ * again, when the reader returns to the top.
  */
 const FRESH_PAGES = 3;
 
@@ -140,8 +140,8 @@ export function useSend<R extends Writing>(route: R, options: { quiet?: boolean;
     },
     onSettled: () => client.invalidateQueries({ queryKey: [topicOf(route)] }),
   });
-  // The library calls back only while the component is mounted, and a notice of the socket may remove it before the response
-  // arrives.
+  // The library calls callbacks only while the component is mounted, and a notice of the socket may remove the component
+  // before the response arrives.
   const { mutateAsync } = mutation;
   const mutate = useCallback(
     (request: Request<R>, then: Then<Answer<R>> = {}) => {

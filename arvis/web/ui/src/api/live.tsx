@@ -37,14 +37,14 @@ export function useLive(): Live {
   return live;
 }
 
-/** All topics that a page may show: most are the second part of API addresses. */
+/** All topics that a page may show. Most topics are the second part of an API address, such as `jobs` of `/api/jobs`. */
 const TOPICS = [
   ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "executions"],
   ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "questions", "schedules", "settings"],
   ...["skills", "summaries", "users", "variables", "webhooks", "workflows"],
 ];
 
-/** Topics that are also reloaded when a topic changes. */
+/** By topic: the other topics whose data is also reloaded when this topic changes. */
 const ALSO: Record<string, string[]> = {
   accounts: ["models", "names", "setup"],
   agents: ["names", "setup"],

@@ -13,7 +13,7 @@ export type Answer<R extends Route> = Routes[R]["answer"];
 /** An item of a list: `Item<"GET /api/jobs">` is a job. */
 export type Item<R extends Route> = Answer<R> extends { items: (infer One)[] } ? One : never;
 
-/** Paginated lists. */
+/** The routes that return a paginated list. */
 export type Listing = {
   [R in Reading]: Answer<R> extends { items: unknown[]; nextCursor: string | null } ? R : never;
 }[Reading];

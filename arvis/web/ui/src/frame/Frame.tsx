@@ -130,7 +130,7 @@ function TopBar({ onSearch }: { onSearch: () => void }) {
   );
 }
 
-/** The same counters on every page; each links to the items that it counts. */
+/** The live counters at the top of every page; each links to the items that it counts. */
 function Counters() {
   const { counts } = useLive();
   const seesMoney = useMay("operator");

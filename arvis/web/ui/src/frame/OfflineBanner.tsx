@@ -6,7 +6,7 @@ import { texts } from "./texts";
 
 const PATIENCE_MS = 2_000;
 
-/** Shown after the connection has been lost for some time; a short loss needs no banner. */
+/** A banner about a lost connection. It appears after some time, because a short loss needs no banner. */
 export function OfflineBanner() {
   const { link, retry } = useLive();
   const [lost, setLost] = useState(false);

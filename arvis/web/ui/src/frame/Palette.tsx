@@ -14,7 +14,7 @@ import { useTheme } from "./theme";
 
 const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
-/** The least number of letters to search conversations for, and the delay after the last letter. */
+/** The minimum number of letters for a search of conversations, and the delay (ms) after the last letter. */
 const LEAST_LETTERS = 3;
 const PAUSE_MS = 250;
 

@@ -12,7 +12,7 @@ import { texts } from "./texts";
 type Props = {
   /** The code of a login link, which is used at once; without it, the page asks for a name and a password. */
   code: string | null;
-  /** The user who is still logged in when a used link was opened. */
+  /** The user who is still logged in although the code of the opened link is no longer valid. */
   me: Me | null;
   /** True if a user was logged in on this page before. */
   again: boolean;

@@ -51,7 +51,7 @@ export function PasswordForm({
   );
 }
 
-/** Seconds until another attempt may succeed; `null` if no attempt was refused for its number. */
+/** The seconds until another attempt may succeed; `null` if no attempt was refused because of too many attempts. */
 function useWait(error: ApiError | null): number | null {
   const [left, setLeft] = useState<number | null>(null);
   useEffect(() => {

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 
 /**
  * The code of a login link, which follows `#login=`. It is removed from the address and the history before anything else can
- * fail. The whole address is kept: of `//elsewhere/x` the path alone would name another site.
+ * fail. The new address is written in full, because the path `//elsewhere/x` alone would name another site.
  */
 export function loginCode(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get("login");
@@ -10,7 +10,7 @@ export function loginCode(): string | null {
   return code;
 }
 
-/** The code to use, also when a link is opened in a tab where the page is open already; and a function that clears it. */
+/** The code of the login link, also if the link is opened in a tab that already shows the page; and a function that clears it. */
 export function useLoginCode(): [string | null, () => void] {
   const [code, setCode] = useState(loginCode);
   useEffect(() => {

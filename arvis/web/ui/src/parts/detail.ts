@@ -1,6 +1,6 @@
 import { useLocation, useRoute, useSearch } from "wouter";
 
-/** The item whose detail is open beside a list, from the address: `/queue/:id`. The filters of the list are kept. */
+/** The id in the address of the detail that is open beside a list (`/queue/:id`). Opening and closing keep the list's filters. */
 export function useDetail(base: string): { id: string | null; open: (id: string) => void; close: () => void } {
   const [, params] = useRoute<{ id: string }>(`${base}/:id`);
   const [, navigate] = useLocation();

@@ -36,7 +36,7 @@ export function Dialog({
   );
 }
 
-/** The consequence as text, and the label of the confirm button. */
+/** A question before an action: the consequence as text, and the label of the confirm button. */
 export type Question = { title: string; words: string; yes: string; danger?: boolean };
 
 type Ask = (question: Question) => Promise<boolean>;

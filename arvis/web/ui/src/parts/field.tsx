@@ -106,7 +106,7 @@ export function Choice<T extends string>({
 
 /**
  * A form: fields and buttons; Enter in a field submits it. It guards unsubmitted input, from the first input on or as long as
- * `dirty`; a failure shown inside it means that nothing was saved.
+ * `dirty`. A failure that the form shows means that nothing was saved, so the input stays guarded.
  */
 export function Form({
   onSend,

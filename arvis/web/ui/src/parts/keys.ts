@@ -25,8 +25,8 @@ export function useKey(key: string, act: (() => void) | null): void {
 }
 
 /**
- * `j`, `k` and Enter for a list without focused rows: they move to the row that had the focus last, else to the first. The
- * first list of the page handles them; rows carry `data-index`.
+ * The keys `j`, `k` and Enter if no row of a list has the focus: they move the focus to the row that had it last, else to the
+ * first row. The first list of the page handles them. Rows have the attribute `data-index`.
  */
 export function useListKeys(list: RefObject<HTMLElement | null>, active: number): void {
   const latest = useRef(active);

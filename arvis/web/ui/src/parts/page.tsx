@@ -96,7 +96,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
   );
 }
 
-/** A value of the address (`?status=failed`), so that a view can be sent as a link. Empty: not set. */
+/** A value in the address (`?status=failed`), so that a link can name a view; and its setter. Empty: not set. */
 export function useFilter(name: string): [string, (value: string) => void] {
   const [search, setSearch] = useSearchParams();
   const set = (value: string) =>

@@ -44,7 +44,7 @@ export function PlaceFields({ value, onChange }: { value: Place; onChange: (plac
   );
 }
 
-/** One of the platforms that have bots, or the web. */
+/** A choice of a platform: one that has bots, or the web. */
 export function PlatformField({ value, onChange }: { value: string; onChange: (platform: string) => void }) {
   const bots = useApi("GET /api/bots", {});
   const all = [...new Set(["web", value, ...(bots.data?.items ?? []).map((bot) => bot.platform)])];
@@ -55,7 +55,7 @@ export function PlatformField({ value, onChange }: { value: string; onChange: (p
   );
 }
 
-/** A channel by its id; channels in which agents have answered are suggested. */
+/** A field for the id of a channel. It suggests channels in which agents have answered. */
 export function ChannelField({
   platform,
   value,
@@ -88,7 +88,7 @@ export function ChannelField({
   );
 }
 
-/** The agent. A new item starts with the first agent. */
+/** A choice of an agent. The form of a new item starts with the first agent. */
 export function AgentField({ value, onChange }: { value: string; onChange: (agent: string) => void }) {
   const agents = useApi("GET /api/agents", {});
   const all = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);

@@ -8,7 +8,7 @@ import { Button } from "./button";
 import styles from "./plot.module.css";
 import { plotTexts as texts } from "./plot.texts";
 
-/** With fewer values, each is also a dot: a line of one point has no length. */
+/** If a line has fewer values than this, each value is also drawn as a dot, because a line through one point is invisible. */
 const FEW = 16;
 
 /** `values[i]` belongs to `times[i]` (ms); `null`: no value. */
@@ -111,7 +111,7 @@ function options(
   };
 }
 
-/** A canvas does not support `light-dark()`: the colour is read from the browser. */
+/** The computed value of a colour, because a canvas does not support `light-dark()`. */
 function resolved(color: string): string {
   const probe = document.createElement("span");
   probe.style.color = color;
@@ -121,7 +121,7 @@ function resolved(color: string): string {
   return found;
 }
 
-/** Figures for a spreadsheet; text that would be a formula there is escaped. */
+/** The figures as CSV. Text that a spreadsheet would read as a formula is escaped. */
 export function csvOf(times: number[], series: Series[]): string {
   const cell = (text: string) => `"${(/^[=+\-@\t]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
   const head = ["time", ...series.map((one) => one.name)].map(cell).join(",");

@@ -71,7 +71,7 @@ export function CopyButton({ text, label = texts.copy }: { text: string; label?:
   );
 }
 
-/** Browsers block the clipboard API on pages without TLS; the old command works. */
+/** Copy a text. Browsers block the clipboard API on pages without TLS; `execCommand` works there. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

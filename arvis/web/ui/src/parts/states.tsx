@@ -8,7 +8,7 @@ import styles from "./states.module.css";
 import { texts } from "./texts";
 import { RefusedContext } from "./unsaved";
 
-/** The purpose of this page, and the one button to start. */
+/** An empty page: its purpose, and the button for the first step. */
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <div className={styles.empty}>
@@ -19,7 +19,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
   );
 }
 
-/** The problem, the reason, and the fix. */
+/** A refusal: the problem, the reason, and the fix. */
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
   const refused = useContext(RefusedContext);
   const shown = useRef<HTMLDivElement>(null);

@@ -1,4 +1,4 @@
-/** The steps of the API's timelines for the timeline component: of messages, jobs, executions and occurrences. */
+/** Converts the steps of messages, jobs, executions and occurrences, as the API returns them, for the timeline component. */
 
 import type { Answer } from "../api/types";
 import { clock, count, reveal, sentences } from "../words/format";
@@ -11,7 +11,7 @@ export type ApiStep = Answer<"GET /api/jobs/{job}/timeline">["steps"][number];
 type Data = Record<string, unknown>;
 type Shown = Pick<Step, "title"> & Partial<Pick<Step, "tone" | "detail" | "input" | "output" | "who">>;
 
-/** Fields that every step shows elsewhere, or that are irrelevant to people. */
+/** Fields that are not listed below a step, because the timeline shows them elsewhere or people do not need them. */
 const COMMON = new Set(["at", "step", "actor", "durationMs", "costUsd", "input", "output", "job", "delivery", "seq"]);
 
 export function stepsOf(steps: readonly ApiStep[]): Step[] {
@@ -31,8 +31,8 @@ export function stepsOf(steps: readonly ApiStep[]): Step[] {
 }
 
 /**
- * The text of a reason code; unknown codes are shown unchanged. `kind` is the job's: a refusal does not always come from the
- * model.
+ * The text of a reason code; unknown codes are shown unchanged. `kind`: the kind of the job, because `refused` means the
+ * platform if the job is a delivery, otherwise the model.
  */
 export function reasonInWords(code: string, kind?: string): string {
   if (code === "refused" && kind === "deliver") return texts.platformRefused;
@@ -181,7 +181,7 @@ function lookUp(from: Record<string, string>, code: string): string {
   return from[code] ?? reveal(code);
 }
 
-/** The other fields of the row; `whole`: also the fields that other steps show elsewhere. */
+/** The further fields of a step. `whole`: also the fields that the timeline shows elsewhere for other steps. */
 function rest(data: Data, shown: readonly string[], whole: boolean): Data | undefined {
   const skipped = whole ? new Set(["at", "step", "actor", "durationMs", "costUsd"]) : COMMON;
   const left = Object.entries(data).filter(([name]) => !skipped.has(name) && !shown.includes(name));

@@ -206,7 +206,7 @@ function useSettled<T>(rows: T[], idOf: (row: T) => string, scroller: RefObject<
   return { rows: hidden > 0 ? rows.slice(hidden) : rows, hidden, showNew };
 }
 
-/** The columns that fit side by side, at least two: the last columns are the least important, and the detail shows them. */
+/** The columns that fit side by side, at least two. The last columns are left out first, because the detail shows them. */
 function fitting<T>(columns: readonly Column<T>[], width: number): readonly Column<T>[] {
   let taken = 24;
   const count = columns.findIndex((column) => {
@@ -216,7 +216,7 @@ function fitting<T>(columns: readonly Column<T>[], width: number): readonly Colu
   return width === 0 || count === -1 ? columns : columns.slice(0, Math.max(2, count));
 }
 
-/** The minimum width of a track in pixels: of `120px` and `minmax(120px, 2fr)` 120, of a plain share 80. */
+/** The minimum width of a track in pixels: 120 for `120px` and `minmax(120px, 2fr)`, 80 for a plain share such as `1fr`. */
 function leastOf(track: string | undefined): number {
   return Number(/(\d+)px/.exec(track ?? "")?.[1] ?? 80);
 }

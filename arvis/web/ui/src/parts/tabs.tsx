@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import styles from "./tabs.module.css";
 
-/** Tabs of one item, each with an address: `[["/agents/helper", "Overview"], …]`; `current` is the open address. */
+/** The tabs of a page, each with an address: `[["/agents/helper", "Overview"], …]`; `current` is the open address. */
 export function Tabs({
   label,
   tabs,

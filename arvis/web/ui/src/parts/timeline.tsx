@@ -11,7 +11,7 @@ export type Step = {
   /** The start, in ms. */
   at: number;
   title: string;
-  /** The actor. */
+  /** The person, agent or process that acted. */
   who?: string | null;
   detail?: ReactNode;
   durationMs?: number | null;
@@ -23,7 +23,7 @@ export type Step = {
 
 const SIGNS = { done: Check, trouble: CircleAlert, waiting: Hourglass, plain: Circle };
 
-/** `summary` is the first line: the reason for the outcome. */
+/** A timeline. `summary`: its first line, the reason for the outcome. */
 export function Timeline({ summary, steps }: { summary?: ReactNode; steps: readonly Step[] }) {
   const begin = steps[0]?.at ?? 0;
   return (

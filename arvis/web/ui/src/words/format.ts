@@ -14,7 +14,7 @@ export function reveal(text: string): string {
   return text.replace(/\r\n?/gu, "\n").replace(HIDDEN, (character) => `[U+${number(character)}]`);
 }
 
-/** Join sentences, each with its full stop; missing ones are left out. */
+/** Join sentences, and add missing full stops. Empty sentences are left out. */
 export function sentences(...parts: (string | null | undefined)[]): string {
   return parts
     .filter((part): part is string => Boolean(part))

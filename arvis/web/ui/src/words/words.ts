@@ -4,7 +4,7 @@
  *     export const texts = words({ en: { title: "Queue", rows: (n: number) => `${n} jobs` } });
  *     <h1>{texts.title}</h1>
  *
- * A translation adds a language with the same keys; what is missing there is shown in English. Functions put numbers and names
+ * A translation adds a language with the same keys; missing texts are shown in English. Functions put numbers and names
  * into a sentence, so that each language has its own order and plurals.
  */
 

@@ -10,12 +10,12 @@ import { backwards, reach } from "./walks";
 
 /** Deeper nesting of `parallel` nodes is not distinguished. */
 const DEEPEST = 16;
-/** Defaults for rounds and steps, and the highest numbers that are counted. */
+/** The defaults for repetitions and steps, and the highest number that is counted. */
 const [ROUNDS, STEPS, COUNTED] = [10, 1_000, 1_000_000_000];
 /** The deepest nesting of loops that is counted. */
 const MOST_INNER = 20;
 
-/** A node, and the number of open `parallel` nodes when a run reaches it; `before` is the previous step. */
+/** A node, with the number of open `parallel` nodes when a run reaches it. `before`: the previous step of the path. */
 interface Step {
   readonly id: string;
   readonly depth: number;
@@ -47,7 +47,7 @@ function* checkLoop(loop: DrawnNode, drawing: Drawing): Generator<Problem> {
   if (inside.length > 0) yield* checkRounds(loop, body, drawing);
 }
 
-/** A loop that reaches the limit of steps by its rounds alone. Steps in nested loops count once per round. */
+/** Report a loop whose repetitions alone may reach the limit of steps. Steps of a nested loop count once per repetition. */
 function* checkRounds(loop: DrawnNode, body: ReadonlySet<string>, drawing: Drawing): Generator<Problem> {
   const most = whole(drawing.mostSteps, STEPS);
   const loops = [...drawing.nodes.values()].filter((node) => body.has(node.id) && node.type === "loop");
@@ -115,7 +115,7 @@ function behind(type: string, depth: number): number {
   return type === "merge" ? Math.max(depth - 1, 0) : depth;
 }
 
-/** The innermost open `parallel` there: the last one on the path that opened this depth. */
+/** The innermost open `parallel` at this step: the last `parallel` of the path that opened this depth. */
 function openedBy(step: Step, drawing: Drawing): DrawnNode {
   for (let before = step.before; before !== null; before = before.before) {
     const node = drawing.node(before.id);

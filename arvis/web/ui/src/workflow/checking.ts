@@ -1,7 +1,7 @@
 /**
  * The one check of documents, as the editor runs it before saving: rule by rule the same as
- * `arvis/workflows/validation/check.py`, in the same order and with the same texts. `python -m tests.workflows` compares the
- * two.
+ * `arvis/workflows/validation/check.py`, in the same order and with the same texts. `python -m tests.workflows`
+ * compares both.
  */
 
 import { checkBranches } from "./branchChecks";
@@ -52,7 +52,7 @@ function* checkSize(document: JsonObject): Generator<Problem> {
   else if (sizeOf(document) > kinds.MOST_BYTES) yield problem("too-large", {}, { most: kinds.MOST_BYTES });
 }
 
-/** The document is the first level; each nested list or object is one more. */
+/** The depth of a document: the document is level 1, and each nested list or object adds a level. */
 function isTooDeep(document: JsonObject): boolean {
   let level: Json[] = [document];
   for (let depth = 0; depth < kinds.MOST_DEPTH; depth++) {

@@ -116,7 +116,7 @@ function isSwitchedOn(node: DrawnNode): boolean {
   return isObject(tools) && at(tools, "subagents") === true;
 }
 
-/** In the order of the nodes. Duplicate connections count as one parent. */
+/** The problems of subagents, in the order of the nodes. Duplicate connections count as one parent. */
 function* checkTargets(drawing: Drawing): Generator<Problem> {
   const parents = new Map<string, string[]>();
   for (const each of drawing.delegations) listOf(parents, each.target).push(each.source);

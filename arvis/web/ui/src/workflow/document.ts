@@ -8,7 +8,7 @@ import { INPUTS, OUTPUTS, SCHEMA, SUBAGENT } from "./kinds";
 import { playbookNode, withItsRules } from "./playbook";
 import type { Json, JsonObject, WorkflowDocument } from "./types";
 
-/** Between these limits, every language writes a number in the same way. */
+/** Between these limits, Python and JavaScript write a number in the same way. */
 const [LEAST, MOST] = [1e-4, 1e15];
 
 /**
@@ -52,10 +52,10 @@ function nodeOf(node: JsonObject): JsonObject {
   return { x: 0, y: 0, ...known };
 }
 
-/** A missing value becomes 0; null stays null. */
+/** A coordinate. A missing value becomes 0; null stays null. */
 const absent = (position: JsonObject, name: string): Json => (has(position, name) ? null : 0);
 
-/** Older documents have one condition (seed 002). */
+/** The conditions as a list. Documents of older versions have a single condition. */
 function conditionsOf(data: JsonObject): JsonObject {
   const old = at(data, "condition");
   if (Array.isArray(at(data, "conditions")) || !(isText(old) || isObject(old))) return data;

@@ -29,9 +29,10 @@ export interface DrawnConnection {
 }
 
 /**
- * `nodes` are those with a valid id, in order (of duplicates the first); `connections` are those between them whose handles
- * are texts, `flow` those of them that a run follows, `delegations` those to subagents. `live` are the flow connections that
- * a run can take, `ways` their targets by node, and `reached` the nodes that a run can reach.
+ * `nodes`: the nodes with a valid id, in order; of nodes with the same id only the first. `connections`: the connections
+ * between these nodes, if their handles are texts. `flow`: the connections that a run follows. `delegations`: the connections
+ * to subagents. `live`: the flow connections that a run can take. `ways`: their targets by node. `reached`: the nodes that a
+ * run can reach.
  */
 export class Drawing {
   readonly nodes = new Map<string, DrawnNode>();
@@ -71,7 +72,7 @@ export class Drawing {
     this.bodies = new Map(loops.map(({ id }) => [id, this.bodyOf(id)]));
   }
 
-  /** The nodes that a round of this loop can reach. */
+  /** The nodes that a repetition of this loop can reach. */
   private bodyOf(loop: string): Set<string> {
     const first = (this.leaving.get(loop) ?? []).filter((each) => each.out === BODY && each.target !== loop);
     const body = reach(
@@ -93,14 +94,14 @@ export class Drawing {
     return [{ id: isUsable(id) ? id : null, source, target, out, into }];
   }
 
-  /** True if its source node can choose it. */
+  /** True if the source node of this connection can choose it. */
   leadsOn(each: DrawnConnection): boolean {
     const source = this.node(each.source);
     if (source.kind === undefined || waysOut(source).includes(each.out)) return true;
     return each.out === "" && source.kind.chooses && this.followsPlain;
   }
 
-  /** The node with an id that is one of `nodes`. */
+  /** The node with this id; a node without a kind if the id is unknown. */
   node(id: string): DrawnNode {
     return this.nodes.get(id) ?? { id, type: "", kind: undefined, name: id, data: {} };
   }

@@ -22,10 +22,10 @@ const WANTED: Readonly<Record<Form, string>> = {
 };
 
 /**
- * The values that names may refer to; absent: they are not checked. `workflows` and `agents` are ids and slugs, `searching`
- * the agents that can search the web, `servers` those whose tools are known once they are connected. `models` contains
- * `provider/model`, names without a provider, and `provider/*` for any model of a provider. `begun` are the kinds of triggers
- * for which a row exists that starts this workflow.
+ * The names that a document may use. A missing set is not checked. `agents` and `workflows`: ids and slugs. `searching`: the
+ * agents that can search the web. `servers`: the servers whose tools are known only while they are connected. `models`:
+ * `provider/model`, names without a provider, and `provider/*` for any model of a provider. `begun`: the kinds of triggers
+ * for which a schedule, web hook or other row starts this workflow.
  */
 export interface Known {
   readonly agents?: ReadonlySet<string> | null;
@@ -115,7 +115,7 @@ function* checkBounds(value: Json, field: Field, place: Place): Generator<Proble
   if (most !== null && size > most) yield place.problem(high, field.name, { label, most });
 }
 
-/** The size of a value, and the rules that limit it. Texts are never too short. */
+/** The size of a value, and the codes of the rules for too small and too large values. A text cannot be too short. */
 function measured(value: Json, form: Form): [size: number, low: RuleCode | null, high: RuleCode] | null {
   if (form === "number") return [value as number, "field-low", "field-high"];
   if (Array.isArray(value)) return [value.length, "field-few", "field-many"];
@@ -149,10 +149,10 @@ function* checkNames(value: Json, field: Field, place: Place, known: Known): Gen
   }
 }
 
-/** The server that a tool of this name would be of; empty for one without a server. */
+/** The server in the name of a tool; empty if the name contains no server. */
 const serverOf = (tool: string): string => (tool.includes(".") ? tool.slice(0, tool.indexOf(".")) : "");
 
-/** The provider that this model name contains, or the one that a plain name refers to. */
+/** The provider in the name of a model; if the name has none, the default provider. */
 export const providerOf = (model: string): string => (model.includes("/") ? model.slice(0, model.indexOf("/")) : BARE);
 
 function offered(offers: string, known: Known): [RuleCode, ReadonlySet<string> | null | undefined] {

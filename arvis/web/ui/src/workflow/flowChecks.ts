@@ -12,7 +12,7 @@ import { problem } from "./problem";
 import type { Problem } from "./types";
 import { circles, reach } from "./walks";
 
-/** A cycle with one of these may end, or waits for a person or a time in each round. */
+/** Kinds of nodes that may end a cycle, or make each pass of it wait for a person or a time. */
 const HOLDS = new Set(["if", "approval", "router", "condition", "loop", "wait", "user-input"]);
 /** Nodes that choose one of their outputs and have none. */
 const BRANCHES = new Set(["if", "router", "condition"]);
@@ -57,7 +57,7 @@ function* checkTriggers(drawing: Drawing): Generator<Problem> {
   }
 }
 
-/** Triggers that start no run, and triggers that need a row which names this workflow. */
+/** Report triggers that start no run, and triggers that need a schedule or another row that names this workflow. */
 function* checkServed(drawing: Drawing, known: Known): Generator<Problem> {
   for (const node of drawing.nodes.values()) {
     const value = node.type === "trigger" ? said(node, "kind") : "";
@@ -76,7 +76,7 @@ function said(node: DrawnNode, field: string): string {
   return isText(value) ? value : "";
 }
 
-/** Subagents are reached through their agents. */
+/** Report nodes that no run reaches. A subagent counts as reached if its agent is reached. */
 function* checkReached(drawing: Drawing): Generator<Problem> {
   const used = reach(drawing.reached, drawing.subagents);
   for (const node of drawing.nodes.values()) {

@@ -8,12 +8,12 @@ import { problem } from "./problem";
 import type { Problem } from "./types";
 import { components, reach } from "./walks";
 
-/** Nodes with their own way of joining. */
+/** Kinds of nodes that define how branches join there. */
 const OWN = new Set(["merge", "loop"]);
 const APART = new Set(["parallel", "merge"]);
-/** Practically unlimited: no join waits for more. */
+/** A count that means unlimited: no join waits for more branches. */
 const MANY = MOST_CONNECTIONS + 1;
-/** After this number of rounds of checking which joins continue, the question counts as unproved. */
+/** The maximum number of passes that look for joins that can continue. After it, no problem is reported. */
 const ROUNDS = 10;
 
 export function* checkJoins(drawing: Drawing): Generator<Problem> {
@@ -54,8 +54,8 @@ function* checkCount(node: DrawnNode, arriving: number): Generator<Problem> {
 const beginnings = (drawing: Drawing): string[] => [...drawing.nodes.values()].filter(begins).map((node) => node.id);
 
 /**
- * The joins that some branches reach, but never enough. First none of them lets anything pass; one that then gets enough
- * branches opens, and so on until nothing changes.
+ * The joins that some branches reach, but never enough branches. At first all joins are closed. In each pass, a join opens if
+ * enough branches can reach it through the open joins, until a pass opens no join.
  */
 function starvedOf(drawing: Drawing, counts: ReadonlyMap<string, number>): string[] {
   const closed = new Map(counts);
@@ -69,7 +69,7 @@ function starvedOf(drawing: Drawing, counts: ReadonlyMap<string, number>): strin
   return [];
 }
 
-/** The highest number of times that a run starting there reaches each node, if nothing passes the closed joins. */
+/** By node: the maximum number of branches that reach it in a run from `begin`, if no branch passes the closed joins. */
 function arrivalsOf(drawing: Drawing, begin: string, closed: ReadonlyMap<string, number>): Map<string, number> {
   const ways = new Map([...drawing.ways].filter(([id]) => !closed.has(id)));
   const inside = reach([begin], ways);
@@ -87,7 +87,7 @@ function arrivalsOf(drawing: Drawing, begin: string, closed: ReadonlyMap<string,
   return arrivals;
 }
 
-/** Groups of joins for all branches that are certainly reached without a wait, each of which leads to the others. */
+/** Groups of joins that wait for one another: a run certainly reaches each join, and each leads to the others. */
 function deadlocksOf(drawing: Drawing, every: readonly string[]): string[][] {
   if (every.length < 2) return [];
   const waiting = new Set(every);

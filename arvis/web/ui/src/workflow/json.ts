@@ -1,4 +1,4 @@
-/** JSON from any source: the questions that the port of the rules asks about it, answered in the same way as in Python. */
+/** Functions for JSON from any source, with the same results as in Python, because the rules are ported from Python. */
 
 import type { Json, JsonObject } from "./types";
 
@@ -11,7 +11,7 @@ export const isText = (value: Maybe): value is string => typeof value === "strin
 
 export const has = (values: JsonObject, name: string): boolean => Object.hasOwn(values, name);
 
-/** The value of a name; inherited properties do not count. */
+/** The value of a name in an object; inherited properties are ignored. */
 export const at = (values: JsonObject, name: string): Maybe => (Object.hasOwn(values, name) ? values[name] : undefined);
 
 /** The number of characters: those outside the Basic Multilingual Plane, with two units each, count once. */

@@ -1,13 +1,13 @@
 // Made from `arvis/workflows/document/kinds.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
 
-/** What a field holds. `rows`: a list of objects with fields of their own; `switches`: an object of true and false. */
+/** The type of a field's value. `rows`: a list of objects that have fields; `switches`: an object of true and false. */
 export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "switches" | "object" | "list";
 
 /**
- * `least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers to choose
- * from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are replaced when the
- * node runs. `words` says what the choices are called, one for each; `unoffered` are choices that documents of others hold and that are
- * not offered, because nothing serves them.
+ * A field of a kind. `least`, `most`: the limits of a number, of the length of a text, or of the number of rows. `offers`: the
+ * values that the editor offers (agents, tools, workflows, models, platforms or people). `template`: names in double braces are
+ * replaced when the node runs. `words`: the labels of the choices, in the same order. `unoffered`: choices that a document of
+ * another program may contain, but that the editor does not offer, because Arvis does not support them.
  */
 export interface Field {
   readonly name: string;
@@ -29,8 +29,8 @@ export interface Field {
 export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
 
 /**
- * `outs` are the source handles that it may have (empty text: the plain output); `rowHandles` (field, prefix): one more for each row of a
- * field. `chooses`: it takes one of its outputs, and connections without a handle are not among them.
+ * A kind of nodes. `outs`: its source handles (empty text: the plain output). `rowHandles` (field, prefix): each row of this
+ * field has a source handle, too. `chooses`: a run continues at one of the outputs, never at a connection without a handle.
  */
 export interface Kind {
   readonly name: KindName;
@@ -65,22 +65,22 @@ export const INPUTS = ["", "input", "target"] as readonly string[];
 export const UNSERVED_TRIGGERS = ["calendar", "workbench"] as readonly string[];
 export const CALLED_TRIGGERS: Readonly<Record<string, readonly [what: string, how: string]>> = {"schedule": ["schedule", "`arvis schedules create --workflow`"], "heartbeat": ["heartbeat", "`arvis schedules create --heartbeat --workflow`"], "webhook": ["web hook", "`arvis webhooks create --workflow`"]};
 
-/** How several incoming connections come together, of every kind but those that begin. */
+/** The fields that join several incoming connections. All kinds have them except those that begin a run. */
 export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, at the first", "Run once, when this number has arrived"] });
 export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "For “when this number has arrived”.", least: 1, most: 2000 });
 
-/** What a document says about itself, and what a node of any kind may be called. */
+/** The fields of a document, and the label of a node of any kind. */
 export const ABOUT: readonly Field[] = [
   field("name", "line", "Name", { most: 200 }),
   field("description", "text", "Description", { most: 2000 }),
 ];
 export const LABEL: Field = field("label", "line", "Name", { most: 100 });
 
-/** What may be set for a whole document. */
+/** The settings of a document. */
 export const SETTINGS: readonly Field[] = [
-  field("agent", "line", "Agent", { help: "Works at nodes that name no agent; empty: the conductor.", most: 64, offers: "agents" }),
+  field("agent", "line", "Agent", { help: "Works at nodes that name no agent; empty: the agent that was addressed, else the conductor.", most: 64, offers: "agents" }),
   field("pauses", "choice", "While a person is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches continue"] }),
-  field("unlabelled", "choice", "Connections without a handle", { help: "Those that leave a node with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
+  field("unlabelled", "choice", "Connections without a handle", { help: "Applies to connections from nodes with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
   field("maxSteps", "number", "Maximum steps", { default: 1000, least: 1, most: 100000 }),
   field("maxVisits", "number", "Maximum visits of one node", { default: 100, least: 1, most: 10000 }),
 ];
@@ -156,7 +156,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   condition: {
     name: "condition", label: "Condition", category: "routing",
-    help: "True or false: by the data if it has the fields, else by an agent.",
+    help: "Decides between true and false: by the data if it has the fields, else by an agent.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
@@ -199,8 +199,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "Repeats the nodes between its start and the connection back to it.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("maxIterations", "number", "Maximum rounds", { default: 10, least: 1, most: 1000 }),
-      field("condition", "text", "Ends when", { help: "True, yes, or `A contains B`; empty: after its rounds.", most: 65536, template: true }),
+      field("maxIterations", "number", "Maximum repetitions", { default: 10, least: 1, most: 1000 }),
+      field("condition", "text", "Ends when", { help: "`True`, `yes` or `A contains B` ends the loop; empty: it ends after its maximum of repetitions.", most: 65536, template: true }),
       field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
     ],
     outs: ["loop-start", "loop-exit"], rowHandles: null, ins: ["", "loop-back"], chooses: true, begins: false,

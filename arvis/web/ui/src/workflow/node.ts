@@ -1,4 +1,4 @@
-/** Questions of the editor about single nodes. */
+/** Functions of the editor about single nodes. */
 
 import { type Field, JOIN, JOIN_COUNT, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";
 import type { Json, JsonObject, Problem, WorkflowNode } from "./types";
@@ -24,8 +24,8 @@ export function kindOf(node: Pick<WorkflowNode, "type">): Kind | undefined {
 }
 
 /**
- * The outputs and inputs: first one for each row of its conditions or routes, then those of its kind. Unknown kinds have one
- * each.
+ * The outputs and inputs of a node: first an output for each row of its conditions or routes, then the outputs of its kind. A
+ * node of an unknown kind has one output and one input.
  */
 export function handlesOf(node: Pick<WorkflowNode, "type" | "data">): Handles {
   const kind = kindOf(node);

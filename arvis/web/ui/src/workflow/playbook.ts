@@ -1,5 +1,6 @@
 /**
- * Documents in the form of behaviour.md 2.7: the same steps as `arvis/workflows/document/playbooks.py`, which explains them.
+ * Convert documents of another program's format (playbooks): the same steps as `arvis/workflows/document/playbooks.py`, which
+ * explains them.
  */
 
 import { at, has, isObject, isText, type Maybe } from "./json";
@@ -7,15 +8,15 @@ import { KINDS, type Kind, type KindName, LOOP_BACK, SUBAGENT } from "./kinds";
 import { NAMES, OPERATORS, TRIGGERS } from "./playbookNames";
 import type { Json, JsonObject } from "./types";
 
-/** Their trigger names, and ours. */
+/** The trigger names of playbooks, and ours. */
 const TRIGGER_KINDS = new Set([...Object.keys(TRIGGERS), ...(KINDS.trigger.fields[0]?.choices ?? [])]);
-/** Nodes with their own way of joining. */
+/** Kinds of nodes that define how branches join there. */
 const OWN_JOIN = new Set(["merge", "loop"]);
 const DIGITS = /^[0-9]{1,6}$/;
-/** Between these limits, numbers are written in the same way everywhere. */
+/** Between these limits, Python and JavaScript write a number in the same way. */
 const [SMALLEST, LARGEST] = [1e-4, 1e15];
 
-/** The node in our form if it is one of theirs, else unchanged. */
+/** The node in our format if it is a node of a playbook, else unchanged. */
 export function playbookNode(given: JsonObject): JsonObject {
   const data = given.data;
   const subtype = isObject(data) ? at(data, "subtype") : undefined;
@@ -101,7 +102,7 @@ function textOf(value: Json): Json {
   return size === 0 ? "0" : size >= SMALLEST && size < LARGEST ? String(value) : value;
 }
 
-/** In their form, a node starts once all its predecessors are done, and connections without a handle are always followed. */
+/** In a playbook, a node starts when all its predecessors are done, and connections without a handle are always followed. */
 export function withItsRules(document: JsonObject): JsonObject {
   const known: JsonObject = { ...document };
   const { settings, nodes, connections } = document;

@@ -1,6 +1,6 @@
 // Made from `arvis/workflows/document/playbooks.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
 
-/** By kind: their names of fields, and ours. */
+/** By kind: the names of fields in playbooks, and ours. */
 export const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "trigger": {
     "triggerDescription": "description"
@@ -40,7 +40,7 @@ export const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> =
   }
 };
 
-/** Their names of operators, and ours. */
+/** The names of operators in playbooks, and ours. */
 export const OPERATORS: Readonly<Record<string, string>> = {
   "=": "equals",
   "==": "equals",
@@ -76,7 +76,7 @@ export const OPERATORS: Readonly<Record<string, string>> = {
   "regex": "matches"
 };
 
-/** Triggers under another name here. */
+/** The triggers whose names in playbooks differ from ours, and our names. */
 export const TRIGGERS: Readonly<Record<string, string>> = {
   "sulla-desktop": "dashboard"
 };

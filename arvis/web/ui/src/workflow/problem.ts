@@ -4,7 +4,7 @@ import { firstOf, lengthOf } from "./json";
 import { RULES, type RuleCode } from "./rules";
 import type { Problem } from "./types";
 
-/** The longest user text in a message, in characters; and the longest of our lists. */
+/** The maximum lengths, in characters, of a user's text in a message and of a list in a message. */
 const [LONGEST, LONGEST_LIST] = [60, 400];
 const LISTS = new Set(["choices", "names", "path"]);
 
@@ -14,7 +14,7 @@ export interface Place {
   field?: string | null;
 }
 
-/** The problem of this rule, its placeholders filled from `values`; unknown placeholders stay. */
+/** The problem of this rule, with its placeholders filled from `values`. Unknown placeholders are not replaced. */
 export function problem(code: RuleCode, place: Place, values: Record<string, string | number> = {}): Problem {
   const { severity, message, fix } = RULES[code];
   const shown = new Map<string, string>();

@@ -10,7 +10,7 @@ import { problem } from "./problem";
 import type { Json, Problem } from "./types";
 
 const SEARCH = "web_search";
-/** Operators that compare with a value. `equals` may compare with an empty one; the others look at the field alone. */
+/** Operators that need a value. `equals` may compare with an empty value, and all other operators use only the field. */
 const COMPARING: ReadonlySet<Maybe> = new Set([
   ...["contains", "not_contains", "starts_with", "ends_with", "matches"],
   ...["greater", "less", "at_least", "at_most"],

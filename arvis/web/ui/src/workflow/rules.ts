@@ -8,7 +8,7 @@ export interface Rule {
 
 export type RuleCode = "too-deep" | "too-large" | "schema-version" | "not-a-list" | "not-an-object" | "too-many-nodes" | "too-many-connections" | "node-id-missing" | "node-id-odd" | "node-id-twice" | "type-missing" | "type-unknown" | "position-odd" | "field-missing" | "field-form" | "field-choice" | "field-low" | "field-high" | "field-long" | "field-few" | "field-many" | "agent-unknown" | "tool-unknown" | "tool-offline" | "model-unknown" | "web-search-missing" | "workflow-unknown" | "connection-id-odd" | "connection-id-twice" | "connection-source" | "connection-target" | "connection-twice" | "handle-unknown" | "handle-empty" | "handle-target" | "target-begins" | "subagent-source" | "subagent-target" | "subagent-handle" | "subagent-off" | "subagent-self" | "subagent-parents" | "subagent-flow" | "subagent-cycle" | "start-missing" | "start-twice" | "start-unconnected" | "start-reaches-nothing" | "trigger-twice" | "trigger-unserved" | "trigger-idle" | "branch-missing" | "approval-branch-missing" | "conditions-missing" | "condition-empty" | "rule-empty" | "unreachable" | "cycle-unbounded" | "loop-over-steps" | "loop-without-return" | "loop-back-outside" | "merge-without-parallel" | "parallel-without-merge" | "transfer-in-loop" | "transfer-in-parallel" | "join-count-missing" | "join-count-high" | "join-starved" | "join-deadlock" | "label-unknown" | "label-twice";
 
-/** Every rule by its code. Places in braces are filled with what is found. */
+/** Every rule by its code. Placeholders in braces are replaced by values of the document. */
 export const RULES: Readonly<Record<RuleCode, Rule>> = {
   "too-deep": { severity: "error", message: "The document is nested more than {most} deep.", fix: "Reduce the nesting." },
   "too-large": { severity: "error", message: "The document has more than {most} bytes.", fix: "Divide it into several workflows, or shorten its texts." },
@@ -68,8 +68,8 @@ export const RULES: Readonly<Record<RuleCode, Rule>> = {
   "rule-empty": { severity: "warning", message: "A rule of `{name}` has no value to compare with.", fix: "Write the value, or choose an operator such as `empty`." },
   "unreachable": { severity: "warning", message: "No connection leads to `{name}`.", fix: "Connect it, or remove it." },
   "cycle-unbounded": { severity: "warning", message: "Only the limit of visits ends this cycle: {path}.", fix: "Add a node that chooses an output, such as an if or a loop." },
-  "loop-over-steps": { severity: "warning", message: "The loop `{name}` may take {steps} steps, but a run of this workflow may take at most {most}.", fix: "Reduce its rounds, or raise the limit of steps in the settings." },
-  "loop-without-return": { severity: "warning", message: "No connection leads from the body of `{name}` back to it, so it has one round.", fix: "Connect the last step of its body to the loop's input for the way back." },
+  "loop-over-steps": { severity: "warning", message: "The loop `{name}` may take {steps} steps, but a run of this workflow may take at most {most}.", fix: "Reduce its maximum of repetitions, or raise the limit of steps in the settings." },
+  "loop-without-return": { severity: "warning", message: "No connection leads from the body of `{name}` back to it, so it runs only once.", fix: "Connect the last step of its body to the loop's input for the way back." },
   "loop-back-outside": { severity: "error", message: "`{other}` leads back to the loop `{name}` but is not in its body.", fix: "Connect it to the loop's ordinary input." },
   "merge-without-parallel": { severity: "warning", message: "The branches that are joined at `{name}` were not opened by a parallel.", fix: "Add a parallel before them, or use a join instead of the merge." },
   "parallel-without-merge": { severity: "warning", message: "The branches of `{name}` never reach a merge, so a branch that fails ends the run.", fix: "Connect its branches to a merge." },

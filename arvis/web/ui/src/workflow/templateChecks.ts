@@ -32,7 +32,7 @@ function* templatesOf(data: JsonObject, fields: readonly Field[], above: string)
   }
 }
 
-/** The texts in a value, in order; those of objects by name, since their order is not kept everywhere. */
+/** The texts in a value, in order. The texts of an object are sorted by name, because not every program keeps their order. */
 function* textsIn(value: Maybe): Generator<string> {
   if (isText(value)) {
     yield value;
@@ -43,7 +43,7 @@ function* textsIn(value: Maybe): Generator<string> {
   }
 }
 
-/** Each name once. */
+/** The names that a text refers to, without duplicates. */
 function* checkText(
   text: string,
   node: DrawnNode,

@@ -3,7 +3,7 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-/** `x` and `y` are its position. `data` contains the fields of its kind, `join` and `joinCount`; unset fields are absent. */
+/** A node. `x`, `y`: its position. `data`: the fields of its kind, `join` and `joinCount`; unset fields are absent. */
 export interface WorkflowNode {
   id: string;
   type: string;
@@ -13,7 +13,7 @@ export interface WorkflowNode {
   data: JsonObject;
 }
 
-/** An empty handle is the single plain output, or input. */
+/** A connection. An empty handle means the single plain output or input of its node. */
 export interface WorkflowConnection {
   id: string;
   source: string;

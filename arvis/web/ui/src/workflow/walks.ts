@@ -5,7 +5,7 @@
 
 export type Ways = ReadonlyMap<string, readonly string[]>;
 
-/** These nodes and all their successors, except the successors of a node for which `stop` is true. */
+/** The given nodes and all their successors. The successors of a node for which `stop` is true are not followed. */
 export function reach(
   starts: Iterable<string>,
   ways: Ways,

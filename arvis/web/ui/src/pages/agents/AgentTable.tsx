@@ -118,7 +118,7 @@ function useWorking(): ReadonlySet<string> {
   return new Set(overview.data?.running.map((work) => work.agent ?? "") ?? []);
 }
 
-/** The cost of each in a week, by id; `null` for users who may not see costs. */
+/** The cost of each agent in the last week, by id; `null` if the user may not see costs. */
 function useCosts(): ReadonlyMap<string, number> | null {
   const [since] = useState(() => String(Date.now() - WEEK_MS));
   const usage = useApi("GET /api/usage", useMay("operator") ? { query: { by: "agent", since } } : null);

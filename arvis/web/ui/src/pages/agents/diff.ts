@@ -18,7 +18,7 @@ export type Line = { sign: "+" | "-" | " "; text: string } | { sign: "skipped"; 
 const FIELDS = Object.keys(texts.fields) as Field[];
 const LONG: readonly Field[] = ["prompt", "description"];
 
-/** Fields that only one of the two has are ignored. */
+/** The changes between two versions. Fields that only one of the versions has are ignored. */
 export function differences(before: Partial<Agent>, after: Partial<Agent>): Difference[] {
   return FIELDS.filter(
     (field) => field in before && field in after && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
@@ -66,7 +66,7 @@ export function valueInWords(field: Field, value: unknown): string {
 
 const linesOf = (text: string): string[] => (text === "" ? [] : text.split("\n"));
 
-/** Comparing more would take long, and the result would be unreadable. */
+/** The maximum number of compared lines. A longer comparison would take long, and its result would be unreadable. */
 const MOST_CELLS = 4_000_000;
 const AROUND = 2;
 

@@ -103,7 +103,7 @@ export function written(draft: Draft): Required<Written> {
   };
 }
 
-/** Only differences: another user's changes are kept. */
+/** The changed fields only, so that a save keeps another user's changes. */
 export function differing(agent: Agent, draft: Draft): Written {
   const after = written(draft);
   const before: Record<string, unknown> = agent;

@@ -36,7 +36,7 @@ export function BotSetup({
     setPressed(asked);
     if (isComplete(platform, at)) check.mutate({ body: { platform: platform.name, name, ...given(at) } });
   };
-  // A second token may still be missing when the first one was pasted: that is not an error yet.
+  // If a second token is still missing after the first one was pasted, this is not an error yet.
   const unfinished = !pressed && check.error?.status === UNUSABLE;
   const trouble = add.error ?? (unfinished ? null : check.error);
   const send = () =>

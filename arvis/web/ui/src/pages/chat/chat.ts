@@ -109,7 +109,7 @@ export class Chat {
     this.#show({ fault: null });
   }
 
-  /** True if unsent content would be lost with the page. */
+  /** True if unsent content would be lost if the page is closed. */
   get hasUnsent(): boolean {
     return this.#outbox.atRisk || this.dictation.hasUnsent;
   }
@@ -137,7 +137,7 @@ export class Chat {
   }
 
   #ready(seq: number): void {
-    // Without a replay, deliveries count from here; with one, each delivery moves the mark itself.
+    // Without a replay, `lastSeq` starts at the server's current value; during a replay, each delivery advances it.
     const { talk } = this.view;
     if (talk.lastSeq === null) this.#become({ ...talk, lastSeq: seq });
     for (const entry of conversation.unsent(talk)) {
@@ -165,7 +165,7 @@ export class Chat {
     } catch (error) {
       this.#complain(error);
     }
-    // A stored message without its acknowledgement cannot be distinguished from one of ours: load again after that.
+    // While one of our messages is unacknowledged, its stored copy cannot be recognized: load again after the acknowledgement.
     this.#stale = this.#connection.ready && this.#outbox.size > 0;
     if (this.#stale || found === null) {
       this.#show({ loaded: true });

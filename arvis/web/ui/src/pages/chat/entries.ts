@@ -37,8 +37,8 @@ export type UserEntry = {
 };
 
 /**
- * A message of an agent or of Arvis itself (`notice`). A stream is not yet `final`; `length` is the length so far, in code
- * points. `aside` marks a progress notice, which answers nothing. `question` is known for stored messages only.
+ * A message of an agent or of Arvis itself (`notice`). It is not `final` while it is streamed; `length` is the length so far, in
+ * code points. `aside` marks a progress notice, which answers no message. `question` is known only for stored messages.
  */
 export type AgentEntry = {
   key: string;

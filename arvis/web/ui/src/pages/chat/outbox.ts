@@ -30,7 +30,7 @@ export class Outbox {
     return this.#held.size;
   }
 
-  /** True if something would be lost with the page. */
+  /** True if a message would be lost if the page is closed. */
   get atRisk(): boolean {
     return this.#volatile.size > 0;
   }

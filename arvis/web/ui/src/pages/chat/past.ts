@@ -11,7 +11,7 @@ type Message = Item<"GET /api/conversations/{conversation}/messages">;
 export type Place = { channel: string; thread: string };
 
 const PAGE = 100;
-/** A reader who looks for older messages usually needs many. */
+/** The number of messages per request. It is high, because a reader of older messages usually needs many. */
 export const OLDER = 200;
 const CONVERSATIONS = 100;
 const WRITTEN_ON_THE_WAY = "progress";

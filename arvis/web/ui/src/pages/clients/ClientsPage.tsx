@@ -53,7 +53,7 @@ const COLUMNS: Column<Client>[] = [
   },
   { name: texts.changed, width: "116px", show: (client) => <Time at={client.updatedAt} /> },
 ];
-/** If a detail is shown beside the list. */
+/** The columns if a detail is shown beside the list. */
 const FEWER: Column<Client>[] = [NAME, STATUS, BALANCE];
 
 /** Clients and their balances. */

@@ -48,7 +48,7 @@ const COLUMNS: Column<Talk>[] = [
     show: (talk) => <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>,
   },
 ];
-/** On a phone, or if a detail is shown beside the list. */
+/** The columns on a phone, or if a detail is shown beside the list. */
 const FEWER: Column<Talk>[] = [TITLE, AGENT, LAST];
 
 /** All conversations, the last used one first. */

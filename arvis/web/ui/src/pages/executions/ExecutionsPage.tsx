@@ -51,7 +51,7 @@ const COLUMNS: Column<Execution>[] = [
     show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : <span className="muted">–</span>),
   },
 ];
-/** If a detail is shown beside the list. */
+/** The columns if a detail is shown beside the list. */
 const FEWER: Column<Execution>[] = [...FIRST, WHERE, TOOK];
 
 /** Passes through graphs, with their steps. */

@@ -5,7 +5,7 @@ import { texts } from "./texts";
 export type Message = Item<"GET /api/messages">;
 export type MessageStatus = Message["status"];
 
-/** Messages that need a person come first. */
+/** The statuses in the order of the filter: those that need a person come first. */
 export const STATUSES: readonly MessageStatus[] = [
   "failed",
   "dropped",

@@ -41,10 +41,10 @@ const COLUMNS: Column<Person>[] = [
   },
   { name: texts.since, width: "116px", show: (person) => <Time at={person.createdAt} /> },
 ];
-/** If a detail is shown beside the list. */
+/** The columns if a detail is shown beside the list. */
 const FEWER: Column<Person>[] = [...FIRST, ROLE];
 
-/** Everyone who has written, and pairing requests. */
+/** The people whose messages Arvis has accepted, and pairing requests. */
 export default function PeoplePage() {
   const [platform, setPlatform] = useFilter("platform");
   const [role] = useFilter("role");

@@ -7,8 +7,8 @@ import { texts } from "./texts";
 import { headline, isTool, type Wait } from "./wait";
 
 /**
- * An open question with all details needed to decide it. While its detail is `open`, the detail shows them instead. An
- * `answered` one keeps the height of its card.
+ * An open question with all details for the decision. `open`: the detail beside the list shows them instead. `answered`: the
+ * card shows no details but keeps its height.
  */
 export function QuestionCard({
   wait,

@@ -12,7 +12,7 @@ const LONGEST_HEADLINE = 160;
 const shortLine = (line: string): string =>
   line.length <= LONGEST_HEADLINE ? line : `${line.slice(0, LONGEST_HEADLINE)}…`;
 
-/** The question in one line; after the decision, only the question itself has the details. */
+/** The question in one line, without details. */
 export function headline(wait: Wait): string {
   const agent = wait.agent === null ? texts.someAgent : reveal(wait.agent);
   if (wait.kind === "approval" && wait.tool === null) return shortLine(reveal(wait.prompt.split("\n")[0] ?? ""));

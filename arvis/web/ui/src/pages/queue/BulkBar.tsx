@@ -95,7 +95,7 @@ function Refused({ outcome }: { outcome: Outcome }) {
   );
 }
 
-/** Send as many requests as needed, one after the other; `busy` is the number of jobs processed so far, null: idle. */
+/** Send the requests one after the other. `busy`: the number of jobs processed so far; null if no request runs. */
 function useBulk() {
   const bulk = useSend("POST /api/jobs/bulk");
   const [busy, setBusy] = useState<number | null>(null);
@@ -128,7 +128,7 @@ function useBulk() {
   return { send, busy };
 }
 
-/** Without unset fields: the API would search for an empty text. */
+/** The filter without unset fields, because the API would search for an empty text. */
 function clean(filter: Bulk["filter"]): Bulk["filter"] {
   return Object.fromEntries(Object.entries(filter ?? {}).filter(([, value]) => value !== "")) as Bulk["filter"];
 }

@@ -73,7 +73,7 @@ function To({ href, words }: { href: string; words: string }) {
   );
 }
 
-/** The number of jobs ahead of it: jobs of one lane run one after the other. */
+/** The number of jobs ahead of this job in its lane; the jobs of a lane run one after the other. */
 function PlaceInLane({ job }: { job: Job }) {
   const lane = useApi("GET /api/jobs", { query: { lane: job.lane, status: "pending,running", limit: LOOK } });
   if (lane.data === undefined) return null;

@@ -43,7 +43,7 @@ function What({ job }: { job: Job }) {
   );
 }
 
-/** The reason why it waits or failed; successful jobs need none. */
+/** The reason why a job waits or failed; nothing for successful jobs. */
 function whyOf(job: Job) {
   const words = job.reason ? reasonInWords(job.reason, job.kind) : "";
   if (waitsForTime(job)) {

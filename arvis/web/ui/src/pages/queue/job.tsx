@@ -26,7 +26,7 @@ export const mayEdit = (job: Pick<Job, "status" | "kind" | "messageId">) =>
 export const mayCancel = (job: Pick<Job, "status">) => job.status === "pending" || job.status === "running";
 export const mayRemove = (job: Pick<Job, "status">) => !mayCancel(job);
 
-/** True if it waits for the time of a retry. A job that waits for child executions is woken by them. */
+/** True if the job waits for the time of its retry. A job that waits for child executions has no such time. */
 export const waitsForTime = (job: Pick<Job, "status" | "runAt" | "reason">) =>
   job.status === "pending" && job.runAt > Date.now() && job.reason !== "called";
 

@@ -155,7 +155,7 @@ function read(draft: Draft, wrong: (why: string | null) => void): ReturnType<typ
   }
 }
 
-/** Without unset fields: a new schedule has no value to remove. */
+/** The fields without the unset ones, because a new schedule has no value to remove. */
 function given(body: ReturnType<typeof bodyOf>) {
   const { timezone, misfireGraceMs, graph, script, ...rest } = body;
   return {

@@ -45,12 +45,12 @@ const COLUMNS: Column<Schedule>[] = [
   { name: texts.last, width: "128px", show: (one) => <LastOutcome of={one} /> },
   SWITCH,
 ];
-/** Its agent, or its workflow. */
+/** The agent or the workflow of a schedule. */
 function Worker({ of: one }: { of: Schedule }) {
   return isWorkflow(one.graph) ? <GraphName graph={one.graph} words={{}} /> : <UntrustedText text={one.agent} />;
 }
 
-/** If a detail is shown beside the list. */
+/** The columns if a detail is shown beside the list. */
 const FEWER: Column<Schedule>[] = [NAME, WHEN, NEXT, SWITCH];
 
 /** Tasks of agents at given times. */

@@ -8,7 +8,7 @@ export const texts = words({
     abouts: {
       accounts: "Keys and addresses for model vendors, the health of each account, and a test that costs almost nothing.",
       bots: "Discord, Telegram and Slack: tokens, settings and state of each bot.",
-      people: "Everyone who has written to an agent, their rights, and open pairing requests.",
+      people: "People whose messages Arvis has accepted, their rights, and open pairing requests.",
       clients: "The customers that you work for, with charges and payments.",
       webhooks: "Addresses that other programs call to start an agent or a workflow.",
       variables: "Values and secrets that agents can read.",

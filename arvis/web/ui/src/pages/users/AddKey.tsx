@@ -11,7 +11,7 @@ import { type Role, RoleChoice } from "./RoleChoice";
 import { texts } from "./texts";
 import styles from "./users.module.css";
 
-/** Create a key, then show it once, with a call to try it. */
+/** Create a key, then show it once, with an example call. */
 export function AddKey({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("chat");

@@ -17,7 +17,7 @@ import { You } from "./You";
 const HOME = "/settings/users";
 const ALL = `${HOME}/all`;
 const KEYS = `${HOME}/keys`;
-/** Not below `ALL` or `KEYS`, because a user may have any name. */
+/** The addresses of the forms. They are not below `ALL` or `KEYS`, because a user may have any name. */
 const ADD_USER = `${HOME}/add-user`;
 const ADD_KEY = `${HOME}/add-key`;
 

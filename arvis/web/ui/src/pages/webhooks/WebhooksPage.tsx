@@ -39,7 +39,7 @@ const COLUMNS: Column<Webhook>[] = [
   { name: texts.last, width: "116px", show: (hook) => <Time at={hook.lastTriggered} /> },
   SWITCH,
 ];
-/** If a detail is shown beside the list. */
+/** The columns if a detail is shown beside the list. */
 const FEWER: Column<Webhook>[] = [ADDRESS, AGENT, SWITCH];
 
 /** Addresses that other programs call. */

@@ -1,4 +1,4 @@
-/** The differences of two documents: steps are matched by id, connections by their ends. */
+/** The differences between two documents. Steps are matched by id, connections by their ends. */
 
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../workflow/types";
 

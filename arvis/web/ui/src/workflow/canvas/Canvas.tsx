@@ -214,7 +214,7 @@ function connectionOf({ source, target, sourceHandle, targetHandle }: Connection
   return { source, target, sourceHandle: from, targetHandle: from === SUBAGENT ? "" : handleName(targetHandle) };
 }
 
-/** The focused node or connection; null if the focus is inside of it or elsewhere. */
+/** The focused node or connection; null if the focus is on an element inside a node, or outside the canvas. */
 function focused(target: EventTarget, what: string): string | null {
   const element = target instanceof HTMLElement || target instanceof SVGElement ? target : null;
   if (!element?.classList.contains(what)) return null;

@@ -5,9 +5,9 @@ import styles from "./canvas.module.css";
 import { HEAD } from "./geometry";
 import type { Line } from "./shapes";
 
-/** In diagram coordinates. */
+/** The minimum length of a connection that shows its label, in diagram coordinates. */
 const NAMED_FROM = 180;
-/** Back edges go around the nodes between. */
+/** Edges that lead back go around the nodes between their ends. */
 const TURN = 20;
 
 /** An edge that leads back up starts below its source, so that it cannot be confused with edges that lead down there. */

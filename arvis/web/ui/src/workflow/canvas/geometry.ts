@@ -4,7 +4,7 @@ import { SUBAGENT } from "../kinds";
 import { type Handle, handlesOf } from "../node";
 import type { WorkflowDocument, WorkflowNode } from "../types";
 
-/** In diagram coordinates; nodes are placed on this grid. */
+/** Sizes in diagram coordinates. Nodes are placed on a grid with this distance. */
 export const GRID = 20;
 export const WIDTH = 240;
 export const HEAD = 60;

@@ -54,7 +54,7 @@ export function nameOf(node: WorkflowNode): string {
 const textOf = (value: Json | undefined): string => (typeof value === "string" ? value.trim() : "");
 const countOf = (value: Json | undefined): number => (Array.isArray(value) ? value.length : 0);
 
-/** A one-line summary: its main text, else the default behaviour of its kind. */
+/** A one-line summary of a node: its main text, else the default behaviour of its kind. */
 export function summaryOf({ type, data }: WorkflowNode): string {
   const { summary } = texts;
   switch (type as KindName) {

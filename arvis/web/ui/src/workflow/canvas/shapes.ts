@@ -11,7 +11,7 @@ import { texts } from "./texts";
 /** The state of a node in a run. */
 export type NodeState = "pending" | "running" | "waiting" | "done" | "failed" | "skipped" | "cancelled";
 
-/** Of a run view, by node id; `note` is a text beside the icon, such as the number of rounds. */
+/** The states of nodes in a run, by node id. `note`: a text beside the icon, such as the number of repetitions. */
 export type NodeStatus = { state: NodeState; note?: string };
 
 /** The number of problems of a node. */
@@ -33,7 +33,7 @@ export type Step = Node<StepData, "step">;
 export type LineData = { subagent: boolean; taken: boolean; way: string; [key: string]: unknown };
 export type Line = Edge<LineData, "line">;
 
-/** Handle ids of the canvas are never empty. */
+/** The ids of handles on the canvas, which must not be empty. */
 export const sourceName = (handle: string) => `out:${handle}`;
 export const targetName = (handle: string) => `in:${handle}`;
 export const HELPER = "helper";

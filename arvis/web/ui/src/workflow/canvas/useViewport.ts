@@ -5,7 +5,7 @@ import type { WorkflowDocument } from "../types";
 import { heightOf, WIDTH } from "./geometry";
 import { LEAST_ZOOM } from "./Zoom";
 
-/** From this zoom on, text is readable: a diagram that does not fit at this zoom is not shown whole at first. */
+/** The smallest zoom with readable text. A diagram that does not fit at this zoom is not shown completely at first. */
 const READABLE = 0.6;
 const MARGIN = 40;
 const PADDING = 0.08;
@@ -40,7 +40,7 @@ export function useViewport(document: WorkflowDocument, follow: string | undefin
   return {
     look,
     opened: look,
-    /** A move without an event was not made by hand. */
+    /** Called for every move of the view. A move without an event was not made by the user. */
     moved: (event: unknown) => {
       if (event !== null) byHand.current = true;
     },
@@ -59,7 +59,7 @@ function viewOf(document: WorkflowDocument, follow: string | undefined, room: Si
   return first === null ? whole : around(first, bounds, READABLE, room);
 }
 
-/** Centre this step, but do not show space beyond the edges of the diagram. */
+/** Centre the view on this step, but show no empty space beyond the edges of the diagram. */
 function around(box: Rect, bounds: Rect, zoom: number, room: Size): Viewport {
   const along = (at: number, size: number, from: number, whole: number, space: number) => {
     if (whole * zoom + 2 * MARGIN <= space) return (space - whole * zoom) / 2 - from * zoom;

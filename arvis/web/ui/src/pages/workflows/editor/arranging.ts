@@ -45,7 +45,7 @@ function grouped<K, T>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]
 
 const isHelper = ({ sourceHandle }: WorkflowConnection) => sourceHandle === SUBAGENT;
 
-/** A cycle of subagents has no parent: one of them must be in a column, or none would be drawn. */
+/** True if the subagent is below itself. It is then placed in a column, because such a cycle has no parent. */
 function isOwnHelper(id: string, below: ReadonlyMap<string, string[]>): boolean {
   const seen = new Set<string>();
   const open = [...(below.get(id) ?? [])];

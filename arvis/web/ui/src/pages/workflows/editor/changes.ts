@@ -137,7 +137,7 @@ function nudged(document: WorkflowDocument, ids: readonly string[], by: Point): 
   return moved(document, Object.fromEntries(positions));
 }
 
-/** True if two connections are equal. */
+/** True if two connections have the same ends. */
 export function same(one: NewConnection, other: NewConnection): boolean {
   return (
     one.source === other.source &&

@@ -1,6 +1,6 @@
 /**
  * The actions of the editor as a pure function: the same actions give the same document, and each can be undone. This module
- * knows nothing of the screen.
+ * is independent of the screen.
  */
 
 import type { WorkflowDocument } from "../../../workflow/types";

@@ -2,7 +2,7 @@
 
 import type { WorkflowDocument } from "../../../workflow/types";
 
-/** `version` is the edited version; 0: none yet. */
+/** The stored changes. `version`: the version that was edited; 0 for a workflow that is not saved yet. */
 export type Kept = { document: WorkflowDocument; slug: string; version: number; at: number };
 
 const keyOf = (id: string) => `arvis.workflow.${id}`;

@@ -27,7 +27,7 @@ type Doings = {
   connect: (id: string) => void;
 };
 
-/** The editor's keyboard shortcuts: those with ⌘ or Ctrl work everywhere, those of a step while it has the focus. */
+/** The editor's keyboard shortcuts. Those with ⌘ or Ctrl work everywhere; those for a step work while it has the focus. */
 export function useKeys(doings: Doings): (event: ReactKeyboardEvent, node: string | null) => boolean {
   const latest = useRef(doings);
   latest.current = doings;
@@ -148,7 +148,7 @@ export function removeLine(editor: Editor, line: string): void {
   editor.say(texts.said.disconnected);
 }
 
-/** Delete outside of a step removes the selection, such as a connection. */
+/** The Delete key outside a step removes the selection, such as a connection. */
 export function removeChosen(editor: Editor): boolean {
   const { nodes, lines } = editor.state.chosen;
   return remove(editor, [...nodes], [...lines]);

@@ -95,7 +95,7 @@ export function tookAt(node: string, lines: readonly LogLine[]): number | null {
 
 const ENDS = new Set(["step_end", "error", "branch_failed", "transfer"]);
 
-/** True if the run is active. A run whose agents are working waits for them, but users would not call that paused. */
+/** True if the run is active. A paused run counts as active while one of its steps runs, because it waits for an agent. */
 export function isAtWork(run: RunDetail): boolean {
   if (run.status === "pending" || run.status === "running") return true;
   return run.status === "paused" && Object.values(run.nodes).some(({ state }) => state === "running");
