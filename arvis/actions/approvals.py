@@ -371,8 +371,8 @@ def _perform(
     *,
     within: Principal | None,
 ) -> EffectResult:
-    """Judge the proposal again and carry it out if the change is still as shown. The lower role of the asker and of the
-    person `within` counts."""
+    """Judge the proposal again, with the role of the asker or of `within`, whichever is lower, and carry it out if the
+    change is still as shown. `within` is the approver, or the asker if nobody answered."""
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)

@@ -35,7 +35,7 @@ LONGEST_SILENCE = 900.0
 TYPING_AFTER = 0.05
 #: The fraction of a platform's typing time after which typing is sent again.
 TYPING_AGAIN = 0.9
-#: The maximum number of abandoned drafts that one start removes.
+#: The maximum number of abandoned drafts that are removed when the process starts.
 MOST_LEFT = 1000
 #: The maximum number of turns that are remembered as shown by this process, and of places with a recent answer.
 MOST_REMEMBERED = 1000

@@ -72,7 +72,7 @@ class VisibleText:
         self._follow(text)
 
     def seam(self) -> None:
-        """Note that a tag was removed here. If the text before it could form a new tag with the text after it, add a
+        """Called where a tag was removed. If the text before it could form a new tag with the text after it, add a
         newline between them."""
         line = self._line
         if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):

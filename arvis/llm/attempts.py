@@ -114,9 +114,9 @@ class Attempt:
         return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
 
     def verdict(self, selection: Selection, now: int) -> ProviderError:
-        """Return the error that decides what the queue does with the job. If an account becomes available at a known
-        time, it is a rate limit until then. Otherwise a temporary error takes precedence over a prompt that is too
-        long, and that over a refusal."""
+        """Return the error that decides what the queue does with the job. It is a rate limit, with the time to wait, if
+        an attempt ended with one or if an account becomes available at a known time. Otherwise a temporary error takes
+        precedence over the error for a prompt that is too long, and this one over all others."""
         errors = list(self.errors.values())
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if selection.pending or limits:

@@ -23,9 +23,10 @@ from arvis.ports.store import Transaction
 # it is too large, the vendor refuses a call, and its error usually names the right number.
 
 
-#: The windows of models without a rule, and of models on Ollama until its first reply. Ollama chooses the window by the
-#: memory of its machine, whatever the model's name is, and reports it with the reply.
+#: The window of a model without a rule.
 DEFAULT_WINDOW = 200_000
+#: The window of a model on Ollama before its first reply. Ollama chooses the window by the memory of its machine, whatever
+#: the model's name is, and reports it with the reply.
 _OLLAMA = 8_192
 
 #: Windows by the beginning of a model's name in lower case; the first matching rule counts.

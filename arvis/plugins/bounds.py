@@ -49,7 +49,7 @@ def addition(found: Addition | None) -> Addition | None:
             room -= len(parts[-1])
         keep = True if item.keep is True else int(item.keep)
         items.append(Item(tuple(part for part in parts if part), bool(item.shown), keep))
-    # Keep one blank at the end of the heading.
+    # Keep one whitespace character at the end of the heading, if there is one.
     heading = _line(found.heading, LONGEST_HEADING) + found.heading[len(found.heading.rstrip()) :][:1]
     return Addition(heading, tuple(item for item in items if item.content), bool(found.outside))
 
@@ -83,10 +83,10 @@ def outcome(found: Say | Tell) -> Say | Tell:
     """Return the result of a command, cut to `LONGEST` characters. Raises `TypeError` if it is neither `Say` nor
     `Tell`, and `ValueError` if its text is empty."""
     if not isinstance(found, Say | Tell):
-        raise TypeError("a command gives Say or Tell")
+        raise TypeError("a command must return Say or Tell")
     text = found.text.strip()[:LONGEST]
     if not text:
-        raise ValueError("a command gives a text")
+        raise ValueError("the result of a command has no text")
     return replace(found, text=text)
 
 

@@ -149,9 +149,10 @@ class Connector(Protocol):
 @runtime_checkable
 class FindsParts(Protocol):
     async def find(self, part: Part) -> Receipt | None:
-        """Return the receipt of a part that an earlier attempt has sent. Return None if the part certainly did not
-        arrive, or if the platform shows it only once when it is sent again. Raises `SendError`; `permanent` means that
-        this cannot be found out, otherwise the caller may ask again."""
+        """Return the receipt of a part that an earlier attempt has sent. Return None if the part can safely
+        be sent again: it certainly did not arrive, or the platform does not show a repeated part twice. Raises
+        `SendError`. If it is `permanent`, the platform can never tell whether the part arrived; otherwise the caller may
+        ask again."""
         ...
 
 

@@ -18,7 +18,7 @@ from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 @dataclass(frozen=True, slots=True)
 class Received:
     """The result of a received message. `duplicate`: the event was received before, so nothing was created; `differs`:
-    the text is not the same as then. `reason` is the code of the routing rule or of the refusal."""
+    its text or files were different at that time. `reason` is the code of the routing rule or of the refusal."""
 
     message_id: str
     status: MessageStatus

@@ -126,7 +126,7 @@ class ClaudeRunner:
                 )
                 return await self._programs.run(task, on_stdout=on_stdout)
         except OSError as error:
-            raise ToolError("the folder for it could not be written", why=error.strerror or "") from None
+            raise ToolError(f"its files cannot be written ({error.strerror or error})") from None
 
     def _environment(self, request: RunRequest, account: Account) -> dict[str, str]:
         """Return the program's environment. For an account with a key the home is a private folder; without a key it is

@@ -1,6 +1,5 @@
 """Changes of schedules (crons and heartbeats) by people and the conductor: create, change and remove within limits, and
-undo. Transaction scripts that only write rows; `scheduler/` runs the schedules. Each change stores a version in the
-same commit. `checked_script` checks the script of a heartbeat that fetches an address instead of calling a model.
+undo. The functions only write rows; `scheduler/` runs the schedules. Each change stores a version in the same commit. `checked_script` checks the script of a heartbeat that fetches an address instead of calling a model.
 """
 
 from __future__ import annotations
@@ -326,7 +325,7 @@ def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
 
 
 def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
-    """Raise `Conflict` if the agent, or for a reminder the person, already has the most schedules."""
+    """Raise `Conflict` if the agent, or for a reminder the person, already has the maximum number of schedules."""
     if is_reminder(wanted):
         who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
     else:
@@ -335,7 +334,7 @@ def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) 
     if there >= most:
         noun = "reminder" if is_reminder(wanted) else wanted.kind
         raise Conflict(
-            f"{who} has {there} {noun}s already, which is the most.",
+            f"{who} already has {there} {noun}s, and more are not allowed.",
             fix="Remove one that is not needed.",
             code="too_many_schedules",
         )

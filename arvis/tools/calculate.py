@@ -192,7 +192,7 @@ def _raised(base: Fraction, exponent: Fraction) -> Fraction:
         return base if exponent % 2 else abs(base) if exponent else Fraction(1)
     bits = max(base.numerator.bit_length(), base.denominator.bit_length(), 1)
     if abs(exponent) * (bits - 1) > _MOST_BITS:
-        raise ToolError("The power is too large or too small.")
+        raise ToolError("The result of the power is too large or too small.")
     if exponent.denominator == 1:
         return _bounded(base**exponent.numerator)
     if base < 0:
@@ -207,7 +207,7 @@ def _root(base: Fraction, exponent: Fraction) -> Fraction:
     try:
         power = context.power(_decimal(base, context), _decimal(exponent, context))
     except (InvalidOperation, Overflow, Underflow):
-        raise ToolError("The power is too large or too small.") from None
+        raise ToolError("The result of the power is too large or too small.") from None
     return _bounded(Fraction(Context(prec=_ROOT_DIGITS_KEPT).plus(power)))
 
 

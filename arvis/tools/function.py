@@ -16,7 +16,7 @@ from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.tool import Caller
 
-#: The optional parameter of a function that Arvis passes; the model passes all others.
+#: The name of the parameter that Arvis itself passes, if the function has it. The model passes all others.
 _CALLER = "caller"
 _BLANKS = re.compile(r"\s+")
 

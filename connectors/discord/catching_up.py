@@ -168,7 +168,8 @@ class CatchingUp:
             kept_back.popleft()
 
     async def _read(self, feed: str, after: int) -> int:
-        """Pass the history after an id to the inbox, and return its last id."""
+        """Pass the channel's messages after the id `after` to the inbox. Return the id of the last one; `after` if there
+        are none."""
         async for page in self._pages(feed, after):
             for message in page:
                 await self._hand_in("MESSAGE_CREATE", message)

@@ -44,7 +44,7 @@ class Start:
 
 
 def starts(logs: Path) -> list[Start]:
-    """Return the starts in the newest log files, oldest first."""
+    """Return the starts of the daemon that the newest log files record, oldest first."""
     found: list[Start] = []
     for event in _events(logs):
         match event:

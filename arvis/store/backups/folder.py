@@ -85,7 +85,7 @@ def described(path: Path, manifest: Manifest) -> BackupFile:
 
 
 def _named(folder: Path) -> list[Named]:
-    """Return the backups in the folder by their file names, oldest first."""
+    """Return the backups in the folder, oldest first. Only their file names are read, not the files."""
     forms = ((path, _FORM.fullmatch(path.name)) for path in folder.glob("arvis-*.tar.gz"))
     return sorted(Named(_read_stamp(form[1]), path, form[2]) for path, form in forms if form is not None)
 

@@ -171,7 +171,7 @@ class StageCases:
     """Test cases, each of which opens a separate stage."""
 
     def stage(self) -> AbstractAsyncContextManager[Stage]:
-        raise NotImplementedError("a subclass gives the stage")
+        raise NotImplementedError("a subclass must define `stage`")
 
 
 # -- the inbox and the deliveries --------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class ProviderConformance:
     calls_tools = True
 
     def scene(self) -> AbstractAsyncContextManager[ProviderScene]:
-        raise NotImplementedError("a subclass gives the scene")
+        raise NotImplementedError("a subclass must define `scene`")
 
     async def test_a_reply_is_the_whole_text_under_the_accounts_name(self) -> None:
         async with self.scene() as scene:

@@ -1,5 +1,5 @@
-"""Runs Python that a model wrote in the sandbox: the request for it in a reply, the functions that a script can call,
-and the tool."""
+"""Code execution: runs a model's Python script in the sandbox. The package contains the form in which a reply asks to
+run a script, the functions that a script can call, the installed packages, and the tool."""
 
 from arvis.tools.code.packages import Interpreter, PackageSets, daemons_interpreter
 from arvis.tools.code.replies import Code, code_of, envelope

@@ -297,7 +297,7 @@ class MessageRoutes:
     async def _retry(self, call: Call) -> Response:
         job = (await self._timeline(call)).job
         if job is None:
-            raise Conflict("No job of this message has failed.", fix="Send it again.")
+            raise Conflict("This message has no job to retry.", fix="Send the message again.")
         await self._operations.retry_job(job.id)
         return await self._show(call)
 

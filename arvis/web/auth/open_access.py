@@ -1,4 +1,4 @@
-"""Open sockets, streams and waiting requests, which end as soon as their credential ends.
+"""The sockets, streams and waiting requests that are open. Each ends as soon as its credential does.
 
 A request is checked when it arrives (`Authorizer.identify`). Longer connections are registered here and checked again
 after every change that can affect rights, in this process or in another one: a person was blocked or removed, or a

@@ -1,5 +1,5 @@
 """Check the values of fields (of a node, of the settings and of the document itself), the names in templates, and
-whether agents have the tool for a search of the web.
+whether agents have the web search tool.
 """
 
 from __future__ import annotations

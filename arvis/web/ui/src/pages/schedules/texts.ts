@@ -53,13 +53,18 @@ export const texts = words({
     },
 
     schedule: "When",
-    scheduleHint: "Examples: every 5 m; every day; 0 8 * * 1-5; @daily; at 08:00; at 2027-01-15 08:00. A schedule with “at” runs once.",
+    scheduleHint:
+      "Examples: every 5 m; every day; 0 8 * * 1-5; @daily; at 08:00; at 2027-01-15 08:00. A schedule with “at” runs once.",
     timezone: "Time zone",
     ownZone: "The agent's time zone",
     prompt: "What to do",
     promptHint: "The agent sees nothing else. Include everything that it needs to know.",
     missed: "Times missed while Arvis was off",
-    missedKinds: { once: "Run once, for the last missed time", all: "Run for each missed time, at most 24", skip: "Skip all missed times" },
+    missedKinds: {
+      once: "Run once, for the last missed time",
+      all: "Run for each missed time, at most 24",
+      skip: "Skip all missed times",
+    },
     grace: "Maximum age of a missed time, in minutes",
     graceHint: "Arvis skips missed times that are older. Empty: no limit.",
     graph: "Way of working",

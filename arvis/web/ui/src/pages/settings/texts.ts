@@ -6,7 +6,8 @@ export const texts = words({
     about: "Accounts, bots, people, users and other things that you set up once.",
     finish: "Finish setting up",
     abouts: {
-      accounts: "Keys and addresses for model vendors, the health of each account, and a test that costs almost nothing.",
+      accounts:
+        "Keys and addresses for model vendors, the health of each account, and a test that costs almost nothing.",
       bots: "Discord, Telegram and Slack: tokens, settings and state of each bot.",
       people: "People whose messages Arvis has accepted, their rights, and open pairing requests.",
       clients: "The customers that you work for, with charges and payments.",
