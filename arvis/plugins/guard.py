@@ -1,5 +1,5 @@
 """Calls plugins, which may be third-party code. The result of a call that fails, takes too long or is invalid is left
-out, and the operator is notified once. ADR 0016 has the same rule for tools."""
+out, and a warning is logged once. ADR 0016 has the same rule for tools."""
 
 from __future__ import annotations
 
