@@ -127,7 +127,7 @@ def test_chat_on_a_terminal_shows_the_answer_while_it_is_written(daemon: Daemon)
     os.close(ours)
     assert b"first" in shown, "nothing was shown while the model was at work"
     assert chat.returncode == 1
-    assert b"it is cancelled" in complaint
+    assert b"Its status is cancelled" in complaint
     assert b"a person stopped it" in complaint
 
 

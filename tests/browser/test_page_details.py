@@ -49,7 +49,7 @@ async def test_times_follow_the_language_of_the_texts(browser: Browser, daemon: 
 async def test_the_boxes_of_a_task_list_have_names(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon)
     await say(dashboard, "demo: say - [x] milk\ndemo: say - [ ] bread")
-    await expect(answers(dashboard).get_by_role("checkbox", name="Finished task")).to_be_checked()
+    await expect(answers(dashboard).get_by_role("checkbox", name="Finished task", exact=True)).to_be_checked()
     await expect(answers(dashboard).get_by_role("checkbox", name="Unfinished task")).not_to_be_checked()
 
 

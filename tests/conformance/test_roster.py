@@ -251,7 +251,7 @@ async def test_a_binding_is_undone(store: Store) -> None:
 
 async def test_without_a_change_there_is_nothing_to_undo(store: Store) -> None:
     agent = await made(store)
-    with pytest.raises(Conflict, match="Nothing"):
+    with pytest.raises(Conflict, match="no change of this agent to undo"):
         await store.write(roster.undo, agent.id, by="bob", now=NOW)
 
 

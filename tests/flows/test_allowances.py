@@ -73,7 +73,7 @@ async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_n
         return await app.inbox.receive(message(number, platform="web", uploads=(file,)))
 
     await upload(1, 60)
-    with pytest.raises(TooMany, match="more than 100 bytes") as refused:
+    with pytest.raises(TooMany, match="limit of 100 bytes") as refused:
         await upload(2, 60)
     assert refused.value.seconds > 3600
     await upload(2, 40)

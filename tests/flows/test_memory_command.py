@@ -85,7 +85,7 @@ async def test_words_are_searched_among_what_is_theirs(store: Store) -> None:
     await ann.learn("我喜欢绿茶")
     await bob.learn("Bob likes 绿茶")
     assert (await ann.say("search 绿茶")).startswith("#1 我喜欢绿茶 (")
-    assert "Nothing" in await ann.say("search gin")
+    assert "No fact contains these words." in await ann.say("search gin")
 
 
 async def test_what_is_told_is_kept_about_the_person_alone(store: Store) -> None:

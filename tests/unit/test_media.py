@@ -84,7 +84,7 @@ async def test_what_cannot_be_read_says_why() -> None:
         bytes(range(256)): "this kind of file cannot be read",
         wav(): "voice messages cannot be transcribed here: no speech engine is set up",
         png(20_000, 20_000): (
-            "the picture is too large: 20000 × 20000 pixels, and 40 megapixels with sides of 8000 are allowed"
+            "the picture is too large: it has 20000 × 20000 pixels, and the limit is 40 megapixels with sides of at most 8000 pixels"
         ),
         png(0, 5): "the picture is damaged",
         png()[:20]: "the picture is damaged",
