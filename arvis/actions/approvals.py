@@ -188,7 +188,7 @@ GRAPH = "proposal"
 APPROVE, REJECT = "approve", "reject"
 #: The maximum number of open questions of one conversation.
 OPEN_QUESTIONS = 10
-#: The value of `by` if nobody answered before the deadline.
+#: The value of `by` if the deadline passed without an answer.
 NOBODY = "nobody"
 
 
@@ -349,7 +349,7 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 def _approved(
     tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
-    """Carry out an approved proposal. If nobody answered and the configuration then approves, only proposals without
+    """Carry out an approved proposal. If the deadline passed and the configuration then approves, only proposals without
     taint are carried out."""
     by = execution.result.get("by") or ""
     if by == NOBODY:
@@ -372,7 +372,7 @@ def _perform(
     within: Principal | None,
 ) -> EffectResult:
     """Judge the proposal again, with the role of the asker or of `within`, whichever is lower, and carry it out if the
-    change is still as shown. `within` is the approver, or the asker if nobody answered."""
+    change is still as shown. `within` is the approver, or the asker if the deadline passed."""
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)

@@ -12,7 +12,7 @@ RANDOM_BITS = 80
 
 
 def encode(number: int) -> str:
-    """Return the id that stands for a number below 2**128."""
+    """Return the id that encodes a number below 2**128."""
     return "".join([_PAIRS[number >> shift & 1023] for shift in range((_LENGTH - 2) * 5, -1, -10)])
 
 

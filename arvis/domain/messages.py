@@ -25,8 +25,8 @@ RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, Pr
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person on one platform. `user_id` is the platform's immutable id of the person; the display name identifies
-    nobody. `paired`: an owner or operator has confirmed this person."""
+    """A person on one platform. `user_id` is the platform's immutable id of the person; the display name does not
+    identify a person. `paired`: an owner or operator has confirmed this person."""
 
     id: str
     platform: str
@@ -253,7 +253,7 @@ class StoredMessage:
     taint: Taint = CLEAN
     platform_ref: str | None = None
     album: str | None = None
-    #: The cause of a message that answers nobody: `schedule:ID` or `webhook:ID`.
+    #: The cause of a message that is not a reply: `schedule:ID` or `webhook:ID`.
     source: str = ""
     #: The id of the question that this notice shows.
     wait_id: str | None = None

@@ -137,7 +137,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
-    # The place of a run may be a direct conversation of somebody other than the person for whom the run works.
+    # The place of a run may be a direct conversation of a different person than the one for whom the run works.
     among_others = not conversation.direct or (
         run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )

@@ -60,7 +60,7 @@ _RULES = """\
 - First answer the people who wrote here and expect an answer.
 - Work only on the focus until it is done, blocked, or must wait for something.
 - Do the work with your tools; do not only describe it.
-- Nobody can answer you now: ask nothing, offer nothing.
+- You get no answer now: ask nothing, offer nothing.
 - Your final text is posted in your channel: give the result in a few lines. Begin it with [SILENT] if nobody needs to \
 read it.
 - Then stop and report that you are done, or that you are blocked and what you need."""
@@ -131,7 +131,7 @@ def _parts(cycle: Cycle) -> Iterator[str]:
         yield cycle.others
     yield from _before(cycle)
     if cycle.focus is not None:
-        yield f"# Focus\nThe project {cycle.focus.slug}, because nobody has worked on it for the longest time."
+        yield f"# Focus\nThe project {cycle.focus.slug}, which has waited longest for work."
     yield f"{_RULES}\n{_RECORD}" if _TOOL in cycle.agent.tools else _RULES
 
 
@@ -386,7 +386,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
     if agent is None or conversation is None:
         raise ExecutionError(f"The heartbeat {execution.id} has no agent or no place")
-    # An agent that only some people may use works on no project that somebody else has written.
+    # An agent that only some people may use works on no project that another person has written.
     projects = [
         each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
     ]

@@ -18,7 +18,7 @@ from arvis.ports.store import Transaction
 
 
 def unheard(_offset: int, _text: str) -> None:
-    """Ignore a piece of a reply: the default if nobody reads along."""
+    """Ignore a piece of a reply: the default for an execution without a live reader."""
 
 
 class ModelCaller:

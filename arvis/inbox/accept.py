@@ -67,7 +67,7 @@ class EventSource:
 # -- turns of bots -----------------------------------------------------------------------------------------------------
 #
 # Two bots that answer each other would never stop. After a limited number of turns their messages are rejected until a
-# person writes or nobody has written for `PAUSE_MS`.
+# person writes or the channel is silent for `PAUSE_MS`.
 
 
 #: The maximum number of consecutive turns in one place that messages of other programs begin.
@@ -312,7 +312,7 @@ def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], n
 
 
 def _files_to_fetch(files: Sequence[FileRef]) -> Iterator[Attachment]:
-    """Yield the files to fetch, at most `_MOST_FILES`; a failed attachment stands for all further files."""
+    """Yield the files to fetch, at most `_MOST_FILES`; a failed attachment represents all further files."""
     yield from map(_to_fetch, files[:_MOST_FILES])
     if (more := len(files) - _MOST_FILES) > 0:
         problem = f"at most {_MOST_FILES} files of one message are read"

@@ -203,7 +203,7 @@ def show_question(
 
 
 def _who(execution: Execution, wait: Wait) -> str:
-    """Return the people who may answer, as the beginning of a sentence. If the question names nobody, only owners are
+    """Return the people who may answer, as the beginning of a sentence. If the question names no people, only owners are
     mentioned, even if the configuration names others."""
     named = named_approvers(execution, wait)
     if named is None:

@@ -1,4 +1,4 @@
-"""The texts of the daemon's notices for people. They name no internals, blame nobody, and state the next step."""
+"""The texts of the daemon's notices for people. They name no internals, do not blame, and state the next step."""
 
 from __future__ import annotations
 

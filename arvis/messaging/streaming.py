@@ -23,7 +23,7 @@ Shown = Callable[[str], str]
 
 
 def nothing_shown(_message_id: str) -> str:
-    """Return "": the default if nobody sees unfinished answers."""
+    """Return "": the default where unfinished answers are not shown."""
     return ""
 
 

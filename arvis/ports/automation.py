@@ -67,7 +67,7 @@ class Projects(Protocol):
     def remove(self, project_id: str) -> bool: ...
 
     def active(self, agent_id: str, limit: int) -> list[Project]:
-        """Return the active projects on which this agent may work; the project that nobody changed or worked on for the
+        """Return the active projects on which this agent may work; the project without a change or work for the
         longest time is first."""
         ...
 

@@ -103,7 +103,7 @@ class TalkDetail:
 
 
 class QuestionState(StrEnum):
-    """The state of a question. `closed`: the execution that asked has ended, so nobody needs to answer."""
+    """The state of a question. `closed`: the execution that asked has ended, so an answer is not needed."""
 
     OPEN = "open"
     ANSWERED = "answered"

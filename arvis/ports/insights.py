@@ -208,7 +208,7 @@ class UsageReport:
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """The usage of one item on one day. The key `*` stands for all items that have no separate points."""
+    """The usage of one item on one day. The key `*` groups all items that have no separate points."""
 
     day: str
     key: str

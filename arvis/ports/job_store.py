@@ -71,7 +71,7 @@ class JobStore(Protocol):
         """Return the jobs of dead processes to the queue: the running jobs of older boots of `node`, and with `judge`
         all jobs whose lease has expired. Return these jobs.
 
-        Each of them counts one more crash; if its execution has progressed since the last crash, the count begins anew.
+        Each of them counts one more crash; if its execution has progressed since the last crash, the count restarts.
         The caller first renews its own leases in the same script, so that a change of the clock takes no running job
         away from it. Leases that end too late, because the clock was set back, are shortened.
 

@@ -33,7 +33,7 @@ _KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEART
 
 #: The instructions of every run that a schedule starts.
 INSTRUCTIONS = (
-    "A schedule has started you: nobody is waiting, and nobody can answer.\n"
+    "A schedule has started you: no person waits for you or can answer.\n"
     "- Do the task immediately. Ask nothing, offer nothing, explain nothing.\n"
     "- Write only the result, in one to three lines, unless the task asks for another format.\n"
     "- If it cannot be done, write one line that says what failed.\n"
@@ -47,7 +47,7 @@ def begin(
     """Record the time `due` of a schedule and begin its work; if the work cannot begin, record the reason.
 
     Return None and write nothing if this time was handled before. `by` is the id of the principal who requested the run
-    (None: nobody, it is the schedule's own time); the run has no rights that this person lacks.
+    (None: its own time has come); the run has no rights that this person lacks.
     """
     ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
@@ -70,7 +70,7 @@ def trigger(
     """Begin the agent's run of an occurrence whose script has met its condition, and return the changed occurrence.
 
     The run ends the occurrence; if the run cannot begin, the occurrence ends here. The job of the script must have been
-    settled earlier in the same commit. `by` is the id of the principal who requested the occurrence (None: nobody).
+    settled earlier in the same commit. `by` is the id of the principal who requested the occurrence (None: no person).
     """
     ready = _ready(tx, schedule, by)
     occurrence = replace(occurrence, cause=Cause.CONDITION)

@@ -1,6 +1,6 @@
 """The tool that reads a web page: as text, cut to the requested length, with a note about the cut.
 
-Strangers wrote the result, so the caller must mark it as untrusted.
+The result comes from an unknown author, so the caller must mark it as untrusted.
 """
 
 from __future__ import annotations

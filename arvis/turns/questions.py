@@ -231,7 +231,7 @@ def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
         return of_choices(text, wait.choices)
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
     given = explicit(text, noted=noted) or plain_word(text)
-    # Only a question about an agent's tool call takes feedback: the agent reads it. Nobody would read the feedback to a
+    # Only a question about an agent's tool call takes feedback: the agent reads it. The feedback would have no reader for a
     # node of a workflow or to a proposed change.
     return given or (feedback(text) if not noted and _is_of_a_tool(tx, wait) else None)
 

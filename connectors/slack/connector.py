@@ -213,6 +213,7 @@ class SlackConnector:
 
     async def close(self) -> None:
         await self._answering.close()
+        await self._names.close()
         await self._api.close()
 
 

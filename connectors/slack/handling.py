@@ -4,10 +4,9 @@ afterwards. A click is answered in a separate task."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,18 +34,30 @@ _WAIT_SECONDS = 0.5
 
 
 class Names:
+    """The names of people. A lookup that takes longer than an event may wait goes on, so that the next event of the
+    same person has the name."""
+
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
         self._known: OrderedDict[str, str] = OrderedDict()
+        self._asked: dict[str, asyncio.Task[None]] = {}
 
     async def of(self, people: Sequence[str]) -> Mapping[str, str]:
         """Return names by id; an id is missing if its name was not found in time."""
         unknown = [user for user in people if user and user not in self._known][:_ASKED_AT_ONCE]
         if unknown:
-            asked = asyncio.gather(*map(self._ask, unknown))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asked, _WAIT_SECONDS)
+            await asyncio.wait([self._begin(user) for user in unknown], timeout=_WAIT_SECONDS)
         return {user: self._known[user] for user in people if user in self._known}
+
+    async def close(self) -> None:
+        await _cancel(self._asked.values())
+
+    def _begin(self, user: str) -> asyncio.Task[None]:
+        """Begin the lookup of a name, unless one is under way."""
+        if user not in self._asked:
+            self._asked[user] = task = asyncio.create_task(self._ask(user))
+            task.add_done_callback(lambda _: self._asked.pop(user, None))
+        return self._asked[user]
 
     async def _ask(self, user: str) -> None:
         try:
@@ -58,6 +69,12 @@ class Names:
             self._known[user] = name
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
+
+
+async def _cancel(tasks: Collection[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 _TIMEOUT = aiohttp.ClientTimeout(total=COSMETIC_SECONDS)
@@ -79,9 +96,7 @@ class Answering:
             task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _cancel(self._tasks)
 
     async def _answer(self, url: str, message: Event, clicked: Clicked) -> None:
         if clicked.text:

@@ -31,7 +31,7 @@ class Messages:
         *,
         within: float = SEND_SECONDS,
     ) -> str:
-        """Post a message, and return its `ts`. Mentions in it notify nobody, and links show no previews."""
+        """Post a message, and return its `ts`. Mentions in it do not notify, and links show no previews."""
 
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(

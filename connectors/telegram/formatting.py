@@ -1,7 +1,7 @@
 """Markdown in the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
 
 Entities, unlike Telegram's Markdown dialects, need no escaping, so Telegram shows any text from a model. Mentions are
-broken, so that they notify nobody.
+broken, so that they do not notify.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def parts(markdown: str) -> Iterator[str]:
 
 def rich(markdown: str) -> dict[str, Any]:
     """Return an `InputRichMessage`, with headings, lists and tables. External pictures become links, so that Telegram
-    fetches nothing, and mentions notify nobody."""
+    fetches nothing, and mentions do not notify."""
     message = telegramify_markdown.richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
     text = (message.html or "").replace(_LESS, "&lt;")
     text = _IMAGE.sub(lambda found: f'<a href="{found[1]}">{found[2] or html.escape("[image]")}</a>', text)

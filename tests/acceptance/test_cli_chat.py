@@ -61,7 +61,10 @@ class Terminal:
         """What is shown up to and with this text; what follows is left for the next look."""
         while text not in self._seen:
             assert select.select([self._master], [], [], SECONDS)[0], f"{text!r} is not in {self._seen!r}"
-            self._seen += os.read(self._master, 65_536).decode(errors="replace").replace("\r", "")
+            try:
+                self._seen += os.read(self._master, 65_536).decode(errors="replace").replace("\r", "")
+            except OSError:
+                raise AssertionError(f"the chat has ended: {text!r} is not in {self._seen!r}") from None
         shown, _, self._seen = self._seen.partition(text)
         return shown + text
 

@@ -94,7 +94,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 def test_a_folder_in_which_no_daemon_ever_ran(tmp_path: Path) -> None:
     said = complaint(arvis("jobs", "list", "--data", "data", cwd=tmp_path), 4)
-    assert f"{tmp_path / 'data' / 'api-key'} does not exist.\n  fix: Start it with `arvis run`" in said
+    assert f"{tmp_path / 'data' / 'api-key'} does not exist.\n  fix: Start the daemon with `arvis run`" in said
     assert not (tmp_path / "data").exists()
 
 

@@ -283,7 +283,7 @@ def test_a_tool_that_nobody_offers(tmp_path: Path) -> None:
 def test_a_plugin_that_nobody_brings(tmp_path: Path) -> None:
     agents = "agents: [{{slug: helper, name: Helper, plugins: [{}]}}]\n"
     found = Patient(tmp_path, agents.format("time, tiem")).examined()["plugin_names"]
-    assert (found.status, "to have tiem" in found.why) == ("warn", True)
+    assert (found.status, "is configured with tiem" in found.why) == ("warn", True)
     assert Patient(tmp_path, agents.format("time")).status("plugin_names") == "ok"
     assert "plugin_names" not in Patient(tmp_path).examined()
 

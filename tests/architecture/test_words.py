@@ -16,26 +16,21 @@ from tests.architecture.tree import ROOT, modules, parse, relative
 
 #: Words that name nobody and nothing, verbs of telling and standing for states, metaphors as terms.
 AVOIDED = re.compile(
-    r"\b(anew|came of|comes to rest|else's|errands?|foreign(?! key)|nobody|somebody|mend(s|ed|ing)?|so many|stands|stood|"
+    r"\b(anew|came of|comes to rest|else's|errands?|foreign(?!\s+key)|nobody|somebody|mend(s|ed|ing)?|so many|stands|stood|"
     r"standing|strangers?|tells? of|told|whoever|the house|purse|keeper)\b",
     re.IGNORECASE,
 )
 WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That which)\b")
 #: Places that each part still has, counted by this file.
 ALLOWED: dict[str, int] = {
-    "actions": 3,
-    "cli": 1,
-    "connectors": 1,
-    "dashboard": 1,
+    "actions": 2,
     "docs": 5,
-    "graphs": 6,
+    "graphs": 4,
     "memory": 2,
     "plugins": 1,
     "prompt": 1,
     "providers": 1,
-    "scheduler": 2,
     "services": 1,
-    "workflows": 1,
 }
 
 

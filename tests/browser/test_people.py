@@ -117,7 +117,7 @@ async def test_somebody_is_vouched_for_and_blocked(dashboard: Page, daemon: Daem
     await expect(dashboard.get_by_role("row", name="Bob")).to_contain_text("Blocked")
     await until(lambda: _blocked(daemon, "bob"))
     await dashboard.get_by_role("group", name="Role").get_by_role("button", name="Owner").click()
-    await expect(dashboard.get_by_text("Nobody matches", exact=True)).to_be_visible()
+    await expect(dashboard.get_by_text("No people match", exact=True)).to_be_visible()
 
 
 async def test_viewers_see_no_buttons(browser: Browser, daemon: Daemon) -> None:

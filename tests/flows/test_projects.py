@@ -137,8 +137,8 @@ async def test_the_command_line_keeps_projects(site: Site, tmp_path: Path) -> No
     assert (await out("list")).splitlines()[1].split()[:3] == ["garden-shed", "paused", "-"]
     assert "Dry." in await out("show", "garden-shed")
     assert "was restored to its previous version" in await out("undo", "garden-shed")
-    told = await out("delete", "garden-shed")
-    assert "was restored to its previous version" in await out("undo", told.split()[-4].strip("`"))
+    deleted = await out("delete", "garden-shed")
+    assert "was restored to its previous version" in await out("undo", deleted.split()[-3].strip("`"))
 
 
 # -- agents ------------------------------------------------------------------------------------------------

@@ -287,10 +287,10 @@ async def test_a_change_that_a_child_wants_is_asked_about_in_the_chat(database: 
         app.provider.script.append(sticky)
         received = await app.say("Remember it")
         await app.until_status(received.message_id, MessageStatus.ANSWERED)
-        assert any("wants to remember" in text for text in await app.until_sent(2))
+        assert any("wants to store a fact" in text for text in await app.until_sent(2))
 
 
 async def test_a_change_that_a_run_wants_is_asked_about_where_it_posts(app: AppHarness) -> None:
     app.provider.script.append("[MEMORY:sticky] Never sell. [/MEMORY]")
     await run(app, TaskSpec("Read the news.", taint=frozenset({Label.TOOLS})))
-    assert any("wants to remember" in text for text in await app.until_sent(2))
+    assert any("wants to store a fact" in text for text in await app.until_sent(2))

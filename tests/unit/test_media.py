@@ -88,7 +88,7 @@ async def test_what_cannot_be_read_says_why() -> None:
         ),
         png(0, 5): "the picture is damaged",
         png()[:20]: "the picture is damaged",
-        png() + bytes(5_000_000): "the picture is too large: 5.0 MB, and 3.9 MB are allowed",
+        png() + bytes(5_000_000): "the picture is too large: it has 5.0 MB, and the limit is 3.9 MB",
     }
     for data, problem in expected.items():
         assert (await reader().read(data, "x")).problem == problem

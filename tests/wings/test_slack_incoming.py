@@ -141,7 +141,8 @@ async def test_an_edit_and_a_deletion_stay_at_the_place_of_their_message() -> No
         ("/stop", "now please", "/stop now please"),
     ],
 )
-async def test_slash_commands(command: str, text: str, content: str) -> None:
+async def test_slash_commands(command: str, text: str, content: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.slack.handling._WAIT_SECONDS", 5.0)
     async with SlackStage.open() as stage:
         inbox = RecordingInbox()
         async with running(await stage.connector(), inbox):
@@ -151,6 +152,18 @@ async def test_slash_commands(command: str, text: str, content: str) -> None:
         assert message.addressed
         assert trigger in message.event_id
         assert message.sender.name == "Ann"
+
+
+async def test_a_name_that_comes_late_is_used_for_the_next_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.slack.handling._WAIT_SECONDS", 0.0)
+    async with SlackStage.open() as stage:
+        inbox, names = RecordingInbox(), []
+        async with running(await stage.connector(), inbox), asyncio.timeout(10):
+            while "Ann" not in names:
+                text = f"message {len(names)}"
+                await stage.say(text)
+                names.append((await inbox.message(text)).sender.name)
+        assert names[0] != "Ann"
 
 
 async def test_a_click_is_answered_for_whoever_clicked_and_takes_the_buttons_away() -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,9 @@ class Talk:
             self._posts.reopen(timeline["messageId"])
         for question in asked:
             self._await_outcome(question)
-        self._posts.catch_up()
+        # The answer has been shown. The next request reports a daemon that has ended.
+        with suppress(DaemonUnreachable):
+            self._posts.catch_up()
         return timeline
 
     def read(self) -> str | None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,7 +81,7 @@ class Posts:
 
     def begin(self) -> None:
         """Note how far the channel has come: older deliveries are not printed."""
-        with closing(self._connected()) as socket:
+        with self._session() as socket:
             self._start = greet(socket, self._api.key, self._channel)
 
     def answered(self, message_id: str) -> None:
@@ -93,8 +93,8 @@ class Posts:
         self._answered.discard(message_id)
 
     def catch_up(self) -> None:
-        """Print everything that has been committed until now."""
-        with closing(self._connected()) as socket:
+        """Print everything that has been committed until now. Raises `DaemonUnreachable`."""
+        with self._session() as socket:
             last = greet(socket, self._api.key, self._channel, after=self._start)
             # The server replays before it answers.
             socket.send(json.dumps({"type": "ping"}))
@@ -144,13 +144,13 @@ class Posts:
         online = True
         while True:
             try:
-                with closing(self._connected()) as socket:
+                with self._session() as socket:
                     greet(socket, self._api.key, self._channel, after=self._start)
                     online = True
                     connected()
                     while True:
                         self._take(socket)
-            except (OSError, WebSocketException, DaemonUnreachable):
+            except DaemonUnreachable:
                 if online:
                     lost()
                 online = False
@@ -161,13 +161,14 @@ class Posts:
         if frame["type"] == "message":
             self.show(frame)
 
-    def _connected(self) -> ClientConnection:
+    @contextmanager
+    def _session(self) -> Iterator[ClientConnection]:
+        """Open a socket and close it at the end. Raise `DaemonUnreachable` if it cannot be opened or is lost."""
         try:
-            return connected(self._api)
+            with closing(connected(self._api)) as socket:
+                yield socket
         except (OSError, WebSocketException) as error:
-            fix = "Start it with `arvis run`, or name its data folder with --data."
-            why = getattr(error, "strerror", None) or str(error) or "it does not answer"
-            raise DaemonUnreachable(f"The daemon cannot be reached at {self._api.url}", why=why, fix=fix) from error
+            raise _unreachable(self._api, error) from error
 
     def _text_of(self, frame: Frame) -> str:
         wait_id = question_in(frame)
@@ -198,6 +199,14 @@ def question_in(frame: Frame) -> str | None:
         if kind == "wait":
             return str(rest.partition(".")[0])
     return None
+
+
+def _unreachable(api: Api, error: Exception) -> DaemonUnreachable:
+    return DaemonUnreachable(
+        f"The daemon cannot be reached at {api.url}",
+        why=getattr(error, "strerror", None) or str(error) or "it does not answer",
+        fix="Start it with `arvis run`, or name its data folder with --data.",
+    )
 
 
 def _until_pong(socket: ClientConnection) -> Iterator[Frame]:
@@ -276,10 +285,7 @@ def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: P
             _follow(chain(early, _frames(socket, lambda: _rests(api, str(message_id)))), message_id, preview, posts)
     except (OSError, WebSocketException) as error:
         if message_id is None:
-            fix = "Start it with `arvis run`, or name its data folder with --data."
-            raise DaemonUnreachable(
-                f"The daemon cannot be reached at {api.url}", why=str(error) or "it does not answer", fix=fix
-            ) from error
+            raise _unreachable(api, error) from error
     return message_id
 
 

@@ -190,7 +190,7 @@ def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
         tool.check(arguments)
     except ToolError as wrong:
         return wrong.what
-    except Exception as defect:  # a tool may be foreign code: its defect ends the call, not the turn (ADR 0016)
+    except Exception as defect:  # a tool may be a plugin's code: its defect ends the call, not the turn (ADR 0016)
         log.exception("tool_failed", tool=tool.spec.name)
         return f"Error: the tool failed ({type(defect).__name__})."
     return None
@@ -281,7 +281,7 @@ class CallRunner:
             return _failed(planned, f"the tool gave no answer within {self._timeout:.0f} seconds.")
         except ArvisError:
             raise  # an error of the store or the queue, not of the tool, so the model gets no text about it
-        except Exception as defect:  # a tool may be foreign code: its defect ends the call, not the turn (ADR 0016)
+        except Exception as defect:  # a tool may be a plugin's code: its defect ends the call, not the turn (ADR 0016)
             log.exception("tool_failed", tool=tool.spec.name)
             return _failed(planned, f"the tool failed ({type(defect).__name__}).")
         text = planned.note + (told(content) or "(no output)")

@@ -150,7 +150,7 @@ def _harmless_length(text: str) -> int:
 
 def _showing(context: NodeContext, turn: TurnContext) -> Showing | None:
     """Return the stream to the sender of the newest message, in a run to the audience of its task. Return None if
-    nobody gets a stream."""
+    the output is not streamed."""
     state = PlanningState.from_json(context.state)
     audience = state.run.audience if state.run is not None else turn.current[-1].id
     if audience is None:

@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 _MOST_CHANGES = 50
 _LONGEST_CODE = 40
-#: The most dashboard users that are read. No installation has so many.
+#: The most dashboard users that are read. Real installations have far fewer.
 _MOST_USERS = 10_000
 
 PERSON = object_schema(

@@ -131,7 +131,7 @@ def _number(value: Any) -> float | None:
 
 
 def _matches(pattern: str, text: str) -> bool | None:
-    """Return whether the whole text matches the pattern, in which `*` stands for any text and `?` for one character;
+    """Return whether the whole text matches the pattern, in which `*` matches any text and `?` one character;
     None if one of them is too long. Regular expressions are not used, because their search could take for ever."""
     if len(pattern) > _LONGEST_PATTERN or len(text) > _LONGEST_SEARCHED:
         return None

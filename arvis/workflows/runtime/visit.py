@@ -276,7 +276,7 @@ async def ask_model(
 async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
     """Return the reply of the child whose end caused this visit. Raises `ExecutionError` if no child caused it."""
     if context.answer is None:
-        raise ExecutionError("Nobody was asked")
+        raise ExecutionError("This node asked no question")
     end = child_end(context.answer)
     taint = await children_taint(context, store=store)
     if end.outcome is None:

@@ -9,7 +9,7 @@ export type Me = Answer<"GET /api/auth/me">;
 
 export const WHO = ["auth", "GET /api/auth/me"] as const;
 
-/** The logged-in user; `null`: nobody is logged in. After a logout the query returns `null`, which replaces the previous user. */
+/** The logged-in user; `null`: no user is logged in. After a logout the query returns `null`, which replaces the previous user. */
 export function useWho(): UseQueryResult<Me | null, ApiError> {
   return useQuery<Me | null, ApiError>({
     queryKey: WHO,

@@ -26,7 +26,7 @@ export const texts = words({
     unnamed: "Unnamed",
     empty: "No people yet",
     emptyWhy: "Everyone whose message Arvis has accepted appears here, on any platform.",
-    noMatch: "Nobody matches",
+    noMatch: "No people match",
     noMatchWhy: "No person matches these filters. Change them above.",
     gone: "This person does not exist",
     goneWhy: "Choose a person from the list.",
