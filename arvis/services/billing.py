@@ -13,7 +13,6 @@ from typing import Any
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.money import (
-    Budget,
     Charge,
     ChargeStatus,
     ChargeType,
@@ -21,11 +20,10 @@ from arvis.domain.money import (
     ClientChannel,
     ClientPlan,
     ClientStatus,
-    Pot,
 )
 from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
-from arvis.tasks.access import client_of
+from arvis.tasks.access import PlacedState, client_of
 
 #: The editable fields of a customer, which its versions contain.
 _KEPT = (
@@ -40,10 +38,27 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
     """Charge the customer of the channel for a turn, in the commit that ends the turn. The costs of its model calls
     must be booked before. Return None if nothing was charged: no active customer pays for the channel, the price is 0,
     or the turn was charged before."""
+    # A turn that another turn caused is part of the person's request, so the price per task is not charged again.
+    is_request = PlacedState.from_json(execution.state).origin is None
+    return _charge(tx, execution, now, with_task=is_request, description="answer", message_id=message_id)
+
+
+def charge_run(tx: Transaction, execution: Execution, now: int) -> Charge | None:
+    """Charge the customer of the channel for the model calls of a run that a turn caused and does not wait for, in the
+    commit that ends the run. Return None if nothing was charged."""
+    return _charge(tx, execution, now, with_task=False, description="workflow run")
+
+
+def _charge(
+    tx: Transaction, execution: Execution, now: int, *, with_task: bool, description: str, message_id: str | None = None
+) -> Charge | None:
+    """Charge for the model calls of an execution and its children, and for a task if `with_task` is true. Other
+    executions that it caused are charged at their own ends."""
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None
-    amount = _price(tx, client, execution)
+    price = client.price_of(tx.usage.cost_of(execution.id))
+    amount = price if with_task else price - client.price_of(0)
     if amount == 0:
         return None
     charge = Charge(
@@ -52,20 +67,12 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
         type=ChargeType.TASK,
         status=ChargeStatus.PENDING,
         amount=amount,
-        description="answer",
+        description=description,
         created_at=now,
         message_id=message_id,
         execution_id=execution.id,
     )
     return charge if tx.clients.charge(charge) else None
-
-
-def _price(tx: Transaction, client: Client, execution: Execution) -> int:
-    """Return the price of a turn in millionths of a US dollar. A delegated turn is part of the person's original
-    request, so only its model calls are charged, without the price per task."""
-    if tx.delegations.get(execution.id) is None:
-        return client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
-    return client.price_of(tx.usage.cost_of(execution.id)) - client.price_of(0)
 
 
 def enter_charge(

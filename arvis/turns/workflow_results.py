@@ -18,8 +18,10 @@ from arvis.domain.workflows import ENDS, OUTPUT, RESULTS, STATE, SYSTEM, LogType
 from arvis.engine.state import State, changes, stored
 from arvis.graphs.agent.subagents import DELEGATES, close_calls
 from arvis.ports.store import Transaction
+from arvis.services.billing import charge_run
 from arvis.services.workflow_runs import is_workflow
 from arvis.tasks.access import CallerLimits, Origin, PlacedState
+from arvis.tasks.task import is_run
 from arvis.turns.turns import Task, begin_agent_turn
 
 #: The key of a run's state that holds the turn of the agent that started it (`Starter`).
@@ -61,6 +63,8 @@ def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> N
         return
     _last_line(tx, execution, by, now)
     _end_called(tx, execution, now)
+    if execution.status is ExecutionStatus.DONE and _has_own_charge(tx, execution):
+        charge_run(tx, execution, now)
     _report(tx, execution, now)
 
 
@@ -104,6 +108,15 @@ def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None
 
 
 # -- the agent that started it -----------------------------------------------------------------------------
+
+
+def _has_own_charge(tx: Transaction, execution: Execution) -> bool:
+    """Return whether a turn caused this run and does not wait for it. A called run is charged with its caller."""
+    given = tx.delegations.get(execution.id)
+    if given is None or execution.parent_wait is not None or not is_run(execution):
+        return False
+    root = tx.executions.get(given.root_id)
+    return root is None or not is_run(root)
 
 
 def _report(tx: Transaction, execution: Execution, now: int) -> None:

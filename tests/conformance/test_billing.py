@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,12 @@ from arvis.domain.money import (
     SpendingLimits,
 )
 from arvis.engine import lifecycle
+from arvis.engine.state import changes
 from arvis.llm.budgets import settle
 from arvis.ports.store import Store, Transaction
-from arvis.services.billing import add_client, bind_channel, change_client, charge_turn, enter_charge
+from arvis.services.billing import add_client, bind_channel, change_client, charge_run, charge_turn, enter_charge
 from arvis.store.open import Database
+from arvis.tasks.access import Origin
 from tests.conformance.budget_kit import NOON, call, spender
 from tests.conformance.databases import emptied, opened
 from tests.postgres import PostgresServer
@@ -56,8 +59,15 @@ def served(tx: Transaction, client: Client) -> Client:
     return made
 
 
-def begin(tx: Transaction, turn: str = "turn-1", channel: str = "hall") -> Execution:
-    state = {"address": Address("telegram", "main", channel, "thread").to_json(), "conversation": "c"}
+def begin(
+    tx: Transaction, turn: str = "turn-1", channel: str = "hall", *, origin: Execution | None = None
+) -> Execution:
+    state: dict[str, Any] = {
+        "address": Address("telegram", "main", channel, "thread").to_json(),
+        "conversation": "c",
+    }
+    if origin is not None:
+        state["lineage"] = changes(Origin, root=origin.id, parent=origin.id)
     return lifecycle.begin(tx, turn, "agent", state, lane="a", priority=5, principal_id=None, now=NOON)
 
 
@@ -95,6 +105,33 @@ async def test_what_an_answer_is_charged(store: Store, client: Client, cost: int
     assert await balance(store, made) == -(amount or 0)
     if charge is not None:
         assert (charge.type, charge.status, charge.message_id) == (ChargeType.TASK, ChargeStatus.PENDING, "m1")
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+async def test_work_that_a_turn_caused_is_charged_once(store: Store, earlier: bool) -> None:
+    """A delegated turn and a run may end before or after the turn that caused them."""
+    made = await store.write(served, Client("", "A", price_per_task=500, token_factor_milli=1000))
+
+    def script(tx: Transaction) -> list[int]:
+        root, charges = begin(tx), []
+        if not earlier:
+            charges.append(end(tx, root, 100))
+        task = begin(tx, "task", origin=root)
+        settle(tx, replace(spender(task.id), turn=root.id), SpendingLimits(), (call(40),), NOON)
+        charges.append(charge_turn(tx, task, NOON))
+        run = begin(tx, "run")
+        settle(tx, replace(spender(run.id), turn=root.id), SpendingLimits(), (call(7),), NOON)
+        charges.append(charge_run(tx, run, NOON))
+        if earlier:
+            charges.append(end(tx, root, 100))
+        return sorted(charge.amount for charge in charges if charge is not None)
+
+    def end(tx: Transaction, root: Execution, cost: int) -> Charge | None:
+        settle(tx, spender(root.id), SpendingLimits(), (call(cost),), NOON)
+        return charge_turn(tx, root, NOON)
+
+    assert await store.write(script) == [7, 40, 600]
+    assert await balance(store, made) == -647
 
 
 async def test_elsewhere_nobody_pays(store: Store) -> None:

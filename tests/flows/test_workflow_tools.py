@@ -12,25 +12,31 @@ import pytest
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address, MessageStatus
+from arvis.domain.money import Client, ClientChannel
 from arvis.domain.tools import Permit
+from arvis.llm.prices import Price, Prices
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, ToolServices
+from arvis.services.billing import add_client, bind_channel
 from arvis.store.open import Database
 from arvis.tools import abort_workflow, start_workflow
 from arvis.turns import cancellation
 from arvis.turns.workflow_tools import MOST_STARTS, WorkflowStarter, start
 from tests.flows.app_harness import AppHarness, agent_with, open_app
-from tests.flows.scripted import Held, asking, call
+from tests.flows.scripted import PLATFORM, Held, asking, call
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of
 
 TOOLS = ("start_workflow", "abort_workflow", "look")
+PRICES = Prices(own={"model": Price(1, 2)})
+#: The cost of a scripted call.
+CALL = 10 * 1 + 5 * 2
 LONG = chain(node("s", "start"), node("w", "wait", amount=1, unit="days"), asks())
 
 
 @pytest.fixture
 async def desk(database: Database) -> AsyncIterator[AppHarness]:
-    async with open_app(database, agents=[agent_with(tools=TOOLS, allow_users=("ann",))]) as app:
+    async with open_app(database, agents=[agent_with(tools=TOOLS, allow_users=("ann",))], prices=PRICES) as app:
         services = ToolServices(
             **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets")),  # type: ignore[arg-type]
             search_url="",
@@ -83,6 +89,35 @@ async def test_the_turn_ends_and_the_results_are_the_next_one(desk: AppHarness) 
         f"agent:{answered.message.execution_id}",
         told.message.principal_id,
     )
+
+
+async def test_the_customer_pays_for_the_run_and_its_results_but_for_one_task(desk: AppHarness) -> None:
+    customer = await desk.store.write(paying)
+    desk.provider.script += [asking(call(1, "start_workflow", workflow="daily", input="x")), "Done.", "Here you are."]
+    await desk.ask("The digest, please")
+    await results(desk)
+    assert await charged(desk, customer) == [CALL, CALL, 500 + CALL]
+
+
+async def test_the_customer_pays_once_for_a_turn_that_goes_on_in_another_workflow(desk: AppHarness) -> None:
+    customer = await desk.store.write(paying)
+    away = node("go", "transfer", workflow="daily")
+    await draw(desk, "Away", chain(node("begin", "trigger", kind="message", words="away"), asks(), away))
+    desk.provider.script += ["First.", "Second."]
+    assert (await desk.ask("away")).reply == "Second."
+    assert await charged(desk, customer) == [CALL, 500 + CALL]
+
+
+def paying(tx: Transaction) -> Client:
+    """Add a customer who pays for the room."""
+    client = add_client(tx, Client("", "Acme", price_per_task=500, token_factor_milli=1000), 0)
+    bind_channel(tx, client.id, ClientChannel(PLATFORM, "room"), 0)
+    return client
+
+
+async def charged(desk: AppHarness, customer: Client) -> list[int]:
+    page = await desk.insights.charges(customer.id, since=0, until=None, limit=50, cursor=None)
+    return sorted(charge.amount for charge in page.items)
 
 
 async def test_the_description_tells_which_there_are(desk: AppHarness) -> None:

@@ -157,7 +157,7 @@ async def test_slash_commands(command: str, text: str, content: str, monkeypatch
 async def test_a_name_that_comes_late_is_used_for_the_next_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("connectors.slack.handling._WAIT_SECONDS", 0.0)
     async with SlackStage.open() as stage:
-        inbox, names = RecordingInbox(), []
+        inbox, names = RecordingInbox(), list[str]()
         async with running(await stage.connector(), inbox), asyncio.timeout(10):
             while "Ann" not in names:
                 text = f"message {len(names)}"

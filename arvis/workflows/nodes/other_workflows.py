@@ -23,6 +23,7 @@ from arvis.engine import lifecycle
 from arvis.engine.graph import Call, Decision, End, Node, NodeContext
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
+from arvis.services.billing import charge_run
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
 from arvis.tasks.access import AUTHORS, caller_limits, taint_of_authors, with_authors
 from arvis.tasks.state import RUN, TaskSpec, WorkOutcome, WorkState, WorkStatus, child_end, with_files
@@ -235,7 +236,9 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
-    """Move the messages of the turn from `execution` to `begun`, which answers them from now on."""
+    """Move the messages of the turn from `execution` to `begun`, which answers them from now on. The model calls until
+    now are charged here, and those of `begun` with the answer."""
+    charge_run(tx, execution, now)
     workflow_runs.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)
     newest = tx.messages.of_turn(begun.id)[-1]
