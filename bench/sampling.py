@@ -74,7 +74,8 @@ class Sampler:
         while not self._ended.wait(INTERVAL):
             names = {thread.ident: thread.name for thread in threading.enumerate()}
             for ident, frame in sys._current_frames().items():
-                if ident != me and ident in names:
+                # CPython 3.11 sometimes returns a frame that has been freed, and another object in its place.
+                if ident != me and ident in names and isinstance(frame, FrameType):
                     self._count(ident, _kind(names[ident]), frame)
 
     def end(self) -> None:

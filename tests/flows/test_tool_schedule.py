@@ -122,7 +122,7 @@ async def test_what_cannot_be_is_said_with_the_fix(desk: Desk, arguments: dict[s
 async def test_nobody_has_more_than_their_quota(desk: Desk) -> None:
     for _ in range(3):
         await desk.create()
-    with pytest.raises(ToolError, match="3 reminders already"):
+    with pytest.raises(ToolError, match="already has 3 reminders"):
         await desk.create()
     await desk.create(by={"principal_id": desk.bob})
     # They are not of the agent's own quota, nor take its names.
