@@ -1,9 +1,9 @@
-"""Forks daemons off a process that has imported the program already, so that a life costs no second of imports.
+"""Forks daemons off a process that has already imported the program, so that a start takes no second for imports.
 
-Run as a file, never imported. Requests come over the socket whose number is the first argument: the daemon's
-arguments as JSON, and with them its folder, standard input, output and error and a pipe as open files. A daemon waits
-until that pipe is closed: until then strace has the time to take hold of it. What is forked runs the command line's own
-`main` in the only thread of its process, and nothing of it is replaced.
+Run this file as a program; never import it. Its first argument is the number of a socket. Each request over the socket
+has the arguments of a daemon as JSON, and five open files: its folder, its standard input, output and error, and a pipe.
+The daemon waits until the other end of the pipe is closed, so that strace can attach first. The forked process runs the
+real `main` of the command line in its only thread.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
 
-#: What a start would import by and by.
+#: The modules that a daemon imports during its start.
 PROGRAM = (
     "aiosqlite",
     "arvis.app",
@@ -28,51 +29,62 @@ PROGRAM = (
     "concurrent.futures.thread",
 )
 FILES = 5
-#: Of `prctl`: let any process of this user trace this one.
+#: Arguments of `prctl` that let any process of this user trace this one.
 _PR_SET_PTRACER, _ANYBODY = 0x59616D61, ctypes.c_ulong(-1)
 
 
-def serve(door: socket.socket) -> None:
-    """Fork until the door is closed. Returns in a child only, which is a daemon to be."""
+def serve(control: socket.socket) -> None:
+    """Fork a daemon for each request until the socket is closed. Only a child returns; it becomes a daemon."""
     children: set[int] = set()
-
-    def tell_ends(*_: object) -> None:
-        for pid in list(children):
-            gone, status = os.waitpid(pid, os.WNOHANG)
-            if gone:
-                children.discard(pid)
-                door.send(json.dumps({"ended": pid, "status": os.waitstatus_to_exitcode(status)}).encode())
-
-    signal.signal(signal.SIGCHLD, tell_ends)
+    wake, signalled = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(signalled, False)
+    # The handler does nothing: the signal wakes the loop through the pipe, and the loop alone collects children.
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(signalled)
+    waiting: list[socket.socket | int] = [control, wake]
     while True:
-        request, files, _, _ = socket.recv_fds(door, 65536, FILES)
+        readable, _, _ = select.select(waiting, [], [])
+        if wake in readable:
+            os.read(wake, 4096)
+            _report_ends(children, control)
+        if control not in readable:
+            continue
+        request, files, _, _ = socket.recv_fds(control, 65536, FILES)
         if not request:
             _leave(children)
-        # An end is told after the birth, never before.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         pid = os.fork()
         if pid == 0:
-            door.close()
+            signal.set_wakeup_fd(-1)
+            for file in (wake, signalled):
+                os.close(file)
+            control.close()
             _become(json.loads(request), files)
             return
         children.add(pid)
-        door.send(json.dumps({"born": pid}).encode())
+        control.send(json.dumps({"born": pid}).encode())
         for file in files:
             os.close(file)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+
+
+def _report_ends(children: set[int], control: socket.socket) -> None:
+    for pid in list(children):
+        gone, status = os.waitpid(pid, os.WNOHANG)
+        if gone:
+            children.discard(pid)
+            control.send(json.dumps({"ended": pid, "status": os.waitstatus_to_exitcode(status)}).encode())
 
 
 def _become(arguments: list[str], files: list[int]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     os.setsid()
-    # Where Yama lets only ancestors attach, strace is not one; elsewhere this does nothing.
+    # Yama allows only ancestors to attach, and strace is no ancestor. Without Yama this call does nothing.
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANYBODY, 0, 0, 0)
     folder, *streams, start = files
     os.fchdir(folder)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
-    # The inherited ones remember what kind of file they were opened on.
+    # The inherited objects remember the kind of the file that they were opened on.
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", 1, closefd=False)
     os.read(start, 1)
     for file in files:
@@ -90,7 +102,7 @@ def _leave(children: set[int]) -> None:
 if __name__ == "__main__":
     for name in PROGRAM:
         importlib.import_module(name)
-    # What is shared is not collected again and again by every child.
+    # The garbage collector of a child skips the objects that all children share.
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
     sys.exit(importlib.import_module("arvis.cli.main").main())
