@@ -2,7 +2,7 @@
 
 A question shows all arguments that will be used, and hides nothing: invisible characters, characters that change the
 direction of text, line breaks and long runs of blanks are written visibly. Answers come from the API, the command line
-or a chat; the first answer counts. Parts of scripts.
+or a chat; the first answer counts. The functions with a parameter `tx` are parts of transaction scripts.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def answer_question(
     if not may_answer(tx, wait, by, approvers):
         allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
         roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
-        raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(roles)}")
+        raise Forbidden("You may not answer this question.", fix=f"Ask an {' or '.join(roles)} to answer it.")
     asking = tx.executions.get(wait.execution_id)
     if _wants_words(wait, asking) and not (answer.text or answer.note):
         raise Unprocessable(
@@ -221,13 +221,13 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
     """Return the answer in its stored form. Raise `Unprocessable` if it is incomplete or not one of the choices."""
     decision = "approve" if answer.decision == "accept" else answer.decision
     if decision not in DECISIONS:
-        raise Unprocessable(f"“{decision}” is not a decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
+        raise Unprocessable(f"“{decision}” is not a decision", fix=f"Send one of {', '.join(sorted(DECISIONS))}.")
     if decision == "edit" and answer.arguments is None:
         raise Unprocessable("An edit needs `arguments`")
     if decision in {"feedback", "answer"} and not answer.text:
         raise Unprocessable(f"The decision {decision} needs `text`")
     if decision == "answer" and wait.choices and answer.text not in wait.choices:
-        raise Unprocessable(f"“{answer.text}” is not a choice", fix=f"say one of {', '.join(wait.choices)}")
+        raise Unprocessable(f"“{answer.text}” is not a choice", fix=f"Send one of {', '.join(wait.choices)}.")
     arguments = dict(answer.arguments) if answer.arguments is not None else None
     return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
 

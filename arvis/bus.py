@@ -56,7 +56,7 @@ CROSSING: Mapping[type[Any], Topic] = {
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
-#: Events that pages need, but that are not sent to the processes that serve pages: those get a `Changed` instead.
+#: Events that pages need, but that are not sent to the processes that serve pages: these processes get a `Changed`.
 _SENT_AS_CHANGES = [kind for kind in CHANGE_EVENTS if CROSSING.get(kind) is not Topic.CHAT]
 #: The seconds for which changes are collected before they are sent together; and the maximum number of changes of one
 #: topic that are sent with their ids. If there are more, one change without an id is sent.
@@ -69,8 +69,8 @@ _PIECE = NOTICE_BYTES // 12 - 100
 
 
 class Bridge:
-    """Sends the events of this process to the other processes, and publishes theirs, as far as they are for
-    `topics`."""
+    """Sends the events of this process to the other processes, and publishes in this process the events of the others
+    that belong to `topics`."""
 
     def __init__(self, *, bus: Bus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus
@@ -164,7 +164,7 @@ def decode(notice: str) -> Event | None:
 
 
 def _pieces(event: Event) -> Iterator[Event]:
-    """Yield the event; a `Delta` with a long text is divided into several."""
+    """Yield the event; if it is a `Delta` with a long text, yield several with a part of the text each."""
     if not isinstance(event, Delta):
         yield event
         return
@@ -203,14 +203,14 @@ class EventBus:
         try:
             subscription.listener(event)
         except Exception:
-            # Exceptions are caught here so that a failing listener does not cost the others their event. Only the
-            # type of the event is logged, because the event may contain people's texts.
+            # The other listeners must still get the event. Only the type of the event is logged, because the event may
+            # contain people's texts.
             self._logger.exception("a listener failed on %s", type(event).__name__)
 
 
 class _Subscription:
-    """One subscription of a listener; the same function may subscribe several times. Without `active`, the listener
-    gets no more events, even if `publish` has already begun to notify the listeners."""
+    """One subscription of a listener; the same function may subscribe several times. While `active` is False, the
+    listener gets no events, even if `publish` has already begun to notify the listeners."""
 
     __slots__ = ("active", "listener")
 

@@ -52,8 +52,8 @@ _AT = re.compile(
 _LONGEST_INTERVAL = 3_660 * _DAY
 #: The years that the date of a single time may have.
 _YEARS = range(1971, 2200)
-#: The years within which the next time of a cron line is searched. All combinations of date and weekday that exist
-#: occur within them.
+#: The number of years in which the next time of a cron line is searched. Every combination of date and weekday that
+#: exists occurs within this time.
 _FAR = 50
 #: The factor by which the searched span grows in `_last_cron_times`.
 _WIDER = 8
@@ -95,7 +95,7 @@ ScheduleText = Every | Cron | At
 
 
 def parse(text: str) -> ScheduleText:
-    """Parse a schedule text; upper and lower case are the same. Raise `Unprocessable` if the text is no schedule."""
+    """Parse a schedule text, in upper or lower case. Raise `Unprocessable` if the text is no schedule."""
     plain = " ".join(text.split()).lower() if len(text) <= _LONGEST_TEXT else ""
     line = _NAMES.get(plain, plain)
     if plain.startswith("every"):
@@ -203,7 +203,7 @@ def _cron(text: str, line: str) -> ScheduleText:
     except CronSimError as error:
         raise _unreadable(text, str(error).lower()) from None
     if comes is None:
-        raise _unreadable(text, "no date matches it, such as 30 February")
+        raise _unreadable(text, "no date matches it; 30 February, for example, does not exist")
     return Cron(text, line)
 
 

@@ -163,7 +163,7 @@ class MessageFlow:
         waited = at - await self._store.read(waiting_since, job)
         if waited <= self._answer_within:
             return None
-        why = f"nothing could be done for {waited // 1000} seconds; delivery.answer_within allows"
+        why = f"the job made no progress for {waited // 1000} seconds; delivery.answer_within allows"
         return Fail(TOO_LATE, f"{why} {self._answer_within // 1000}")
 
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
@@ -199,7 +199,7 @@ def result_of(failure: RunFailed | BudgetReached | BudgetBusy, now: int) -> Unfi
         seconds = LIMIT_SECONDS if error.retry_after is None else error.retry_after
         return Snooze.after(now, seconds, "rate_limit")
     if error.kind in PERMANENT or error.kind is ProviderErrorKind.EMPTY:
-        return Fail(error.kind, error.what)  # after an empty reply the runner has repeated the call already
+        return Fail(error.kind, error.what)  # the runner has already repeated the call after an empty reply
     return Retry(error.what)
 
 

@@ -1,5 +1,5 @@
-"""The operations of people on running work: retry, cancel, delete and answer. The API, the command line and chats use
-these same operations."""
+"""The operations with which people control running work: retry, cancel, delete and answer. The API, the command line
+and chats use them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
     found = workflow_runs.run_of(tx, wait.execution_id)
     fix = "Send the message again to repeat the whole turn."
     if found is not None:
-        fix = f"Begin the run once more at that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
+        fix = f"Rerun the run from that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
     raise Conflict(
         "This job cannot be retried separately.",
         why="The work that needed it has continued without it or has failed, and would not use the result.",
@@ -129,8 +129,8 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
 def _cancel_execution(
     tx: Transaction, execution_id: str, by: str, now: int, shown: Shown = nothing_shown
 ) -> CancelledTurn:
-    """Cancel the whole work of which this execution is a part: its root execution and all executions below. The other
-    parts are cancelled because their results would have no use."""
+    """Cancel the root execution of this execution and all executions that belong to the root, because nothing would use
+    their results."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         raise NotFound(f"There is no execution {execution_id}")

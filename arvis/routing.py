@@ -22,7 +22,7 @@ DASHBOARD_AGENT = "dashboard-agent-"
 
 #: The `@` before the name of an agent, but not inside a word (such as a mail address).
 _AT = re.compile(r"(?<![\w.@])@(?=\S)")
-#: The maximum of `@` signs that are examined, and of characters after each.
+#: The maximum number of `@` signs that are examined, and of characters after each.
 _MOST_PLACES = 50
 _LONGEST_NAME = 200
 
@@ -41,7 +41,7 @@ class Routed:
 @dataclass(frozen=True, slots=True)
 class Refused:
     """The decision that no agent answers, with its reason code. `agent`: the agent that the person may not use; None:
-    no rule chose an agent. `observe`: the maximum of overheard messages that are stored for this place; 0: none."""
+    no rule chose an agent. `observe`: the number of overheard messages that this place keeps at most; 0: none."""
 
     reason: str
     role: PrincipalRole
@@ -174,7 +174,7 @@ def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | No
 
 
 def _observed(message: IncomingMessage, place: Place) -> int:
-    """Return the maximum of overheard messages that are stored for this place: 0 if no active agent is bound to its
+    """Return the number of overheard messages that this place keeps at most: 0 if no active agent is bound to its
     channel or assigned to its bot."""
     binding = place.binding
     if binding is not None and place.active(binding.agent_id):
@@ -228,7 +228,7 @@ def permit(
     if agent.is_conductor or agent.has_risky_tools:
         return None if sender.paired else "not_paired"
     bound_here = binding is not None and binding.agent_id == agent.id
-    # The agent that is assigned to a bot may be asked in every channel of this bot, by whatever rule it was chosen.
+    # The agent that is assigned to a bot may be asked in every channel of this bot, whichever rule chose it.
     assigned = reason == "bot_assignment" or message.assigned_agent in {agent.slug, agent.id}
     vouched_for = sender.paired and message.is_direct
     return None if over_web or bound_here or assigned or vouched_for else "not_bound"

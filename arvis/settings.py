@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 _ROW = "config"
 #: Seconds after which the stored values are read again even without a notice, because notices may be lost.
 _LOOK_AGAIN = 60.0
-#: The text that sets a value to null. A change to null itself removes the value of the dashboard.
+#: The text that sets a value to null. A change to None removes the stored value.
 _NULL = "null"
 #: The maximum length of all stored values together, in characters of JSON.
 _MOST = 100_000
@@ -45,7 +45,7 @@ _MOST = 100_000
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A setting for display. `value` is in effect now, `next_value` after the next start. `problem` is the reason why
-    the dashboard's value is skipped, if it is."""
+    the dashboard's value is skipped, or empty."""
 
     setting: Setting
     value: Any
@@ -60,16 +60,16 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All settings for display. `problem` is the reason why the configuration of the next start is invalid, if it is;
-    the values after the next start are then unknown."""
+    """All settings for display. If the configuration of the next start is invalid, `problem` is the reason, and the
+    values after the next start are unknown."""
 
     shown: Sequence[Shown]
     problem: str = ""
 
 
 class SettingsService:
-    """Reads and changes the settings. `given` is the configuration of file and environment at the start. Await `begin`
-    before any other method."""
+    """Reads and changes the settings. `given` is the configuration from the file and the environment at the start.
+    Await `begin` before any other method."""
 
     def __init__(
         self, *, given: Config, store: Store, bus: Bus, clock: Clock, environ: Callable[[], Mapping[str, str]]
@@ -94,7 +94,7 @@ class SettingsService:
         return self._current
 
     async def begin(self) -> Config:
-        """Return the configuration of the start: file and environment, with the stored values."""
+        """Return the configuration of the start: the values of the file and the environment, and the stored values."""
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
@@ -215,7 +215,7 @@ def _refuse_unknown(key: str, known: Mapping[str, Setting]) -> None:
     setting = known.get(key)
     if setting is None:
         close = difflib.get_close_matches(key[:_LONGEST_KEY], list(known), n=1)
-        fix = f"Did you mean `{close[0]}`?" if close else "GET /api/settings lists them."
+        fix = f"Did you mean `{close[0]}`?" if close else "GET /api/settings lists all settings."
         raise Unprocessable(f"There is no setting `{key[:_LONGEST_KEY]}`.", fix=fix, code="unknown_setting")
     if setting.fixed:
         fix = "Change it in config.yaml, and restart Arvis."

@@ -188,13 +188,13 @@ class Doctor:
         argv = [sys.executable, "-m", "arvis", "doctor", "--json", "--data", str(self._folder)]
         argv += ["--config", str(file)] if file is not None else []
         argv += ["--security"] if security else []
-        # Relative paths of the configuration, and the default file, start at the folder in which the daemon was
-        # started.
+        # The program runs in the daemon's working folder, because the default file and relative paths in the
+        # configuration depend on it.
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
         task = Task(argv, Path.cwd(), environment=environment, timeout=_TIMEOUT, max_output=_MOST_OUTPUT)
         done = await self._programs.run(task)
         if done.timed_out:
-            raise ToolError(f"It took longer than {_TIMEOUT:g} seconds.")
+            raise ToolError(f"`arvis doctor` took longer than {_TIMEOUT:g} seconds.")
         if done.exit_code not in _DONE:
-            raise ToolError(f"It ended with code {done.exit_code}.")
+            raise ToolError(f"`arvis doctor` ended with exit code {done.exit_code}.")
         return done.stdout.decode("utf-8", "replace")

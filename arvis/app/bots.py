@@ -23,7 +23,7 @@ CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
 
 @dataclass(frozen=True, slots=True)
 class Bots:
-    """The parts for bots. `rooms` is the connector of the web, which is also in the `fleet`."""
+    """The parts for bots. `rooms` is the connector `web`, which is also in the `fleet`."""
 
     rooms: WebConnector
     fleet: ConnectorPool
@@ -33,9 +33,9 @@ class Bots:
 
 @asynccontextmanager
 async def open_bots(base: Base) -> AsyncIterator[Bots]:
-    """Yield the parts for bots, and close the connectors at the end. Opened before the roles, so that the connectors
-    stay open until the roles have drained. Raises `ConfigError` for a bot of the configuration that cannot be
-    created."""
+    """Yield the parts for bots, and close the connectors at the end. The daemon opens them before the roles, so that
+    the connectors stay open until the roles have drained. Raises `ConfigError` for a bot of the configuration that
+    cannot be created."""
     rooms = WebConnector(notify_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
     registry = BotRegistry(configured=base.config.bots, store=base.store, secrets=base.secrets)

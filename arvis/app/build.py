@@ -114,7 +114,7 @@ def reply_limits(config: Config) -> Limits:
 
 
 def spending_limits(base: Base) -> SpendingLimits:
-    """Return the budgets as they are set at this moment."""
+    """Return the budgets of the current settings."""
     config = base.settings.current()
     return config.budgets.limits(config.scheduler.timezone)
 
@@ -123,7 +123,7 @@ def _file_rules(base: Base, tools: ToolRules, fleet: ConnectorPool, speech: Spee
     async def fetch(address: Address, source: str, most: int) -> bytes:
         connector = fleet.connector_of(address)
         if not isinstance(connector, FetchesFiles):
-            raise FetchError("the bot that received it no longer exists", permanent=True)
+            raise FetchError("the bot that received the file no longer exists", permanent=True)
         return await connector.fetch(source, most)
 
     reader = MediaReader(
@@ -252,8 +252,8 @@ def _account_desk(base: Base, providers: Providers) -> AccountService:
 
 
 def _speech_rules(config: Config) -> UtteranceRules:
-    """Return the rules for messages from speech. Such a message has at most a quarter as many characters as messages
-    have bytes, because a character takes up to four bytes."""
+    """Return the rules for messages from speech. The maximum number of characters is at most a quarter of
+    `limits.message_bytes`, because a character takes up to four bytes."""
     bounds = config.speech.buffer
     return UtteranceRules(
         pause=bounds.pause_seconds,

@@ -45,7 +45,7 @@ async def run(
     watch: LoopWatch | None = None,
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. `say` prints a line for people.
-    `clock`: None means the system clock. `watch` is the watch of the event loop, if the loop has one."""
+    `clock`: None means the system clock. `watch` measures stalls of the event loop; None: the daemon creates one."""
     stopping = _stop_on_signals()
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
@@ -103,8 +103,8 @@ async def _announce(
 
 
 async def _end_without_folder(config: Config, folder: DataFolder) -> None:
-    """When the data folder is lost, end immediately, as after a kill: an orderly stop would write to files that the
-    next start does not find."""
+    """End the process immediately when the data folder is lost. An orderly stop would write to files that the next
+    start does not find."""
     files = [folder.path / "lock", *([] if config.postgres_url else [folder.database])]
     lost = await FolderWatch(folder.path, files).until_lost()
     log.critical("data_folder_lost", error=lost.what, why=lost.why, fix=lost.fix)

@@ -93,7 +93,7 @@ _AWAY = {
     "error": {
         "code": "unavailable",
         "message": "The database is not available.",
-        "fix": "Send it again in a moment.",
+        "fix": "Send the request again in a few seconds.",
     }
 }
 

@@ -124,7 +124,8 @@ def _topics(config: Config) -> list[Topic]:
 
 
 def _end_at_once(error: StoreLost) -> None:
-    """End the process immediately, because no result may be reported any more. Called on a thread of the store."""
+    """End the process immediately: the content of the database is uncertain, so no result may be reported. A thread of
+    the store calls this function."""
     log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
     os._exit(1)
 

@@ -39,7 +39,7 @@ from arvis.workflows.runtime.parts import NodeParts
 @dataclass(frozen=True, slots=True)
 class GraphParts:
     """The parts of all graphs. `skills` returns the current skills; `summarizer` is the model that writes summaries
-    (None: the agent's own); `reply_bytes` is the maximum size of a reply. Without a `bench` there is no graph
+    (None: the agent's model); `reply_bytes` is the maximum size of a reply. Without a `bench` there is no graph
     `code`."""
 
     store: Store

@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 class LateHttp:
-    """`HttpClient` that is opened at its first request, so that a daemon without requests does not import it."""
+    """An `HttpClient` that opens at its first request, so that a daemon without requests does not import it."""
 
     def __init__(self, *, stack: AsyncExitStack) -> None:
         self._stack = stack
@@ -59,8 +59,8 @@ class LateHttp:
 
 @asynccontextmanager
 async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
-    """Yield the providers, and close everything that they opened at the end. Opened before the roles, so that providers
-    stay open until the roles have drained. `folder` is the data folder."""
+    """Yield the providers, and close everything that they opened at the end. The daemon opens them before the roles, so
+    that they stay open until the roles have drained. `folder` is the data folder."""
     async with AsyncExitStack() as stack:
         services = ProviderServices(
             http=LateHttp(stack=stack),
@@ -74,8 +74,7 @@ async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) 
 
 
 class ProviderPool:
-    """Implements `Providers`. Each provider is imported once, outside the event loop. Its resources are closed with
-    `stack`."""
+    """Implements `Providers`. A thread imports each provider once; `stack` closes its resources."""
 
     def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:
         self._stack = stack
@@ -115,8 +114,8 @@ class ProviderPool:
         try:
             create: Any = await asyncio.to_thread(self._point(name).load)
         except ImportError as missing:
-            fix = f"install it with `pip install 'arvis[{name}]'`, then start again"
-            raise ConfigError(f"the provider {name} needs a package that is missing: {missing.name}", fix=fix) from None
+            fix = f"Install it with `pip install 'arvis[{name}]'`, then start Arvis again."
+            raise ConfigError(f"The provider {name} needs the package {missing.name}.", fix=fix) from None
         provider: Provider = create(name, self._services)
         if isinstance(provider, KeepsConnections):
             self._stack.push_async_callback(provider.aclose)

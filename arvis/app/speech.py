@@ -41,8 +41,8 @@ class Speech:
 async def open_speech(
     settings: Settings, *, http: HttpClient, accounts: Callable[[], Sequence[Account]], clock: Clock
 ) -> AsyncIterator[Speech]:
-    """Yield the engines, and close them at the end. Opened before the roles, so that they stay open until the roles
-    have drained. `accounts` returns the present accounts."""
+    """Yield the engines, and close them at the end. The daemon opens them before the roles, so that they stay open
+    until the roles have drained. `accounts` returns the present accounts."""
 
     def access() -> ApiAccess:
         account = next((each for each in accounts() if each.provider == "openai"), None)

@@ -62,7 +62,7 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
             forget()
 
     def stopped(event: StatusChanged) -> None:
-        """Queue a turn that was cancelled while it waited for a person, because no job of it ends."""
+        """Queue a turn that was cancelled while it waited for a person, because none of its jobs ends."""
         if event.status is MessageStatus.CANCELLED:
             queue.add(event.message_id)
 
@@ -76,7 +76,7 @@ def exporter_of(settings: Telemetry, endpoint: str) -> Exporter:
         package: Any = importlib.import_module("arvis.telemetry.exporter")
     except ImportError as error:
         raise ConfigError(
-            "`telemetry.endpoint` is set, and the packages for OpenTelemetry are not installed.",
+            "`telemetry.endpoint` is set, but the packages for OpenTelemetry are not installed.",
             why=f"{error}.",
             fix=f"Run `{NOT_INSTALLED}`, or set `telemetry.endpoint: null`.",
         ) from error

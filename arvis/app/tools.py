@@ -31,9 +31,9 @@ from arvis.turns.workflow_tools import WorkflowStarter
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools and plugins of agents. `slow` are the tool sources whose first use takes long. `fetcher` opens, at its
-    first call, the fetcher for addresses that people and models give. `named` returns the names of the plugins that
-    agents use."""
+    """The tools and plugins of agents. `slow` are the tool sources whose first use takes long. `fetcher` returns the
+    fetcher for addresses from people and models; the first call opens it. `named` returns the names of the plugins
+    that agents use."""
 
     rules: ToolRules
     slow: Sequence[ToolSource]
@@ -51,14 +51,14 @@ class Toolbox:
 
 @asynccontextmanager
 async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolbox]:
-    """Yield the tools, and close everything that they opened at the end. Opened before the roles, so that tools stay
-    open until the roles have drained."""
+    """Yield the tools, and close everything that they opened at the end. The daemon opens them before the roles, so
+    that they stay open until the roles have drained."""
     async with AsyncExitStack() as stack:
         services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
         if config.tools.allow_hosts:
-            # Read here, so that an invalid rule is reported at the start and not to the first model that fetches.
+            # The rules are read here, so that the start reports an invalid rule, not the first fetch of a model.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:
@@ -107,8 +107,8 @@ class _Services:
             base, settings = self._base, self._base.config.tools
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
-            # With this store, a running tool waits while the database is unavailable. Otherwise the model would get
-            # that as an error of the tool.
+            # With this store, a running tool waits while the database is unavailable. Otherwise the tool would return
+            # an error to the model.
             patient = RetryingStore(store=base.store, clock=base.clock)
             self._made = ToolServices(
                 store=patient,

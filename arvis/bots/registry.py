@@ -98,7 +98,7 @@ class BotRegistry:
             rows, restarts = await self._store.read(_rows, tuple(self._entries))
             known = {key: configured_spec(entry, restarts.get(key, "")) for key, entry in self._entries.items()}
             own = [stored for stored in rows if (stored.platform, stored.name) not in known]
-            # In a thread, because the first call reads the key from its file and imports the library.
+            # A thread decrypts the secrets, because the first call reads the key from its file and imports the library.
             opened = await asyncio.to_thread(self._opened_all, own, restarts)
             self._passed_over = {(row.platform, row.name): row for row in rows if (row.platform, row.name) in known}
             self._specs = {**known, **{spec.key: spec for spec in opened}}

@@ -208,8 +208,8 @@ class BotRun:
             running.cancel()
             await asyncio.wait({running}, timeout=_ENDING)
         if running.cancelled():
-            return ConnectionError("it was cut off")
-        return running.exception() or ConnectionError("it ended by itself")
+            return ConnectionError("The connector was cancelled")
+        return running.exception() or ConnectionError("The connector ended without an error")
 
     def _rejected(self, failure: TokenRefused) -> float:
         """Record that the platform rejected the token, and return the pause in seconds."""

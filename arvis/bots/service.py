@@ -120,7 +120,7 @@ class BotService:
         settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
         _refuse_plain_secrets(settings)
         spec = BotSpec(platform, name, {**settings, **secrets}, source=Source.PRODUCT)
-        # Encrypting makes the secrets known to the filter of the logs.
+        # The encryption reports the secrets to the log filter.
         await asyncio.to_thread(seal_all, self._secrets, secrets)
         await self._try(spec)
         return await examine(spec, self._maker)
@@ -137,7 +137,7 @@ class BotService:
         settings, secrets = _merged({}, settings), _merged({}, secrets)
         _refuse_plain_secrets(settings)
         await self._try(BotSpec(bot.platform, bot.name, {**settings, **secrets}, source=Source.PRODUCT))
-        # In a thread, because the first call may make a key and write it to the disk.
+        # A thread encrypts the secrets, because the first call may make a key and write it to the disk.
         sealed = await asyncio.to_thread(seal_all, self._secrets, secrets)
         return replace(bot, settings=json.dumps(settings), secrets=sealed)
 
@@ -217,8 +217,8 @@ def _refuse_plain_secrets(settings: Values) -> None:
 
 
 def _refuse_redirection(before: Values, after: Values, secrets: Values, given: Values) -> None:
-    """Raise `Unprocessable` if the address changes but a secret does not, because a stored secret could be read by
-    sending it to another server."""
+    """Raise `Unprocessable` if the address changes but a secret does not. Otherwise a changed address could send a
+    stored secret to another server."""
     moved = [name for name in {*before, *after} if name.endswith("url") and before.get(name) != after.get(name)]
     if moved and (kept := [name for name in secrets if name not in given]):
         fix = "Send it again, together with the new address."

@@ -68,7 +68,7 @@ class BotSupervisor:
         self._runs: dict[Key, BotRun] = {}
 
     def health(self) -> Mapping[str, bool]:
-        """Return True or False for each bot that this process runs or waits to take over: True if it is up here."""
+        """Return, for each bot that this process runs or waits to take over, True if the bot is up in this process."""
         return {f"{platform}/{name}": self._is_up((platform, name)) for platform, name in self._tasks}
 
     async def run(self, up: Callable[[], None]) -> None:

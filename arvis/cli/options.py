@@ -84,7 +84,7 @@ class Commands(click.Group):
 # Secrets come from a variable, a file or standard input. They never come from an argument, which every user of the
 # machine can read while the command runs, and which the shell stores in its history.
 
-#: Maximum characters of a secret; the rest of a longer text is not read.
+#: The maximum number of characters of a secret; the rest of a longer text is not read.
 _MOST = 65_536
 
 
@@ -97,7 +97,7 @@ def secret_options(word: str) -> Callable[[_Function], _Function]:
         )
         path = click.Path(exists=True, dir_okay=False, path_type=Path)
         file = click.option(
-            f"--{word}-file", "file", type=path, metavar="PATH", help=f"Take the {word} from this file."
+            f"--{word}-file", "file", type=path, metavar="PATH", help=f"Read the {word} from this file."
         )
         return variable(file(command))
 

@@ -129,7 +129,7 @@ def how_to_address(tx: Transaction, invocation: Invocation) -> str:
     if open_to_all or invocation.conversation.direct or address.platform == WEB:
         return f"Here every message is for {agent}."
     if address.thread:
-        return f"In this thread every message is for {agent}, who takes part in it."
+        return f"In this thread every message is for {agent}."
     return f"Here {agent} answers people who {_mention(tx, invocation)}, reply to its messages, or send a command."
 
 
@@ -141,7 +141,8 @@ def _mention(tx: Transaction, invocation: Invocation) -> str:
 
 
 _LONGEST_NAME, _LONGEST_ABOUT = 120, 300
-#: The form of the argument that a link to a bot can add to `/start`. With any other argument it is an ordinary message.
+#: The form of the argument that a link to a bot can add to `/start`. With any other argument, the text is an ordinary
+#: message.
 _CARRIED = re.compile(r"[A-Za-z0-9_-]{0,64}")
 
 

@@ -205,7 +205,7 @@ def _number(named: str) -> int | None:
 
 
 def _unknown(named: str) -> str:
-    return f"There is no fact or value {brief(named, 40)} here. /memory lists them."
+    return f"There is no fact or value {brief(named, 40)} here. /memory lists the facts and values."
 
 
 def _may_change(invocation: Invocation, author_id: str | None) -> bool:

@@ -1,7 +1,7 @@
 """`load` reads the file, applies the environment variables over it, and checks everything. It returns a `Config` or
 raises one `ConfigError`.
 
-The caller passes the environment; this module does not read that of the process.
+The caller passes the environment variables; this module does not read those of the process.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ def _read(file: Path) -> Document:
         where = f"{file}, line {error.line}" if error.line is not None else str(file)
         raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error
     except OSError as error:
-        fix = "Give an existing file with --config; the config.yaml of the source shows every key."
+        fix = "Name an existing file with --config. The config.yaml in the source code shows every key."
         raise ConfigError(f"The configuration cannot be read: {file}", why=error.strerror or "", fix=fix) from error
     except ValueError as error:
         fix = "Save the file as UTF-8 text."
@@ -331,8 +331,8 @@ def _read(file: Path) -> Document:
 
 
 def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:
-    """Return `values` with single keys replaced. If the key above them has a value that is not a mapping, that value is
-    replaced too."""
+    """Return `values` with single keys replaced. If the section of a key has a value that is not a mapping, a mapping
+    replaces this value."""
     merged = dict(values)
     for (name, *rest), value in changes.items():
         under = merged.get(str(name))

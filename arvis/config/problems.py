@@ -75,7 +75,7 @@ def did_you_mean(path: KeyPath, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(path[-1]), known, n=1)
     if close:
         return f"Did you mean `{dotted((*path[:-1], close[0]))}`?"
-    return f"Remove it; keys that are valid here: {', '.join(known)}." if known else "Remove it."
+    return f"Remove it. The keys that are valid here are {', '.join(known)}." if known else "Remove it."
 
 
 def _keys_beside(path: KeyPath, root: type[BaseModel]) -> list[str]:

@@ -71,7 +71,7 @@ ALL_ROLES = ("connectors", "workers", "scheduler", "web")
 SQLITE = "sqlite"
 
 _LONE_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})")
-_ESCAPES = "Write % as %25, @ as %40, / as %2F, : as %3A and # as %23 there."
+_ESCAPES = "In the user and the password, write % as %25, @ as %40, / as %2F, : as %3A and # as %23."
 
 
 def _known_roles(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -87,13 +87,13 @@ def _database(value: SecretStr) -> SecretStr:
         raise Refused("must be sqlite or an address such as postgresql://user@host/name")
     if text.count("@") > 1 or _LONE_PERCENT.search(text):
         # The driver would cut the address in the middle of the password, and its error would quote a part of it.
-        raise Refused("holds a character in its user or password that must be escaped", _ESCAPES)
+        raise Refused("has a character in its user or password that must be escaped", _ESCAPES)
     return value
 
 
 class Common(Section):
     """The keys that the file and the configuration in use have in common. `owners` maps a platform to user ids with
-    full rights, and `alert_channel` to the channel for alerts. These map a model (`name` or `provider/name`):
+    full rights, and `alert_channel` to the channel for alerts. Four keys map a model (`name` or `provider/name`):
     `model_prices` to its price, `context_windows` to the number of tokens of its window, `reply_tokens` to the maximum
     length of a reply, `vision_models` to true if it accepts pictures. `encryption_key` encrypts the secrets in the
     database (None: the key in the data folder)."""
@@ -142,7 +142,7 @@ class ConfigFile(Common):
 class BotEntry:
     """A bot with its settings as written. The connector's own `Config` checks them later.
 
-    `values` has secrets in place of references, so it is not in the repr. `places` maps each key to its position
+    `values` contains secrets, not references, so it is not in the repr. `places` maps each key to its position
     (`config.yaml, line 12`). `variable` is the environment variable that created the entry; None if the file did.
     """
 

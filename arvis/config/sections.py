@@ -55,8 +55,8 @@ def _bare_keys(value: object) -> object:
 
 
 class Web(Section):
-    """The web server; port 0 selects a free port. `password` is that of the first user until one is set in the
-    dashboard. A login ends `session_idle_timeout` ms after its last use, and `session_max_age` ms after its begin."""
+    """The web server; port 0 selects a free port. `password` is the password of the first user until one is set in the
+    dashboard. A login ends `session_idle_timeout` ms after its last use, and `session_max_age` ms after it began."""
 
     host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
     port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
@@ -70,7 +70,7 @@ class Web(Section):
 
 
 class Routing(Section):
-    """The agents for messages without a rule. `fallback` is `drop` (no agent), `conductor` or an agent's slug. `drop`
+    """The agents for messages that match no rule. `fallback` is `drop` (no agent), `conductor` or an agent's slug. `drop`
     applies to groups; over the web the conductor answers instead."""
 
     fallback: Slug = "drop"
@@ -90,7 +90,7 @@ class Queue(Section):
 class Model(Section):
     """Time limits of a model call in seconds: for the whole call, for the silence between two pieces, and for the
     silence before the first byte if another account could answer. `summarizer` is the model that writes summaries and
-    extracts facts (None: the agent's own)."""
+    extracts facts (None: the agent's model)."""
 
     summarizer: Name | None = None
     timeout_seconds: Positive = 600
@@ -154,7 +154,7 @@ class AgentEntry(Section):
 
 class AccountEntry(Section):
     """An account as written; `arvis.config.accounts` converts it to the domain's `Account`. `models` are the models
-    that the account serves; empty: all of its vendor."""
+    that the account serves; empty: all models of its vendor."""
 
     name: Name
     provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"]
@@ -173,7 +173,7 @@ class Scheduler(Section):
 class SpeechBuffer(Section):
     """The limits that decide when speech over the socket becomes a message. In seconds: the pause after a complete
     thought, the silence after other text, and the longest time from the first chunk. A text with fewer than
-    `least_characters` waits for more text. Empty `languages`: all supported ones."""
+    `least_characters` waits for more text. Empty `languages`: all supported languages."""
 
     pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
     silence_seconds: Annotated[Positive, Field(le=60)] = 3

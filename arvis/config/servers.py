@@ -30,7 +30,7 @@ def _has_program(value: tuple[str, ...]) -> tuple[str, ...]:
     if not value or not value[0].strip():
         raise Refused("must begin with the program to run")
     if any("\x00" in part for part in value):
-        raise Refused("must not hold NUL characters")
+        raise Refused("must not contain NUL characters")
     return value
 
 
@@ -45,7 +45,7 @@ def _variables(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
         if not _VARIABLE.fullmatch(name):
             raise Refused(f"contains {name!r}, which is not a valid name of an environment variable")
         if "\x00" in text.get_secret_value():
-            raise Refused(f"holds a NUL character in {name}")
+            raise Refused(f"contains a NUL character in {name}")
     return value
 
 
@@ -54,7 +54,7 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
         if not _HEADER.fullmatch(name):
             raise Refused(f"contains {name!r}, which is not a valid name of a header")
         if not _HEADER_VALUE.fullmatch(text.get_secret_value()):
-            raise Refused(f"holds characters in {name} that a header cannot carry")
+            raise Refused(f"contains characters in {name} that a header cannot contain")
     return value
 
 

@@ -23,8 +23,8 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The configuration of a start, with the `usable` stored values, and the reasons by key why others cannot be used.
-    `effective` are the keys of usable values that no environment variable overrides."""
+    """The configuration of a start. `usable` are the stored values that can be used, and `effective` the keys of those
+    that no environment variable overrides. `problems` maps the keys of all other stored values to the reason."""
 
     config: Config
     usable: Changes
@@ -48,8 +48,8 @@ def settings_with(given: Config, changes: Changes) -> Sequence[Setting]:
 
 
 def sift(given: Config, environ: Mapping[str, str], changes: Changes) -> Sifted:
-    """Return the configuration with all stored values that can be used. `given` is the configuration of file and
-    environment."""
+    """Return the configuration with all stored values that can be used. `given` is the configuration from the file and
+    the environment."""
     if not changes:
         return Sifted(given, {}, (), {})
     known = {setting.key: setting for setting in settings_with(given, changes)}

@@ -60,7 +60,7 @@ class SecretSource:
                 value = file.read(_MAX_SECRET_BYTES).rstrip("\r\n")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not a UTF-8 text file"
-            fix = "Give a readable file; a relative path starts at the folder of the configuration."
+            fix = "Name a readable file. A relative path starts at the folder of the configuration."
             raise Refused(f"refers to the file {path}, which cannot be read: {reason}", fix) from error
         if not value:
             raise Refused(f"refers to the file {path}, which is empty", "Write the secret into it.")

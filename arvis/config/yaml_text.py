@@ -26,7 +26,7 @@ _LONGEST_NUMBER = 100
 
 
 class UnreadableText(Exception):
-    """The text is not YAML that a configuration may use; contains the problem and its fix."""
+    """The text is not YAML that a configuration may use. `text` is the problem."""
 
     def __init__(self, text: str, fix: str, line: int | None = None) -> None:
         super().__init__(text)
@@ -130,7 +130,7 @@ _Plain.add_representer(str, _as_lines)
 
 
 def write_text(value: Any) -> str:
-    """Return a text that `Document` reads to these plain values."""
+    """Return a YAML text from which `Document` reads these plain values."""
     return str(yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120))
 
 
@@ -151,17 +151,17 @@ def _refuse_traps(text: str) -> None:
         if isinstance(event, yaml.NodeEvent):
             values += 1
         if values > MAX_VALUES:
-            raise UnreadableText(f"it holds more than {MAX_VALUES} values", "Remove values that you do not need.", line)
+            raise UnreadableText(f"it has more than {MAX_VALUES} values", "Remove values that you do not need.", line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         if isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _MAX_DEPTH:
-            raise UnreadableText(f"it is nested more than {_MAX_DEPTH} deep", "Flatten it.", line)
+            raise UnreadableText(f"it is nested more than {_MAX_DEPTH} levels deep", "Use fewer levels.", line)
 
 
 def _unreadable(error: yaml.YAMLError) -> UnreadableText:
     mark = getattr(error, "problem_mark", None)
-    text = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
+    text = getattr(error, "problem", None) or "it has characters that YAML does not allow"
     fix = "Fix the YAML there: indent with spaces, put a space after `:` and quote special characters."
     return UnreadableText(f"it is not valid YAML: {text}", fix, mark.line + 1 if mark else None)

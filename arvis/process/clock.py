@@ -11,14 +11,13 @@ from collections.abc import Callable
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.ports.clock import Clock
 
-#: The number of random bytes that are requested at once, because a request for each id would cost more than the rest of
-#: the id.
+#: The number of random bytes of one request. A request for each id would cost more than all other work for the id.
 _AT_ONCE = 4_096
 
 
 class RandomBits:
     """Random numbers, as unpredictable as those of `secrets.randbits`. Random bytes are requested in blocks, and each
-    byte is used once. `source` returns a number of random bytes. Any thread may call."""
+    byte is used once. `source(n)` returns n random bytes. Any thread may call this object."""
 
     def __init__(self, *, source: Callable[[int], bytes] = os.urandom) -> None:
         self._source = source
@@ -40,7 +39,7 @@ class RandomBits:
 class IdMaker:
     """Makes ids that increase strictly within this process, even within one millisecond or if the clock is set back.
 
-    `random_bits(n)` returns a number below 2**n (`RandomBits`). Any thread may call.
+    `random_bits(n)` returns a number below 2**n (`RandomBits`). Any thread may call this object.
     """
 
     def __init__(self, *, clock: Clock, random_bits: Callable[[int], int]) -> None:

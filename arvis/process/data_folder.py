@@ -37,7 +37,7 @@ class FolderWatch:
         self._known = {file: _identity(file) for file in files}
 
     def lost(self) -> ConfigError | None:
-        """Return the error for which the daemon must end; None if every path still leads to the same file."""
+        """Return the error with which the daemon must end; None if every path still leads to the same file."""
         for file, known in self._known.items():
             if _identity(file) != known:
                 return ConfigError(
@@ -160,7 +160,7 @@ def holder_of(path: Path) -> Holder | None:
     """Return the process that has locked the folder; None if there is none. This check creates and writes no file, and
     locks the folder only for a moment.
 
-    Raises `ConfigError` if it cannot be determined.
+    Raises `ConfigError` if the check fails.
     """
     with _usable(path):
         try:
@@ -266,8 +266,8 @@ def _signature(lock: int) -> list[str]:
 
 
 def _sign(lock: int, boot_id: str) -> None:
-    """Write the process that has the lock into the lock file, for the error message of a second process. The old text
-    is overwritten, not deleted first: this needs no disk space, so the daemon can start on a full disk."""
+    """Write the ids of this process and this boot into the lock file, for the error message of a second process. The
+    old text is overwritten, not deleted first: this needs no disk space, so the daemon can start on a full disk."""
     os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0))
 
 

@@ -133,7 +133,7 @@ class DiskWatch:
             )
 
     def make_room(self) -> None:
-        """Remove the reserved file, because the disk is full. Any thread may call."""
+        """Remove the reserved file, because the disk is full. Any thread may call this method."""
         with self._lock:
             freed = self._ballast.give_up()
             if freed:
@@ -189,7 +189,7 @@ class DiskWatch:
                 "disk_low",
                 free_megabytes=_megabytes(free),
                 why="Arvis refuses new messages and continues running work.",
-                fix="free some space on the disk of the data folder; Arvis resumes by itself",
+                fix="free some space on the disk of the data folder; Arvis then accepts messages again",
             )
         else:
             log.info("disk_has_room", free_megabytes=_megabytes(free))

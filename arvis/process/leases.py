@@ -111,7 +111,7 @@ class RoleLeaseManager:
                 seen, since = found, self._clock.monotonic()
 
     async def _hold(self, lease: RoleLease, holding: Holding, work: Work) -> bool:
-        """Do the work while the role is kept. Return True if the work ended by itself, False if the role was lost."""
+        """Do the work while this process has the role. Return True if the work ended, False if the role was lost."""
         working = asyncio.ensure_future(work(holding))
         beating = asyncio.create_task(self._beat(lease, holding))
         try:

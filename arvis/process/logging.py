@@ -2,7 +2,7 @@
 files are JSON.
 
 Every line of every library passes one formatter that removes secrets: known ones, and text that looks like a key or
-token. It works on the finished text, so that it covers arguments, headers and tracebacks, wherever a secret came from.
+token. The formatter works on the finished text, so it also finds secrets in arguments, headers and tracebacks.
 Importing this module changes no settings.
 """
 
@@ -67,7 +67,7 @@ _PATTERNS = tuple(
 
 class Redactor:
     """Replaces secrets in a text by a mask. `learn` adds secrets that appear while the daemon runs; known ones are
-    skipped quickly. Any thread may call."""
+    skipped quickly. Any thread may call this object."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()

@@ -32,7 +32,7 @@ from arvis.process.subprocesses import MAX_PROCESSES, run_guarded
 class _Machine:
     """The numbers of an architecture: its identifier in the kernel (`mark`), the system call socket(2), and the refused
     system calls. These are ptrace, syslog, keyctl, add_key, request_key, perf_event_open, bpf, userfaultfd,
-    open_by_handle_at; the three of io_uring, which can make every other call without passing the filter; and
+    open_by_handle_at; the three calls of io_uring, which can make every other call without passing the filter; and
     memfd_create, memfd_secret and shmget, whose memory is not counted for any process."""
 
     mark: int
@@ -58,8 +58,8 @@ _REFUSE_CALL = 0x00050000 | 1  # "Operation not permitted"
 
 
 def call_filter(machine: str) -> bytes | None:
-    """Return the seccomp filter for a machine of this name; None if its numbers are not known here. A program then runs
-    without a filter."""
+    """Return the seccomp filter for an architecture; None if `_MACHINES` does not contain it. Programs then run without
+    a filter."""
     known = _MACHINES.get(machine)
     if known is None:
         return None
@@ -154,7 +154,7 @@ _NETWORK_SETTINGS = (
     "/etc/pki/ca-trust/extracted",
 )
 
-#: The id of the user inside, independent of the user that runs the daemon.
+#: The id of the user in the sandbox, independent of the user that runs the daemon.
 _USER = 1000
 _PASSWD = f"arvis:x:{_USER}:{_USER}::/tmp:/bin/sh\n"
 _GROUP = f"arvis:x:{_USER}:\n"
@@ -174,7 +174,8 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": 
 _LARGEST_FILE = 268_435_456
 _SCRATCH = 67_108_864
 
-#: Means "no limit". It is a number that no folder reaches, because the guard cleans up only folders with a limit.
+#: The value for "no limit": a number that no folder reaches. It is not 0, because the guard cleans up only folders with
+#: a limit.
 _UNBOUNDED = 1 << 62
 
 #: Paths that the sandbox creates itself. No path of the machine may be mounted over them.
@@ -192,7 +193,7 @@ _INSTALL = "Install it: apt-get install bubblewrap."
 
 
 class Bubblewrap:
-    """`Sandbox` by bubblewrap. `hidden` are folders that no program may see, even inside a readable folder, such as the
+    """Implements `Sandbox` with bubblewrap. `hidden` are folders that no program may see, even inside a readable folder, such as the
     data folder; the task's own folder may be inside one of them. `disk` (bytes) and `files` limit the task's folder;
     None: no limit."""
 
@@ -237,9 +238,7 @@ class Bubblewrap:
         if finished.exit_code == 0:
             return None
         words = " ".join(finished.stderr.decode("utf-8", "replace").split())[:300] or "it did not say why"
-        fix = next(
-            (fix for sign, fix in _FIXES.items() if sign in words), "See that bwrap works for the daemon's user."
-        )
+        fix = next((fix for sign, fix in _FIXES.items() if sign in words), "Make bwrap work for the daemon's user.")
         return f"Programs cannot be run here: the sandbox does not start ({words}). {fix}"
 
     async def _run_bridged(self, task: Task, bridge: int) -> Finished:
@@ -248,7 +247,7 @@ class Bubblewrap:
 
     async def _run(self, task: Task, *, inherited: Sequence[int] = ()) -> Finished:
         if not task.folder.is_dir():
-            raise ToolError(f"The folder of the program is not there: {task.folder.name}.")
+            raise ToolError(f"The folder {task.folder.name} of the program does not exist.")
         with ExitStack() as stack:
             passwd, group = (_in_memory(stack, os.fsencode(text)) for text in (_PASSWD, _GROUP))
             calls = call_filter(platform.machine())

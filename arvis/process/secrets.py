@@ -37,7 +37,7 @@ _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZ
 
 
 class Argon2Passwords:
-    """`Passwords` by libsodium. Hashes are computed in a thread, one after the other."""
+    """Implements `Passwords` with libsodium. A thread computes the hashes, one after the other."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -82,7 +82,7 @@ def _matches(password: str, kept: str) -> bool:
 
 
 def _bytes(password: str) -> bytes:
-    """Normalise the text, so that a password is the same bytes on every keyboard."""
+    """Return the normalised text as bytes, so that a password has the same bytes from every keyboard."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
 
 
@@ -97,7 +97,7 @@ _MAX_FILE = 4096
 _SHORTEST_SECRET = 4
 
 _NEW_KEY = "python3 -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
-_SHARING = "Processes that share a PostgreSQL database share no folder: give each the same key with `encryption_key`."
+_SHARING = "Processes that share a PostgreSQL database share no folder: set the same `encryption_key` for each of them."
 
 
 def secrets_key_file(folder: Path) -> Path:
@@ -116,7 +116,7 @@ class _Key:
 
 
 class SealedBox:
-    """`SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call.
+    """Implements `SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call this object.
 
     `file` contains the key, which is created at the first encryption. `given` is a key from the configuration in base
     64; then `file` is not used. `tell` is called with every secret that is encrypted or decrypted, for the log filter.
@@ -189,7 +189,7 @@ class SealedBox:
             return key
         here = f"the key here is {key.fingerprint}" if key is not None else "there is no key here"
         fix = (
-            "Give the key that sealed it with `encryption_key`"
+            "Set `encryption_key` to the key that encrypted it"
             if self._is_given
             else f"Restore the old file {self._file}"
         )
@@ -197,7 +197,7 @@ class SealedBox:
 
 
 class Unheard:
-    """`SecretBox` with the key of another one, but without reporting secrets to the log filter."""
+    """A `SecretBox` that uses the key of another box and does not report secrets to the log filter."""
 
     def __init__(self, *, seal: Callable[[str], str], open_: Callable[[str], str]) -> None:
         self._seal = seal
@@ -268,9 +268,9 @@ def _kept(key: _Key, file: Path) -> _Key:
         _sync(file.parent)
     except OSError as error:
         raise ConfigError(
-            f"The key for secrets cannot be kept in {file}",
+            f"The key for secrets cannot be stored in {file}",
             why=f"{error.strerror or error}.",
-            fix="Let this user write there, or give a key with `encryption_key`.",
+            fix="Let this user write there, or set a key with `encryption_key`.",
         ) from error
     return key
 

@@ -44,7 +44,7 @@ def tuned_gc() -> Iterator[None]:
 
 log = structlog.get_logger(__name__)
 
-#: The maximum time in seconds of a pass that is not reported.
+#: A pass that takes more seconds than this is reported.
 LIMIT = 0.05
 #: Seconds between two checks by the thread while the loop works. The thread sleeps when it finds the loop waiting.
 _LOOK = 0.03

@@ -60,7 +60,7 @@ class Bounds(NamedTuple):
 
 def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
     """Run the program, and end it if a limit is exceeded or the lifeline is closed. Return its wait status, or SIGKILL
-    if it was ended."""
+    if the guard ended it."""
     os.set_inheritable(lifeline, False)
     for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
@@ -155,13 +155,13 @@ class Folder:
         try:
             held, number = self._look(all_of_it=True)
         except OSError:
-            self._deepest = 0  # It cannot be scanned, and not because of this program: no limit is checked.
+            self._deepest = 0  # The folder cannot be scanned, and the program is not the cause: check no limit.
             return
         self._disk, self._files = disk and max(disk, held), files and max(files, number)
 
     def excess(self) -> str | None:
-        """Return the exceeded limit as text, else None. Skipped if the last scan was recent, because a large folder
-        takes long."""
+        """Return the exceeded limit as text, else None. If the last scan was recent, skip the scan and return None,
+        because the scan of a large folder takes long."""
         if not self._bounded or not self._deepest or time.monotonic() < self._next:
             return None
         begun = time.monotonic()
@@ -249,7 +249,7 @@ def _tidy(folder: int, name: str, mode: int) -> None:
         wanted |= stat.S_IRWXU
     if wanted == stat.S_IMODE(mode):
         return
-    # Changed by handle, because the name may lead to a link by now.
+    # The mode is changed by handle, because the name may lead to a link by now.
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         if not stat.S_ISLNK(os.fstat(handle).st_mode):
@@ -273,9 +273,9 @@ def _in_scratch() -> int:
 
 
 def _held(pid: int) -> int:
-    """Return the bytes of memory that a process uses, in memory or swapped out: its private memory, and its share of
-    the memory that it shares with other processes without a file. If the kernel does not report the share, all of the
-    shared memory counts. Return 0 for a process that has ended."""
+    """Return the bytes of memory that a process uses, in memory or swapped out: its private memory, and its part of the
+    memory without a file that several processes share. If the kernel does not report this part, all of the shared
+    memory counts. Return 0 for a process that has ended."""
     known = _fields(f"/proc/{pid}/status")
     own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
     shared = known.get("RssShmem", 0)

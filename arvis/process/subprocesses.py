@@ -1,8 +1,8 @@
-"""Runs programs with limits for input and output, and ends them with all processes that they started. There are
-programs that run once, and workers that keep running and answer lines with lines.
+"""Runs programs with limits for input and output, and ends them with all processes that they started. A program runs
+once; a worker keeps running and answers each line with a line.
 
 Each program runs below a guard (`subprocess_guard.py`). The guard ends all processes immediately when this process
-closes a pipe to it: after the time limit, at a cancellation, or by dying.
+closes a pipe to it: after the time limit, at a cancellation, or when this process dies.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Lifeline:
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The limits of a program together with all processes that it starts (bytes of memory, number of processes), and of
-    its folder (bytes on disk, number of files). 0 means no limit and no check, for programs that keep running."""
+    its folder (bytes on disk, number of files). 0 means no limit and no check."""
 
     memory: int = 0
     processes: int = 0
@@ -70,8 +70,8 @@ async def start_guarded(
 ) -> Process:
     """Start a guard, which starts the program, and return it. Its pipes are those of the program, which also inherits
     `descriptors`. `limit` is the maximum length in bytes of a line that is read from the program; a negative `umask`
-    means that of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. A program that does not
-    exist is visible only by its exit code."""
+    means the umask of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. For a program that
+    does not exist no error is raised; only the exit code shows it."""
     figures = (lifeline.end, bounds.memory, bounds.processes, bounds.disk, bounds.files)
     guard = [str(_GUARD), *map(str, figures)]
     return await asyncio.create_subprocess_exec(
@@ -121,9 +121,9 @@ async def run_guarded(
     disk: int = 0,
     files: int = 0,
 ) -> Finished:
-    """Run `argv` with the settings of the task; it inherits `descriptors`. `disk` (bytes) and `files` limit its folder,
-    which afterwards contains no setuid bits, pipes, sockets and devices; 0 means no limit. Raises `ToolError` if the
-    program cannot be started, and every error that `on_stdout` raises."""
+    """Run `argv` with the settings of the task; the program inherits `descriptors`. `disk` (bytes) and `files` limit
+    its folder; 0 means no limit. A limited folder afterwards contains no setuid bits, pipes, sockets and devices.
+    Raises `ToolError` if the program cannot be started, and every error that `on_stdout` raises."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
     with closing(Lifeline()) as lifeline:
         bounds = Bounds(task.memory, MAX_PROCESSES, disk, files)

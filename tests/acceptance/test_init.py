@@ -294,7 +294,7 @@ def test_the_place_of_the_file_and_of_the_data(tmp_path: Path) -> None:
 def test_without_a_terminal_nobody_is_asked(tmp_path: Path) -> None:
     done = arvis("init", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("No questions can be asked\n  why: Standard input is no terminal.\n  fix: ")
+    assert done.stderr.startswith("No questions can be asked\n  why: Standard input is not a terminal.\n  fix: ")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -282,6 +282,6 @@ async def test_a_connector_that_ends_by_itself_is_run_again(store: Store, tmp_pa
         await troupe.until(BotState.RUNNING)
         troupe.workshop.last.play.put_nowait(None)
         await troupe.until(BotState.ERROR)
-        assert (await troupe.status()).error == "it ended by itself"
+        assert (await troupe.status()).error == "The connector ended without an error"
         clock.turn(await clock.asleep(is_pause))
         await eventually(lambda: troupe.workshop.last.runs == 2)

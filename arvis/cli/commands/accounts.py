@@ -1,4 +1,4 @@
-"""`arvis accounts`: list the accounts of models, add, change, try and remove one. A key is never an argument."""
+"""`arvis accounts`: list, create, update, test and delete the accounts for models. A key is never an argument."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from arvis.domain.errors import ArvisError
 
 _COLUMNS = ("name", "provider", "model", "priority", "status", "source", "key", "health")
 
-#: Programs on one's own machine, which usually ask for no key.
+#: The providers that usually need no key.
 _WITHOUT_KEY = frozenset({"demo", "ollama"})
 
-#: Seconds; the daemon itself gives a trial up before.
+#: The timeout of a test in seconds. The daemon's own time limit is shorter.
 _TIMEOUT = 40.0
 
 
@@ -32,7 +32,7 @@ def accounts() -> None:
 @json_option
 @place_options
 def list_accounts(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List accounts: first those of the configuration, then those that were created here."""
+    """List accounts: first the accounts of the configuration, then all others."""
     page = connect(config, data).get("api", "accounts")
     if as_json:
         print_json(page)
@@ -98,7 +98,7 @@ def create(
 
 @accounts.command()
 @click.argument("name")
-@click.option("--model", help="The model to ask.")
+@click.option("--model", help="The model to use.")
 @click.option(
     "--serves", "models", multiple=True, metavar="MODEL", help="A model that the account serves; may be repeated."
 )
@@ -124,7 +124,7 @@ def update(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Change an account that was created here. A new key comes from --key-env or --key-file."""
+    """Change an account that is not in the configuration. A new key comes from --key-env or --key-file."""
     named = variable is not None or file is not None
     given = {
         "model": model,
@@ -166,7 +166,7 @@ def test(*, name: str, as_json: bool, config: Path | None, data: Path | None) ->
 @json_option
 @place_options
 def delete(*, name: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete an account that was created here, with its key."""
+    """Delete an account that is not in the configuration, with its key."""
     answer = connect(config, data).delete("api", "accounts", name)
     if as_json:
         print_json(answer)

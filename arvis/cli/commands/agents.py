@@ -1,4 +1,4 @@
-"""`arvis agents`: who answers, with which prompt, model and tools, and in which channels."""
+"""`arvis agents`: list, show, create, update, pause and delete agents, and bind them to channels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _COLUMNS = ("slug", "name", "role", "model", "status", "description")
 _LINES = ("version", "at", "by", "name", "status", "channels")
 
-#: The people who may use an agent without a list of people.
+#: The value of `--allow-users` for an agent that everyone may use.
 _EVERYBODY = "everybody"
-#: Options whose names are those of the API already.
+#: The options that have the same names in the API.
 _SAME = ("name", "role", "description", "model", "graph", "completion", "timezone")
 _LISTS = {
     "fallbacks": "fallbacks",
@@ -61,7 +61,7 @@ def agent_options(command: _Function) -> _Function:
             type=int,
             help="The maximum size of its prompt in tokens; 0: the model's whole context window.",
         ),
-        click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),
+        click.option("--timezone", metavar="ZONE", help="Its time zone, such as Europe/Berlin."),
         click.option(
             "--allow-users",
             metavar="IDS",
@@ -141,7 +141,7 @@ def create(
 @json_option
 @place_options
 def update(*, agent: str, as_json: bool, config: Path | None, data: Path | None, **given: Any) -> None:
-    """Change only the given fields."""
+    """Change the given fields of an agent."""
     body = _body(given)
     if not body:
         raise click.UsageError("Nothing to change. Give at least one option, such as --model.")
@@ -194,7 +194,7 @@ def delete(*, agent: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def undo(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Restore the previous version of an agent, in its former channels that no other agent has."""
+    """Restore the previous version of an agent, and its former channels unless another agent has them."""
     _print_agent(connect(config, data).post("api", "agents", agent, "undo"), as_json=as_json)
 
 
@@ -281,7 +281,7 @@ def _prompt(text: str | None, file: Path | None) -> str | None:
         return text
     try:
         with file.open(encoding="utf-8") as opened:
-            # One more than fits, so that what is too long is refused and not cut.
+            # One character more than allowed, so that the daemon refuses a text that is too long.
             return opened.read(LONGEST_PROMPT + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
@@ -316,7 +316,7 @@ def _print_agent(agent: Any, *, as_json: bool) -> None:
 
 
 def _allowed(agent: Any) -> str:
-    """Return the people who may use it, as text."""
+    """Return the people who may use the agent, as text."""
     listed = agent["allowUsers"]
     return _EVERYBODY if listed is None else ", ".join(listed) or "only owners"
 

@@ -1,4 +1,5 @@
-"""`arvis bots`: list the bots of chat platforms, enter one, change it, examine it. A token is never an argument."""
+"""`arvis bots`: list, show, create, update, test and delete the bots of chat platforms. A token is never an
+argument."""
 
 from __future__ import annotations
 
@@ -16,22 +17,22 @@ from arvis.cli.output import FAILED, moment, plain, print_fields, print_json, pr
 
 _COLUMNS = ("bot", "state", "as", "source", "since", "error")
 
-#: The secrets that a bot of these platforms needs; others are named with --secret.
+#: The secrets that a bot of these platforms needs. Other secrets are named with --secret.
 _SECRETS: Mapping[str, Sequence[str]] = {
     "discord": ("token",),
     "telegram": ("token",),
     "slack": ("bot_token", "app_token"),
 }
 
-#: Seconds; the daemon itself gives an examination up before.
+#: The timeout of a test in seconds. The daemon's own time limit is shorter.
 _TIMEOUT = 40.0
 
-#: Digits; what is longer is an id.
+#: The maximum number of digits of a number. A text with more digits is an id of the platform.
 _LONGEST_NUMBER = 9
 
 
 def _bot_name(text: str) -> tuple[str, str]:
-    """`discord/helper`, or `discord` for the bot called main."""
+    """Return platform and name of `discord/helper`. Without a name, as in `discord`, the name is `main`."""
     platform, _, name = text.partition("/")
     if not platform:
         raise click.BadParameter("must be PLATFORM or PLATFORM/NAME, such as discord/helper")
@@ -96,7 +97,7 @@ def bots() -> None:
 @json_option
 @place_options
 def list_bots(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List bots: first those of the configuration, then those that were created here."""
+    """List bots: first the bots of the configuration, then all others."""
     page = connect(config, data).get("api", "bots")
     if as_json:
         print_json(page)
@@ -171,7 +172,7 @@ def update(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Change settings and secrets of a bot that was created here, and restart it."""
+    """Change settings and secrets of a bot that is not in the configuration, and restart it."""
     changed: dict[str, Any] = {**_values(settings), **dict.fromkeys(gone)}
     body = {"settings": changed, "secrets": _secrets(asked, variables, files)}
     _change(bot, body, "is changed", as_json=as_json, config=config, data=data)
@@ -182,7 +183,7 @@ def update(
 @json_option
 @place_options
 def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Start a bot that was created here."""
+    """Start a bot that is not in the configuration."""
     _change(bot, {"enabled": True}, "is on", as_json=as_json, config=config, data=data)
 
 
@@ -191,7 +192,7 @@ def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pa
 @json_option
 @place_options
 def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Stop a bot that was created here. Arvis keeps its deliveries and sends them when the bot starts again."""
+    """Stop a bot that is not in the configuration. Arvis sends its deliveries when the bot starts again."""
     _change(bot, {"enabled": False}, "is off", as_json=as_json, config=config, data=data)
 
 
@@ -200,7 +201,7 @@ def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: P
 @json_option
 @place_options
 def delete(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete a bot that was created here, with its secrets."""
+    """Delete a bot that is not in the configuration, with its secrets."""
     answer = connect(config, data).delete("api", "bots", *bot)
     if as_json:
         print_json(answer)
@@ -213,7 +214,8 @@ def delete(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pa
 @json_option
 @place_options
 def test(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Ask the platform whether the bot has the token, scopes and intents that it needs. Exits with 1 if something is missing."""
+    """Check on the platform that the bot has the token, scopes and intents that it needs. The exit code is 1 if one is
+    missing."""
     answer = connect(config, data).post("api", "bots", *bot, "test", timeout=_TIMEOUT)
     findings = answer["findings"]
     if as_json:
@@ -232,7 +234,7 @@ def test(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path
 @json_option
 @place_options
 def restart(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Restart a bot, in any process that runs it."""
+    """Restart a bot in the process that runs it."""
     found = connect(config, data).post("api", "bots", *bot, "restart")
     if as_json:
         print_json(found)
@@ -265,7 +267,7 @@ def _values(settings: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Numbers, lists and such as in JSON; a platform's id is text, however many digits it has."""
+    """Parse a value as JSON. A text that is not JSON stays text, and so does a long number, because it is an id."""
     if text.isdecimal() and len(text) > _LONGEST_NUMBER:
         return text
     try:

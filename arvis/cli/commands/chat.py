@@ -25,10 +25,10 @@ from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 #: Seconds that one request waits for an answer; then it is repeated.
 _ONE_WAIT = 30
 
-#: Open questions that are looked through for those of the channel.
+#: The maximum number of open questions that are searched for questions of the channel.
 _MOST_QUESTIONS = 200
 _AT_WORK = "running"
-#: Seconds between two looks at work that goes on after a question was answered.
+#: Seconds between two checks of an execution that continues after an answer to its question.
 _LOOK = 0.2
 PROMPT = "> "
 
@@ -40,7 +40,7 @@ Show = Callable[[Api, str, str, str], Timeline]
 @click.argument("text", required=False, help="The message (default: each line of standard input is a message).")
 @click.option("--agent", metavar="SLUG", help="Talk to this agent.")
 @click.option("--channel", metavar="ID", help="Write in this channel.")
-@click.option("--follow", is_flag=True, help="Then keep running and print new messages of the channel until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="After the answer, print new messages of the channel until Ctrl-C.")
 @json_option
 @place_options
 def chat(
@@ -68,7 +68,7 @@ def chat(
 
 
 class Talk:
-    """A conversation in one channel: messages, their answers, and what else is posted there. With `as_json` timelines alone are
+    """A conversation in one channel: messages, their answers, and other posts. With `as_json`, only timelines are
     printed."""
 
     def __init__(self, api: Api, channel: str, agent: str | None, *, as_json: bool) -> None:
@@ -80,14 +80,15 @@ class Talk:
         self._at_prompt = False
 
     def begin(self, *, listening: bool) -> None:
-        """Take part in the channel from now on; `listening` prints what comes between the messages."""
+        """Join the channel. With `listening`, print the posts that arrive between the messages."""
         if self._posts is not None:
             self._posts.begin()
             if listening:
                 self._posts.listen()
 
     def ask(self, text: str) -> Timeline:
-        """Send a message and print its answer, and the outcome of what the message allowed or refused."""
+        """Send a message and print its answer. If the message answers a question, also print the posts of the work that
+        continues after it."""
         if self._posts is None:
             return self._show(self._api, self._channel, text, uuid.uuid4().hex)
         asked = self._questions()
@@ -113,17 +114,17 @@ class Talk:
             self._at_prompt = False
 
     def follow(self) -> None:
-        """Print what is posted until the process is interrupted or the daemon ends."""
+        """Print posts until the process is interrupted."""
         if self._posts is not None:
             self._posts.follow()
 
     def mute(self) -> None:
-        """Print no more posts between the messages."""
+        """Stop printing posts between the messages."""
         if self._posts is not None:
             self._posts.mute()
 
     def still_waiting(self, message_id: str) -> Timeline | None:
-        """Return the timeline of a message that still waits for a person."""
+        """Return the timeline of a message that still waits for a person; None if it no longer waits."""
         timeline: Timeline = self._api.get("api", "messages", message_id)
         return timeline if timeline["status"] == MessageStatus.WAITING else None
 
@@ -133,7 +134,7 @@ class Talk:
         return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
 
     def _await_outcome(self, wait_id: str) -> None:
-        """Wait until the work goes on no longer whose question has been answered."""
+        """If the question has been answered, wait until the work that continues after it ends or waits."""
         wait = self._api.get("api", "questions", wait_id)
         if wait["answeredAt"] is None:
             return
@@ -143,7 +144,8 @@ class Talk:
             time.sleep(_LOOK)
 
     def _shower(self) -> Show:
-        """Return the way in which answers reach the reader: as JSON, letter by letter on a terminal, else whole and unchanged."""
+        """Return the function that sends a message and shows its answer: as JSON, piece by piece on a terminal, else
+        complete and unchanged."""
         if self._posts is None:
             return self._show_json
         if not sys.stdout.isatty():
@@ -178,7 +180,7 @@ class Talk:
         return str(sent["messageId"])
 
     def _write(self, text: str) -> None:
-        """Print a post. At a prompt it takes the place of the line that waits, which is shown again below."""
+        """Print a post. If a prompt is shown, print the post over it, and the prompt again below."""
         if self._at_prompt:
             print(f"\r{text}\n{PROMPT}", end="", flush=True)
         else:
@@ -186,7 +188,8 @@ class Talk:
 
 
 def _lines_of(talk: Talk, *, follow: bool) -> int:
-    """One message a line; return how many had no answer. That ends no conversation, a daemon that is gone does."""
+    """Send each line as a message, and return the number of messages without an answer. A missing answer does not end
+    the conversation; an unreachable daemon does."""
     unanswered, waiting = 0, set()
     talk.begin(listening=True)
     while (line := talk.read()) is not None:
@@ -213,7 +216,7 @@ def _lines_of(talk: Talk, *, follow: bool) -> int:
 
 
 def _require_answer(timeline: Timeline) -> None:
-    """Raise `ArvisError` when a message has no answer."""
+    """Raise `ArvisError` if a message has no answer."""
     if timeline["status"] != MessageStatus.ANSWERED:
         raise no_answer(timeline)
 
@@ -232,7 +235,7 @@ def no_answer(timeline: Timeline) -> ArvisError:
 
 
 def _wait(api: Api, message_id: str) -> Timeline:
-    """Return the message's timeline when the message is finished."""
+    """Wait until a message has ended or waits for a person, and return its timeline."""
     resting = {*FINAL_STATUSES, MessageStatus.WAITING}
     try:
         while True:

@@ -1,8 +1,8 @@
-"""A chat on a terminal, over the web socket: an answer while it is written, and the daemon's own posts.
+"""A chat on a terminal over the web socket: an answer while the model writes it, and other posts of the channel.
 
-The text of an unfinished answer is a preview: the API has the final text, and without a socket all of it. Each delivery
-of the channel has a number. Printed numbers are remembered, so that a delivery that arrives twice, live and by a later
-request, is printed once.
+The streamed text is only a preview; the final text of an answer comes from the API. Each delivery of the channel has a
+number. Printed numbers are remembered, so that a delivery that arrives twice, live and by a later request, is printed
+once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from arvis.cli.output import plain
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: Seconds of silence after which a client asks whether anything is still to come.
+#: The timeout in seconds of a connection, and the time without a frame after which the client asks the API if the
+#: message has ended.
 TIMEOUT = 30.0
 
 Frame = dict[str, Any]
@@ -39,7 +40,8 @@ def connected(api: Api) -> ClientConnection:
 
 
 def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None = None) -> int:
-    """Join the channel and return the number of its newest delivery; those `after` a number are sent again."""
+    """Join the channel and return the number of its newest delivery. The server sends the deliveries `after` this
+    number again."""
     since = {} if after is None else {"lastSeq": after}
     socket.send(json.dumps({"type": "auth", "apiKey": key, "channelId": channel, **since}))
     while (frame := received(socket))["type"] != "auth_ok":
@@ -48,7 +50,7 @@ def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None
 
 
 def received(socket: ClientConnection) -> Frame:
-    """Return the next frame. Raises `TimeoutError` after a silence."""
+    """Return the next frame. Raises `TimeoutError` after `TIMEOUT` seconds without one."""
     return frame_of(socket.recv(timeout=TIMEOUT))
 
 
@@ -61,7 +63,7 @@ def frame_of(text: str | bytes) -> Frame:
     return frame
 
 
-#: Seconds until a lost connection is tried again.
+#: Seconds until a lost connection is opened again.
 _PAUSE = 1.0
 _APPROVAL = {"approve", "reject"}
 
@@ -80,7 +82,7 @@ class Posts:
         self.lock = threading.RLock()
 
     def begin(self) -> None:
-        """Note how far the channel has come: older deliveries are not printed."""
+        """Store the number of the channel's newest delivery; older deliveries are not printed."""
         with self._session() as socket:
             self._start = greet(socket, self._api.key, self._channel)
 
@@ -93,10 +95,10 @@ class Posts:
         self._answered.discard(message_id)
 
     def catch_up(self) -> None:
-        """Print everything that has been committed until now. Raises `DaemonUnreachable`."""
+        """Print all deliveries that have been committed until now. Raises `DaemonUnreachable`."""
         with self._session() as socket:
             last = greet(socket, self._api.key, self._channel, after=self._start)
-            # The server replays before it answers.
+            # The server sends the older deliveries before it answers the ping.
             socket.send(json.dumps({"type": "ping"}))
             for frame in _until_pong(socket):
                 self.show(frame)
@@ -113,11 +115,11 @@ class Posts:
                 self._write(plain(self._text_of(frame)))
 
     def pass_over(self, frame: Frame) -> None:
-        """Count a delivery as printed."""
+        """Mark a delivery as printed."""
         self._printed.add(frame["seq"])
 
     def listen(self) -> None:
-        """Print what comes, from a thread that ends with the process. A lost connection is opened again."""
+        """Print posts in a thread that ends with the process. A lost connection is opened again."""
         opened = threading.Event()
         threading.Thread(target=self._listen, args=(opened,), daemon=True).start()
         opened.wait(_PAUSE)
@@ -140,7 +142,8 @@ class Posts:
     def _read_posts(
         self, *, connected: Callable[[], None] = lambda: None, lost: Callable[[], None] = lambda: None
     ) -> None:
-        """Print posts for ever. `lost` is called once for each lost connection. Raise `ArvisError` if access is refused."""
+        """Print posts without end. Call `connected` after each connection, and `lost` once for each lost connection.
+        Raise `ArvisError` if access is refused."""
         online = True
         while True:
             try:
@@ -228,7 +231,8 @@ class Preview:
         self._shown = ""
 
     def piece(self, offset: int, text: str) -> None:
-        """A piece of the answer. Offset 0 begins a new attempt; what does not join on is left to `end`."""
+        """Print a piece of the answer. Offset 0 begins a new attempt. A piece that does not continue the shown text is
+        skipped; `end` prints the missing text."""
         if offset == 0 and self._shown:
             self._write("\n")
             self._shown = ""
@@ -237,7 +241,7 @@ class Preview:
             self._write(plain(text))
 
     def give_way(self, text: str) -> bool:
-        """End the line for another text. Return whether the reader has seen that text already."""
+        """End the preview, because another text follows. Return True if the preview has already shown that text."""
         seen = bool(self._shown) and self._shown.strip() == text.strip()
         if self._shown:
             self._write("\n")
@@ -245,7 +249,7 @@ class Preview:
         return seen
 
     def end(self, reply: str | None) -> None:
-        """Print what is missing; a reply that is not what was shown is printed whole, below it."""
+        """Print the missing end of the reply. If the reply does not begin with the shown text, print it whole below."""
         if reply is not None and not reply.startswith(self._shown):
             self._write(f"\n{plain(reply)}\n")
         elif reply is not None:
@@ -273,7 +277,7 @@ def show_while_written(
 
 
 def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: Posts | None) -> str:
-    """Send the message and follow it until it is finished or the socket ends; return its id."""
+    """Send the message and show its answer until the message has ended or the socket is lost. Return its id."""
     message_id: str | None = None
     try:
         with connected(api) as socket:
@@ -299,7 +303,7 @@ def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
 
 
 def _frames(socket: ClientConnection, over: Callable[[], bool]) -> Iterator[Frame]:
-    """Yield the frames. After a long silence `over` returns true if no more frames are expected."""
+    """Yield the frames. After `TIMEOUT` seconds without a frame, end if `over` returns True."""
     while True:
         try:
             yield received(socket)
@@ -325,7 +329,7 @@ def _follow(frames: Iterable[Frame], message_id: str, preview: Preview, posts: P
 
 
 def _post(frame: Frame, preview: Preview, posts: Posts) -> None:
-    """Print a post beside the answer. An agent's progress may have been shown already while it was written."""
+    """Print a post beside the answer. The preview may have shown an agent's progress text already."""
     if preview.give_way(frame["content"]):
         posts.pass_over(frame)
     else:

@@ -1,4 +1,4 @@
-"""`arvis clients`: people who are served for money, what they were charged and what they paid."""
+"""`arvis clients`: customers with their charges and payments."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def show(*, client_id: str, month: str | None, as_json: bool, config: Path | Non
 @click.option(
     "--token-factor",
     type=float,
-    help="The factor by which model costs are multiplied and charged; 0: they are not charged.",
+    help="Charge the costs of models times this factor; 0: do not charge them.",
 )
 @click.option("--monthly-limit", type=float, help="The maximum cost of model calls in a month, in US dollars.")
 @click.option(

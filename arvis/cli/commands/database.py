@@ -27,7 +27,7 @@ from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
 from arvis.web.http.views import backup_view, page_view
 
-#: Seconds that the daemon may take: it is as long as the data is large.
+#: The timeout in seconds of a backup by the daemon. A large database takes long.
 _TIMEOUT = 24 * 3600.0
 
 
@@ -38,7 +38,7 @@ _TIMEOUT = 24 * 3600.0
 def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Make a backup of the database and of the files that came with messages.
 
-    It is written to FILE, or to the folder of backups in the data folder, where only the newest ones are kept.
+    The backup is written to FILE, or to the data folder, where only the newest backups are kept.
     """
     settings = load(config, data, os.environ)
     database = database_of(settings)
@@ -50,7 +50,8 @@ def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path 
             finish_restore(database)
             made = _make(database, file, at_rest=True)
     except DataFolderInUse:
-        # Reading beside the daemon is safe. But the daemon manages the backups in the data folder, so it makes those.
+        # This process may read the database beside the daemon. But the daemon manages the backups in the data folder,
+        # so it makes them.
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:
@@ -105,7 +106,7 @@ def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path
 
 
 def _found(database: Database, file: Path) -> Path:
-    """A bare name that is not here may be one of the list."""
+    """Return the path of a backup. A bare name of no file in the working folder may be a backup in the data folder."""
     listed = database.backups / file.name
     return listed if not file.exists() and file.name == str(file) and listed.exists() else file.absolute()
 
@@ -165,7 +166,7 @@ def _lines(restored: Restored) -> Iterator[str]:
 @json_option
 @place_options
 def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Update the database, after a backup. Works only while no daemon runs."""
+    """Back up the database, then update it. This is possible only while no daemon runs."""
     settings = load(config, data, os.environ)
     database, now = database_of(settings), SystemClock().now()
     with lock_data_folder(settings.data_dir):

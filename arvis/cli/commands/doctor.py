@@ -1,4 +1,4 @@
-"""`arvis doctor`: is everything in order? Works with and without a running daemon, and changes nothing."""
+"""`arvis doctor`: checks of the installation, with or without a running daemon. They change nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arvis.process.clock import SystemClock
 
 
 @click.command()
-@click.option("--security", is_flag=True, help="Only the checks of security.")
+@click.option("--security", is_flag=True, help="Run only the checks of security.")
 @json_option
 @place_options
 def doctor(*, security: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
@@ -39,7 +39,7 @@ def doctor(*, security: bool, as_json: bool, config: Path | None, data: Path | N
 
 
 def _report(findings: Sequence[Finding]) -> Iterator[str]:
-    """Group by group, and the sum at the end, where the eye is."""
+    """Yield the findings by group, and the counts in the last line."""
     width = max(len(finding.id) for finding in findings)
     for group, members in groupby(findings, key=lambda finding: finding.group):
         yield group

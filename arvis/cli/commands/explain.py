@@ -32,7 +32,7 @@ def explain(*, message_id: str | None, as_json: bool, config: Path | None, data:
 
 
 def _plan(api: Api, timeline: Any) -> list[str]:
-    """Return the plan of an agent that plans; nothing for other agents, and once old work has been removed."""
+    """Return the lines of a planning agent's plan; none for other agents, or if the execution has been deleted."""
     execution = (timeline["job"] or {}).get("executionId")
     if execution is None:
         return []
@@ -44,7 +44,7 @@ def _plan(api: Api, timeline: Any) -> list[str]:
 
 
 def _timeline(api: Api, given: str | None) -> Any:
-    """Return the timeline for this id, or for the newest message without one."""
+    """Return the timeline of the message, answer or job with this id; without an id, of the newest message."""
     if given is None:
         newest = api.get("api", "jobs", query={"kind": "message", "limit": 1})["items"]
         if not newest:
@@ -73,7 +73,7 @@ _MICROS = 1_000_000
 
 
 def story(timeline: Json) -> Iterator[str]:
-    """One line for each thing that happened, its time counted from the arrival of the message."""
+    """Yield one line for each step, with the time since the message arrived, then the costs and the answer."""
     start = int(timeline["createdAt"])
     times = [duration(step["at"] - start) for step in timeline["steps"]]
     width = max(map(len, times), default=0)
@@ -109,7 +109,7 @@ def _node(step: Json, _: int) -> str:
 
 
 def _flags(step: Json) -> Iterator[str]:
-    """Return the flags of the input check."""
+    """Yield the flags of the input check."""
     looked_at = step.get("input", {}).values() if step["node"] == "check_input" else ()
     found = [name for each in looked_at for flag, name in _FLAGS.items() if each.get(flag)]
     if found:
@@ -117,7 +117,7 @@ def _flags(step: Json) -> Iterator[str]:
 
 
 def _prompt(step: Json) -> Iterator[str]:
-    """Return the tokens of each layer, as estimated when the prompt was built."""
+    """Yield the estimated tokens of each layer of the prompt."""
     if step["node"] == "prepare" and "prompt" in step:
         layers = {name: tokens for name, tokens in step["prompt"]["tokens"].items() if tokens}
         yield f"about {sum(layers.values())} tokens: {', '.join(f'{name} {each}' for name, each in layers.items())}"
@@ -126,7 +126,7 @@ def _prompt(step: Json) -> Iterator[str]:
 
 
 def _sources(step: Json) -> Iterator[str]:
-    """Return the sources of the answer other than the person's own message, if the step lists them."""
+    """Yield the sources of the answer other than the person's own message, if the step lists them."""
     if step.get("taint"):
         yield f"based on untrusted text from: {', '.join(step['taint'])}"
 

@@ -1,4 +1,4 @@
-"""`arvis jobs`: look at the queue, and retry, cancel or delete what is in it."""
+"""`arvis jobs`: list, show, retry, cancel and delete the jobs of the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arvis login`: a new one-time link to the dashboard, for every user who can read the data folder."""
+"""`arvis login`: a one-time link to the dashboard. Every user who can read the data folder may create one."""
 
 from __future__ import annotations
 

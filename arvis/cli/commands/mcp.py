@@ -1,7 +1,7 @@
-"""`arvis mcp`: the daemon's `/mcp` for programs that start a server and speak with it on its standard input and output.
+"""`arvis mcp`: the daemon's `/mcp` for programs that start an MCP server and talk to it on standard input and output.
 
-It understands nothing of the protocol but where a message ends and what its headers must say. Standard output carries
-messages only; it needs none of the protocol's packages, the daemon does.
+The command passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol. Standard
+output contains only messages.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import click
 from arvis.cli.api_client import Api, connect
 from arvis.cli.options import place_options
 
-#: Bytes of one message of the client.
+#: The maximum size in bytes of a message of the client.
 _MAX_LINE = 16 * 1024 * 1024
 #: The maximum number of concurrent requests.
 _MOST = 8
-#: Seconds; the longest wait for an answer of an agent is two minutes.
+#: The timeout of a request in seconds. The daemon waits up to two minutes for the answer of an agent.
 _TIMEOUT = 180.0
 
 _PARSE_ERROR, _INVALID, _FAILED = -32700, -32600, -32603
@@ -42,7 +42,7 @@ def mcp(*, config: Path | None, data: Path | None) -> None:
 
 
 class Bridge:
-    """Sends each line to the daemon and writes its answer; several at the same time, because one may take minutes."""
+    """Sends each line to the daemon and writes the answer. Requests run concurrently, because one may take minutes."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -51,14 +51,14 @@ class Bridge:
         self._version: str | None = None
 
     def run(self) -> None:
-        """Until the end of input, and until all is answered."""
+        """Pass messages on until the input has ended and all requests are answered."""
         threads: list[threading.Thread] = []
         for line in _lines():
             message = _message(line)
             if message is None:
                 self._write(_error(None, _PARSE_ERROR, "The line is not a JSON object."))
             elif message.get("method") == "initialize":
-                # Later messages depend on its answer.
+                # The headers of later messages depend on the answer.
                 self._pass_on(message)
             else:
                 threads = [thread for thread in threads if thread.is_alive()]
@@ -84,7 +84,7 @@ class Bridge:
         self._write(answer)
 
     def _asked(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The daemon's answer, or an error in the protocol's form."""
+        """Return the daemon's answer, or an error in the form of the protocol."""
         number = message.get("id")
         place = urlsplit(self._api.url)
         connection = HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT)
@@ -108,7 +108,8 @@ class Bridge:
                 return _error(number, _FAILED, "The daemon sent no answer to this request.")
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
-        """A newer client sends its version in each message, an older one only once."""
+        """Return the HTTP headers of a message. Newer clients send the version of the protocol in each message, older
+        clients only in `initialize`."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
@@ -148,7 +149,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def _header(text: str) -> str:
-    """Return the value unchanged, or encoded as the protocol requires for characters that a header cannot hold."""
+    """Return the value, encoded as the protocol requires if it has characters that a header cannot contain."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

@@ -1,4 +1,4 @@
-"""`arvis memory`: what agents keep in mind, where it came from, and how to correct it."""
+"""`arvis memory`: the facts and values that agents have stored, with their sources, and their correction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def memory() -> None:
 
 
 @memory.command("list")
-@click.option("--agent", help="Of this agent.")
+@click.option("--agent", help="Only facts of this agent.")
 @_scope
 @click.option("--category", type=_category)
 @click.option("--status", type=click.Choice([*map(str, FactStatus)]), default="active", show_default=True)
@@ -138,7 +138,7 @@ def undo(*, agent: str, scope: str | None, as_json: bool, config: Path | None, d
 
 
 @memory.command()
-@click.option("--agent", help="Of this agent.")
+@click.option("--agent", help="Only values of this agent.")
 @_scope
 @page_options
 @json_option

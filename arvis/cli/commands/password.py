@@ -1,5 +1,5 @@
 """`arvis password`: set the password of a dashboard user, with or without a running daemon, for every user who can
-read the data folder. It does not ask for the old password, so that a forgotten one can be replaced."""
+read the data folder. It does not ask for the old password, so that a forgotten password can be replaced."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def password(
 ) -> None:
     """Set the password of a dashboard user. All logins of this user end.
 
-    On a terminal the command asks for it twice, hidden; otherwise it reads standard input.
+    On a terminal the command asks for the password twice and does not show it; otherwise it reads standard input.
     """
     settings = load(config, data, os.environ)
     given = _given(variable, file)
@@ -64,7 +64,7 @@ def _given(variable: str | None, file: Path | None) -> str:
 
 
 async def _set(settings: Config, user: str, given: str) -> None:
-    """Write directly to the database, after updating it."""
+    """Update the database and write the password to it, without a daemon."""
     clock = SystemClock()
     database, now = database_of(settings), clock.now()
     make_sound(database, now)

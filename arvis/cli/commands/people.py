@@ -1,4 +1,4 @@
-"""`arvis people` and `arvis pairing`: people who have written, their rights, and the requests of unknown people."""
+"""`arvis people` and `arvis pairing`: people who have written, their rights, and pairing requests."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _ROLES = ("operator", "member")
 def people() -> None:
     """List, show, update, block and unblock people. `arvis pairing` pairs and unpairs them.
 
-    PERSON is an ID of the list, or PLATFORM:USER such as discord:123456789012345678.
+    PERSON is an ID from `arvis people list`, or PLATFORM:USER such as discord:123456789012345678.
     """
 
 
 @people.command("list")
-@click.option("--platform", help="Such as discord.")
+@click.option("--platform", help="Only people of this platform, such as discord.")
 @click.option("--role", type=click.Choice([*map(str, PrincipalRole)]))
-@click.option("--paired/--not-paired", default=None, help="Only paired people, or only the others.")
-@click.option("--search", metavar="TEXT", help="Part of the name or of the platform's id.")
+@click.option("--paired/--not-paired", default=None, help="Only paired people, or only unpaired people.")
+@click.option("--search", metavar="TEXT", help="Only people whose name or user id contains this text.")
 @page_options
 @json_option
 @place_options
@@ -163,7 +163,7 @@ def list_pairings(
 
 @pairing.command()
 @click.argument("code", required=False)
-@click.option("--person", help="An ID or PLATFORM:USER of `arvis people list`, instead of a code.")
+@click.option("--person", help="An ID or PLATFORM:USER from `arvis people list`, instead of a code.")
 @json_option
 @place_options
 def approve(*, code: str | None, person: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
@@ -202,7 +202,7 @@ def reject(*, code: str | None, pairing_id: str | None, as_json: bool, config: P
 @json_option
 @place_options
 def revoke(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Unpair a person. PERSON is an ID or PLATFORM:USER of `arvis people list`."""
+    """Unpair a person. PERSON is an ID or PLATFORM:USER from `arvis people list`."""
     change_person(person, {"paired": False}, "is no longer paired", as_json=as_json, config=config, data=data)
 
 

@@ -1,4 +1,4 @@
-"""`arvis projects`: what agents that work on their own work on."""
+"""`arvis projects`: the projects on which agents work in their heartbeats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _details = all_options(
 def projects() -> None:
     """List, show, create, update and delete projects that agents work on.
 
-    Heartbeats work on those that are active. A project is named by its slug or id."""
+    Agents work on active projects in their heartbeats. Name a project by its slug or id."""
 
 
 @projects.command("list")

@@ -42,7 +42,7 @@ _BY = ("day", "agent", "model", "account", "client", "principal")
 
 
 @click.command()
-@click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="Group the usage by this.")
+@click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="The groups of the report.")
 @click.option("--since", metavar="DAY", help="The first day, such as 2026-11-01 (default: 30 days ago).")
 @click.option("--until", metavar="DAY", help="The day after the last one (default: now).")
 @json_option
@@ -111,7 +111,7 @@ def audit(
 
 
 def _audit_row(entry: Any) -> dict[str, object]:
-    """A schedule without a name is listed under its agent."""
+    """Return the row of an entry. If the subject has no name, such as a schedule, the row shows its agent."""
     return {
         **entry,
         "at": moment(entry["at"]),

@@ -1,4 +1,5 @@
-"""`arvis run`: the daemon in the foreground. Standard output carries the ready line and the first login link only."""
+"""`arvis run`: the daemon in the foreground. Standard output contains only a wait for the database, the ready line and
+the first login link."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from arvis.process.stalls import LoopWatch
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second signal stops it
     immediately)."""
-    # The roles take the form that wins over the file.
+    # The roles are passed as an environment variable, because it overrides the file.
     settings = load(config, data, os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles})
     watch = LoopWatch()
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:
@@ -28,5 +29,5 @@ def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
 
 
 def _say(line: str) -> None:
-    """Flushed, because the program that started the daemon may read a pipe and wait for this line."""
+    """Print and flush a line, because the program that started the daemon may wait for it at a pipe."""
     print(line, flush=True)

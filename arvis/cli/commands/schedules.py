@@ -36,7 +36,7 @@ _TIMES = ("lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt")
 _details = all_options(
     click.option("--name", help="Its name (default: Arvis chooses an unused name)."),
     click.option("--prompt", help="The task of the agent."),
-    click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin (default: the agent's, else the daemon's)."),
+    click.option("--timezone", metavar="ZONE", help="Its time zone, such as Europe/Berlin (default: the agent's)."),
     click.option("--connector", help="The name of the bot that posts, if the platform has several."),
     click.option("--missed", type=click.Choice([*map(str, Missed)]), help="What happens to times that were missed."),
     click.option("--thread", help="The thread of the channel; empty: the channel itself."),
@@ -201,7 +201,7 @@ def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None)
     elif begun["status"] == "running":
         print(f"The schedule is running. `arvis schedules runs {schedule}` shows the result.")
     else:
-        print(f"It was {begun['status']}: {begun['report']}")
+        print(f"The run was {begun['status']}: {begun['report']}")
 
 
 @schedules.command()
@@ -212,7 +212,7 @@ def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None)
 def runs(
     *, schedule: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
-    """Show the runs of a schedule, the newest first; also of a deleted one."""
+    """Show the runs of a schedule, the newest first, even if the schedule is deleted."""
     query = {"limit": limit, "cursor": cursor}
     api = connect(config, data)
     page = api.get("api", "schedules", _id(api, schedule), "runs", query=query)
@@ -260,7 +260,8 @@ def undo(*, schedule: str, as_json: bool, config: Path | None, data: Path | None
 
 
 def _id(api: Api, schedule: str) -> str:
-    """Of the one that is meant by its name, where only one of the newest has it; else it was an id."""
+    """Return the id of the schedule with this name, if exactly one of the newest schedules has it. If none has it,
+    return the text unchanged."""
     if _ID.fullmatch(schedule):
         return schedule
     page = api.get("api", "schedules", query={"limit": _MOST_NAMED})

@@ -16,7 +16,7 @@ from arvis.cli.output import print_json
 @json_option
 @place_options
 def version(*, as_json: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001
-    """Print the version of this Arvis. (--config and --data are taken, as everywhere, and change nothing.)"""
+    """Print the version of this Arvis. (--config and --data have no effect.)"""
     if as_json:
         print_json({"version": __version__, "python": platform.python_version()})
     else:

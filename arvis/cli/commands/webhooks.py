@@ -1,4 +1,4 @@
-"""`arvis webhooks`: addresses that other programs call, and what an agent makes of a call."""
+"""`arvis webhooks`: addresses that other programs call to send messages to agents or to start workflows."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def create(
 ) -> None:
     """Create a web hook at /hooks/PATH. TEMPLATE is the message to AGENT: `Look at {{payload.commits.0.message}}`.
 
-    Its secret is generated and shown once; use --secret-env or --secret-file to give your own.
+    Its secret is generated and shown once; use --secret-env or --secret-file to set your own secret.
     """
     body = {"path": path, "agent": agent, "template": template, **channel_of(place), **_given(details)}
     if variable is not None or file is not None:

@@ -104,7 +104,7 @@ def run(
 @workflows.command()
 @click.option("--workflow", help="Only runs of this workflow.")
 @click.option("--status", type=click.Choice([*map(str, RunStatus)]), help="Only runs with this status.")
-@click.option("--id", "run_id", help="One run with its log.")
+@click.option("--id", "run_id", help="Show this run with its log.")
 @page_options
 @json_option
 @place_options
@@ -173,7 +173,7 @@ def rerun(*, run: str, node: str | None, newest: bool, as_json: bool, config: Pa
 @workflows.command()
 @click.argument("workflow")
 @click.option("--version", type=click.IntRange(1), help="The version to export (default: the newest).")
-@click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
+@click.option("--yaml", "as_yaml", is_flag=True, help="Write YAML instead of JSON.")
 @place_options
 def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | None, data: Path | None) -> None:
     """Write the document of a workflow to standard output."""
@@ -188,7 +188,7 @@ def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | 
 @workflows.command("import")
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--name", help="The name of the workflow (default: the name in the document).")
-@click.option("--draft", is_flag=True, help="Store it even with errors.")
+@click.option("--draft", is_flag=True, help="Store the workflow even if it has errors.")
 @json_option
 @place_options
 def import_workflow(

@@ -47,7 +47,7 @@ def check_version(scene: Scene) -> Verdict | None:
         return None
     if scene.daemon.version != __version__:
         why = f"The daemon runs version {scene.daemon.version}, and {__version__} is installed."
-        return warn("The daemon runs another version than the installed one", why, "Restart it.")
+        return warn("The daemon runs another version than the installed one", why, "Restart the daemon.")
     return ok(f"The daemon runs the installed version, {__version__}")
 
 
@@ -120,7 +120,7 @@ def check_names(scene: Scene) -> Verdict | None:
         )
         return warn("Browsers on other machines are refused", why, fix)
     if is_loopback(web.host) and web.public_url is None:
-        return ok("Only this machine reaches the web")
+        return ok("Only this machine can reach the web server")
     return ok("The host names for other machines are configured")
 
 

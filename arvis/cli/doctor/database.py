@@ -148,7 +148,7 @@ DATABASE = Group(
 #: The newest backup is too old after this multiple of the time between two backups.
 _LATE = 1.5
 
-#: Maximum seconds for which a backup is read.
+#: The maximum time in seconds for which a backup is read.
 _READING = 1.0
 
 _HOUR_MS = 3_600_000
@@ -187,7 +187,7 @@ def check_content(scene: Scene) -> Verdict | None:
             f"The checked part of {newest.path.name} is readable; the file is too large for a complete check here"
         )
     except StoreError as error:
-        return fail(f"{newest.path.name} cannot be restored", error.why, "Take a new one now: `arvis backup`.")
+        return fail(f"{newest.path.name} cannot be restored", error.why, "Make a new backup with `arvis backup`.")
     finally:
         timer.cancel()
     return ok(f"{newest.path.name} matches its manifest")
@@ -196,7 +196,7 @@ def check_content(scene: Scene) -> Verdict | None:
 def check_dump(scene: Scene) -> Verdict | None:
     if scene.config.postgres_url is None:
         return None
-    why = "Arvis takes no backup of PostgreSQL, neither daily nor before a migration."
+    why = "Arvis makes no backup of PostgreSQL, neither daily nor before a migration."
     return warn(
         "You must back up PostgreSQL yourself",
         why,
@@ -233,7 +233,7 @@ def check_waiting(scene: Scene) -> Verdict | None:
         why = f"The next job has been ready for {waited // 60_000} minutes. All workers are busy or blocked."
         fix = "`arvis jobs list --status running` shows their jobs. If these are normal jobs, raise `queue.workers`."
         return fail("Jobs wait too long", why, fix)
-    return ok("No job waits for long")
+    return ok("No job has waited too long")
 
 
 def check_leases(scene: Scene) -> Verdict | None:

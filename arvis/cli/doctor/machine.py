@@ -26,7 +26,7 @@ _OLDEST_SQLITE = (3, 37, 0)
 #: Parts of SQLite that this version of Arvis does not need.
 _LATER = {"FTS5"}
 
-#: A lower limit of open files is reported: the daemon needs some for each open chat and for connections to vendors.
+#: A limit of open files below this number is reported: each open chat and each connection to a vendor needs one.
 _FEW_FILES = 1024
 _MANY_OPEN = 0.8
 
@@ -179,9 +179,9 @@ _NETWORK = {
     "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs", "virtiofs",
 }  # fmt: skip
 _PASSING = {
-    "tmpfs": "It is memory: everything in it is gone when the machine restarts.",
-    "ramfs": "It is memory: everything in it is gone when the machine restarts.",
-    "overlay": "It is the container's own layer: everything in it is gone with the container.",
+    "tmpfs": "It is memory: everything in it is lost when the machine restarts.",
+    "ramfs": "It is memory: everything in it is lost when the machine restarts.",
+    "overlay": "It is the container's own layer: everything in it is lost when the container is removed.",
 }
 
 _OTHER_FOLDER = "Put the data folder on a local disk (a volume, in a container), and name it with --data."

@@ -95,7 +95,7 @@ TOOLS = Group(
 
 # Speech. Engines are neither loaded nor called.
 
-#: By engine that runs on this machine: its module, the command that installs it, and a program that it needs.
+#: The engines that run on this machine: module, command that installs it, and a program that the engine needs.
 _LOCAL = {
     "openai-whisper": ("whisper", "make voice", "ffmpeg"),
     "faster-whisper": ("faster_whisper", "pip install 'arvis[voice-fast]'", None),
@@ -171,7 +171,7 @@ def check_packages(scene: Scene) -> Verdict | None:
         return ok(f"Traces are sent to {settings.endpoint}")
     return fail(
         "Traces cannot be sent",
-        "`telemetry.endpoint` is set, and the packages for OpenTelemetry are not installed.",
+        "`telemetry.endpoint` is set, but the packages for OpenTelemetry are not installed.",
         "Run `pip install 'arvis[otel]'`, or set `telemetry.endpoint: null`.",
     )
 

@@ -24,7 +24,7 @@ from arvis.store.health import DatabaseState, Records, inspect
 
 # The starts and stops in the daemon's own log. Lines that cannot be parsed are skipped.
 
-#: Maximum log files that are read, and maximum bytes at the end of each.
+#: The maximum number of log files that are read, and of bytes from the end of each.
 _FILES = 2
 _TAIL = 4_000_000
 
@@ -89,7 +89,7 @@ def _read(line: bytes) -> Any:
 
 # The running daemon's own reports: version, readiness, metrics.
 
-#: Maximum seconds for one answer.
+#: The timeout of a request in seconds.
 _TIMEOUT = 3.0
 
 _WAIT = "If the daemon has just started, wait a moment. Otherwise read its log and restart it."
@@ -177,8 +177,8 @@ PLACEHOLDER = "not-set-in-this-environment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """The machine. `python`: the version of Python. `encoding`: that of standard output. `proc` and `control_group`: the
-    folders in which Linux describes processes and the container's limits."""
+    """The machine. `python`: the version of Python. `encoding`: the encoding of standard output. `proc` and
+    `control_group`: the folders in which Linux describes processes and the container's limits."""
 
     python: tuple[int, int, int]
     encoding: str

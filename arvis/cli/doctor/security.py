@@ -26,8 +26,8 @@ def check_folder_mode(scene: Scene) -> Verdict | None:
 
 
 def check_file_modes(scene: Scene) -> Verdict | None:
-    """Check that the files in the data folder are private, because the folder itself can easily be opened for others.
-    If it is open already, this is a failure and not only a warning."""
+    """Check that the files in the data folder are private, because a change of the folder's mode may expose them. A
+    file that others can read is a failure if they can also open the folder, else a warning."""
     files = [file for file in _private_files(scene.folder) if file.is_file()]
     if not files:
         return None
@@ -51,8 +51,8 @@ def check_secrets_in_file(scene: Scene) -> Verdict | None:
     fix = "Replace it with `env:NAME` or `file:PATH`. If other people could have read the secret, create a new one."
     if file.stat().st_mode & _OTHERS:
         why = f"Its mode is {file.stat().st_mode & 0o777:04o}, so other users of this machine can read it."
-        return fail(f"{file} holds a secret", why, fix)
-    return warn(f"{file} holds a secret", "Every copy of the file contains the secret.", fix)
+        return fail(f"{file} contains a secret", why, fix)
+    return warn(f"{file} contains a secret", "Every copy of the file contains the secret.", fix)
 
 
 def check_api_keys(scene: Scene) -> Verdict | None:
@@ -93,7 +93,7 @@ def check_encryption(scene: Scene) -> Verdict:
 
 
 def check_user(scene: Scene) -> Verdict | None:
-    """Report a daemon that runs as root, because a defect in it would then concern the whole machine."""
+    """Report a daemon that runs as root, because a defect in the daemon would then affect the whole machine."""
     process = scene.system.proc / str(scene.daemon.pid) if scene.daemon is not None else None
     if process is None or not process.is_dir():
         return None

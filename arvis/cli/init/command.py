@@ -44,7 +44,7 @@ def _asker(*, yes: bool) -> Ask:
         return _take_default
     if not sys.stdin.isatty():
         fix = "Run it in a terminal, or take every default with `arvis init --yes`."
-        raise ConfigError("No questions can be asked", why="Standard input is no terminal.", fix=fix)
+        raise ConfigError("No questions can be asked", why="Standard input is not a terminal.", fix=fix)
     return _ask
 
 
@@ -60,7 +60,7 @@ def _take_default(question: str, default: str, read: Callable[[str], T]) -> T:  
 
 
 def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
-    """Return whether the file may be replaced. Raises `ConfigError` if it exists and must be kept."""
+    """Return True if the file may be replaced. Raises `ConfigError` if it exists and must be kept."""
     if force or not file.exists():
         return force
     if yes or not click.confirm(f"{file} already exists. Replace it?", default=False, err=True):

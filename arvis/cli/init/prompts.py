@@ -30,7 +30,7 @@ _PORT = 5070
 _TRIES = 50
 _HOST = "127.0.0.1"
 
-#: Maximum seconds for the answer of a server with the list of its models, and maximum bytes of the list.
+#: The timeout in seconds of a request for a server's list of models, and the maximum size of the list in bytes.
 _TIMEOUT = 2.0
 _LIST = 1_000_000
 _LONGEST_NAME = 100
@@ -70,7 +70,7 @@ class Surroundings:
         return next((port for port in range(_PORT, _PORT + _TRIES) if self.is_free(port)), 0)
 
     def is_free(self, port: int) -> bool:
-        """Return whether a daemon could listen at the port. The check binds the port for a moment and does not
+        """Return True if a daemon could listen at the port. The check binds the port for a moment and does not
         listen."""
         if port == 0 or port == self._own_port():
             return True

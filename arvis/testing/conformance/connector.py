@@ -346,7 +346,7 @@ class OutgoingCases(StageCases):
             await connector.close()
             await connector.close()
             async with asyncio.timeout(PATIENCE):
-                while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110  (a server's side ends by itself, unseen)
+                while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110  (the server's tasks end later, without an event)
                     await asyncio.sleep(0.01)
 
 

@@ -32,18 +32,18 @@ from arvis.ports.inbox import Clicked, Received
 
 #: The optional features of platforms, as `Stage.can` names them.
 ABILITIES = {
-    "buttons": "choices that are clicked",
+    "buttons": "buttons below a message",
     "changes": "the bot can change its messages",
-    "connections": "connections, which can be cut",
-    "deletions": "the bot hears that people take back what they wrote",
-    "edits": "the bot hears that people change what they wrote",
-    "failures": "sends that are refused or cut off",
-    "files": "files, both ways",
-    "gone": "chats that take nothing any more",
+    "connections": "connections that the stage can close",
+    "deletions": "events about messages that people delete",
+    "edits": "events about messages that people edit",
+    "failures": "sends that are refused or interrupted",
+    "files": "files from people and from the bot",
+    "gone": "chats that accept no more messages",
     "groups": "chats of several people",
     "own threads": "a thread can be opened for a reply",
-    "redelivery": "the same event, again",
-    "replies": "messages that reply to another one",
+    "redelivery": "the platform can report the same event again",
+    "replies": "messages that reply to another message",
     "threads": "threads inside groups",
 }
 
@@ -164,7 +164,7 @@ def need(stage: Stage, *abilities: str) -> None:
 
 def need_limit(stage: Stage) -> None:
     if not stage.text_limit:
-        pytest.skip("this platform takes a text of any length")
+        pytest.skip("this platform has no limit for texts")
 
 
 class StageCases:
@@ -182,7 +182,7 @@ PATIENCE = 20
 
 
 class RememberingInbox:
-    """An `Inbox` that records all events, except the first `refusals` ones, for which it raises `Unavailable`."""
+    """An `Inbox` that records all events. For the first `refusals` events it raises `Unavailable` instead."""
 
     def __init__(self, *, refusals: int = 0) -> None:
         self.messages: list[IncomingMessage] = []
@@ -258,7 +258,7 @@ class RememberingInbox:
         if self._refusals:
             self._refusals -= 1
             await self._keep(self.refused, event)
-            raise Unavailable("nothing was kept")
+            raise Unavailable("nothing was stored")
         if position is not None:
             self._positions[position.feed] = max(position.position, self._positions.get(position.feed, 0))
 

@@ -109,7 +109,7 @@ class ProviderConformance:
 
     async def test_a_call_of_a_tool_is_read_whole(self) -> None:
         if not self.calls_tools:
-            pytest.skip("this provider keeps its tools to itself")
+            pytest.skip("this provider does not accept tools")
         async with self.scene() as scene:
             whole = await scene.provider.complete(scene.call("look_up", ARGUMENTS), scene.account)
             streamed = await scene.provider.stream(scene.call("look_up", ARGUMENTS), scene.account, ignore)
@@ -119,7 +119,7 @@ class ProviderConformance:
 
     async def test_what_a_tool_gave_goes_back_to_the_model(self) -> None:
         if not self.calls_tools:
-            pytest.skip("this provider keeps its tools to itself")
+            pytest.skip("this provider does not accept tools")
         async with self.scene() as scene:
             first = scene.call("look_up", ARGUMENTS)
             asked = await scene.provider.complete(first, scene.account)
