@@ -24,15 +24,15 @@ from arvis.tasks.access import asker_of, caller_limits, may_reach, spender_of, t
 from arvis.tasks.state import RunTask, WorkState
 from arvis.tasks.task import history_of, is_run, messages_of
 
-#: The maximum of messages that are read as history. Compaction starts above 80, so 120 are enough.
+#: The maximum number of messages that are read as history. Compaction starts above 80, so 120 are enough.
 HISTORY_ROWS = 120
-#: The maximum of summaries in front of the history.
+#: The maximum number of summaries in front of the history.
 SUMMARIES = 3
-#: The maximum of characters of the question that the search for facts uses.
+#: The maximum number of characters of the question that the search for facts uses.
 _ASKED = 2_000
 #: The maximum age of overheard messages in a prompt (ms): one day.
 OBSERVED_MS = 86_400_000
-#: The maximum of incidents that one turn reports.
+#: The maximum number of incidents that one turn reports.
 INCIDENTS = 5
 
 

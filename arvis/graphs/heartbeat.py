@@ -46,8 +46,8 @@ from arvis.tasks.task import child_state, source_of
 # for the work. Text of agents and other people is data in it, escaped and cut.
 
 
-#: The maximum of projects, of characters in the notes of all projects together, of characters in a goal, of skills, and
-#: of characters in a line of other people's text.
+#: The maximum number of projects, of characters in the notes of all projects together, of characters in a goal, of
+#: skills, and of characters in a line of other people's text.
 MOST_PROJECTS = 10
 _NOTES = 8_000
 _GOAL = 1_000
@@ -170,12 +170,12 @@ def _line(text: str, most: int = _LONGEST_LINE) -> str:
 
 
 GRAPH = "heartbeat"
-#: The maximum of cycles that a schedule can set; the default is one.
+#: The maximum number of cycles that a schedule can set; the default is one.
 MOST_CYCLES = 10
-#: The maximum of characters of a cycle's result in the prompt of the next cycle.
+#: The maximum number of characters of a cycle's result in the prompt of the next cycle.
 LONGEST_SUMMARY = 500
-#: The maximum of overheard messages in a prompt, and of the schedule's occurrences that are searched for the last
-#: check.
+#: The maximum number of overheard messages in a prompt, and of the schedule's occurrences that are searched for the
+#: last check.
 _MOST_OBSERVED = 30
 _TIMES = 50
 

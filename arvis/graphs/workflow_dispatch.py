@@ -18,7 +18,7 @@ from arvis.services.graph_selection import DISPATCH
 from arvis.tasks.state import TaskSpec, child_end
 from arvis.tasks.task import GRAPH, child_state
 
-#: The maximum of characters of the message that the question contains.
+#: The maximum number of characters of the message that the question contains.
 _SHOWN = 8_000
 _INSTRUCTIONS = (
     "Choose the workflow for a person's message. Answer with its number only, or 0 if none fits. Use no tools. The message is "

@@ -14,8 +14,8 @@ from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label
 from arvis.ports.store import Transaction
 
-#: The maximum of sticky facts, of values, and of letters of each of these two groups. Of the other facts, at most
-#: `SHOWN` are returned, chosen from `LOOKED_AT`.
+#: The maximum number of sticky facts, of values, and of letters of each of these two groups. Of the other facts, at
+#: most `SHOWN` are returned, chosen from `LOOKED_AT`.
 MOST_STICKY = 50
 MOST_STATES = 50
 MOST_LETTERS = 8_000

@@ -35,7 +35,7 @@ def brief(text: str, most: int = _MOST) -> str:
     return seen if len(seen) <= most else f"{seen[: most - 1]}…"
 
 
-#: The maximum of letters in a fact and in a value, and of facts and of keys in one scope of an agent.
+#: The maximum number of letters in a fact and in a value, and of facts and of keys in one scope of an agent.
 MOST_LETTERS = 2_000
 MOST_FACTS = 500
 MOST_KEYS = 200

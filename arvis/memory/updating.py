@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 
 from arvis.memory.similarity import Wording
 
-#: The maximum of words of a value.
+#: The maximum number of words of a value.
 _LONGEST_VALUE = 8
 _NUMBER = re.compile(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
 _QUOTED = re.compile(r"[\"'].+[\"']")

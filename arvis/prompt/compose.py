@@ -65,7 +65,7 @@ class Budget:
 
     @cached_property
     def usable(self) -> int:
-        """The maximum of tokens to which prompts are filled."""
+        """The maximum number of tokens to which prompts are filled."""
         return self.ceiling - self.reserve
 
     @cached_property
@@ -76,17 +76,17 @@ class Budget:
 
     @cached_property
     def reply(self) -> int:
-        """The maximum of tokens that a call requests for the reply."""
+        """The maximum number of tokens that a call requests for the reply."""
         return min(self.longest_reply, self.reserve)
 
     @cached_property
     def most(self) -> int:
-        """The maximum of tokens in a prompt that the model accepts."""
+        """The maximum number of tokens in a prompt that the model accepts."""
         return self.window - self.reply
 
     @cached_property
     def room_for_tools(self) -> int:
-        """The maximum of tokens of all rounds of a turn, without the words of people."""
+        """The maximum number of tokens of all rounds of a turn, without the words of people."""
         return self.usable // 2
 
 
@@ -160,7 +160,7 @@ LAYERS = (
     "clock",
 )
 
-#: The maximum of tokens for skills. In a small prompt, they get at most the usable tokens divided by `_SKILLS`.
+#: The maximum number of tokens for skills. In a small prompt, they get at most the usable tokens divided by `_SKILLS`.
 SKILL_TOKENS = 4_000
 _SKILLS = 8
 #: Facts with values, and summaries, get at most the usable tokens divided by these.
@@ -194,7 +194,7 @@ class Prompt:
     turns: tuple[Turn, ...]
     #: The rounds of the turn; they follow `turns`.
     rounds: tuple[Turn, ...]
-    #: The maximum of tokens of the rounds without the words of people, and with them.
+    #: The maximum number of tokens of the rounds without the words of people, and with them.
     rounds_room: int
     rounds_most: int
     #: The estimated tokens of each layer.

@@ -58,7 +58,7 @@ def _ends(text: str, size: int) -> str:
 _LEAST = 100
 #: The record takes at most a quarter of the tokens for all rounds.
 _RECORD = 4
-#: The maximum of characters of a call's arguments, and of a text, in the record.
+#: The maximum number of characters of a call's arguments, and of a text, in the record.
 _ARGUMENTS, _TEXT = 160, 200
 
 _HEADING = (

@@ -27,7 +27,7 @@ BUILT_IN = Path(__file__).parent / "builtin"
 
 #: The minimum of seconds between two checks of the files and rows.
 _LOOK_SECONDS = 3.0
-#: The maximum of files that are read in a folder.
+#: The maximum number of files that are read in a folder.
 _MOST_FILES = 1_000
 
 #: The data that show a change: time and size of each file, time of each row, and the disabled slugs.

@@ -23,7 +23,7 @@ from arvis.domain.text import storable
 # has no look-around and no back-references; so no time limit is needed, only a limit of memory.
 
 
-#: The maximum of characters in a pattern, and of bytes of a compiled pattern.
+#: The maximum number of characters in a pattern, and of bytes of a compiled pattern.
 LONGEST_PATTERN = 300
 _MEMORY = 1 << 20
 
@@ -80,7 +80,7 @@ def _reason(error: Exception) -> str:
     return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
-#: The maximum of bytes in a skill's file.
+#: The maximum number of bytes in a skill's file.
 LARGEST_FILE = 262_144
 SLUG = re.compile(r"[a-z0-9_-]{1,64}", re.ASCII)
 
@@ -246,13 +246,13 @@ def _unusable(why: str) -> Unprocessable:
 # -- the choice of skills for a message --------------------------------------------------------------------------------
 
 
-#: The maximum of skills in a prompt, and of their tokens together.
+#: The maximum number of skills in a prompt, and of their tokens together.
 MOST_SKILLS = 3
 MOST_TOKENS = 4_000
 
 _HEADING = "## Skills for this request"
-#: The maximum of characters of a message that are searched, and the number of earlier messages that count. A match in
-#: an earlier message has half the weight; a keyword has one point, a pattern two.
+#: The maximum number of characters of a message that are searched, and the number of earlier messages that count. A
+#: match in an earlier message has half the weight; a keyword has one point, a pattern two.
 _LOOKED_AT = 16_000
 _EARLIER_TURNS = 2
 _KEYWORD, _PATTERN = 1.0, 2.0

@@ -84,7 +84,7 @@ def _any_of(phrases: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(phrases) if phrases else r"(?!)")
 
 
-#: The maximum of speakers at the same time, and of chunk ids that are remembered for each speaker.
+#: The maximum number of speakers at the same time, and of chunk ids that are remembered for each speaker.
 _MOST_VOICES = 1_000
 _MOST_IDS = 1_000
 #: The minimum of seconds between two checks, because a timer may end slightly early.

@@ -155,7 +155,7 @@ async def test_files_of_the_folder_go_with_the_reply(either_database: Database) 
         told = [step.data["problem"] for step in answered.steps if step.step == "reply_problem"]
         assert [text.split(":")[0] for text in told] == ["../../secret", "none.txt"]
         await app.ask("And?")
-        assert "did not go out" in app.provider.asked[-1].changing
+        assert "was not sent" in app.provider.asked[-1].changing
         assert first.message.conversation_id == answered.message.conversation_id
 
 

@@ -1,7 +1,7 @@
 """The end of an agent's work: the status in a reply decides whether the work ends, continues, or waits for a person.
 
-In a chat a reply without a status ends the work. An agent that works alone (`explicit`) must write a status wrapper. If
-it does not, it is reminded once, unless people have seen its reply.
+In a chat, a reply without a status ends the work. An agent that works alone (`explicit`) must write a status wrapper.
+Without one it gets one reminder, unless people have seen its reply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHECK_NEW_MESSAGES = "check_new_messages"
 #: The time that a blocked agent waits for a person's answer (ms).
 PATIENCE_MS = 86_400_000
 
-#: The text in the next prompt for a reply without text.
+#: Replaces a reply without text in the next prompt.
 _NOTHING = "[no text]"
 
 #: Instructions about the end of work, for an agent that works alone.
@@ -46,8 +46,8 @@ AGENT_CONTINUE.]"""
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The decision after one reply. `explicit`: the reply must have a status wrapper. `loops`: the maximum of cycles of
-    the whole work. `read`: ids of the messages that the prompt of this reply contained."""
+    """The decision after one reply. `explicit`: the reply must have a status wrapper. `loops`: the maximum number of
+    cycles. `read`: the ids of the messages in the prompt of this reply."""
 
     context: NodeContext
     explicit: bool
@@ -122,7 +122,7 @@ class Completion:
         return End(value, **changes(AgentState, read=self.read), **with_files(self.context.state, files), **noted)
 
     def _show(self, text: str) -> None:
-        """Send the text to people as progress, once even after a crash."""
+        """Send the text to people as a progress message, only once even after a crash."""
         if text and not is_run(self.context.execution):
             self.context.record(messages.post_progress, self.context.execution, text, self.context.now())
             self.context.commit_first()
@@ -138,7 +138,7 @@ async def listen(context: NodeContext) -> Decision:
     given = context.answer.value or {}
     # An answer that is a chat message gets into the prompt as a message of the turn.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
-    # An answer of another person does not carry the rights of the person who asked.
+    # An answer of another person taints the turn, because it does not carry the rights of the person who asked.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
     return Goto("check_input", **changes(AgentState, taint=state.taint.union(others)), **state.rounds.add_answer(said))
 
@@ -151,5 +151,5 @@ def _given_up(state: AgentState) -> dict[str, Any]:
 
 
 def _noted(outcome: WorkOutcome) -> dict[str, Any]:
-    """Return the outcome and the status note, for the timeline and for people who ask what the agent is doing."""
+    """Return the changes of the state that store the outcome and the status note."""
     return changes(AgentState, outcome=outcome, status_note=outcome.note)

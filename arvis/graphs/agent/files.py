@@ -29,7 +29,7 @@ from arvis.services.allowances import Allowed, UsedUp
 from arvis.tasks.state import BY_DAEMON, WorkState
 from arvis.tools.workspace import write_bytes
 
-#: The maximum of attempts to fetch or read a file, and the seconds for each fetch.
+#: The maximum number of attempts to fetch or read a file, and the seconds for each fetch.
 TRIES = 3
 _PATIENCE = 120.0
 
@@ -42,8 +42,9 @@ class FilesAwaited(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """The limits and services for files. `fetch`: asks the connector of an address for a file by its source, with a
-    maximum of bytes; raises `FetchError`. `sessions`: the folder that contains a folder for each conversation."""
+    """The limits and services for files. `fetch`: returns the bytes of a file, given its address, its source and the
+    maximum number of bytes; raises `FetchError`. `sessions`: the folder that contains a folder for each
+    conversation."""
 
     fetch: Callable[[Address, str, int], Awaitable[bytes]]
     media: MediaReader
@@ -116,7 +117,7 @@ class FileNode:
     async def _heard_or_read(self, context: NodeContext, place: _Place, file: Attachment) -> Attachment:
         data = await self._store.get_blob(file.sha256)
         if data is None:
-            return await self._settle(place, file, lost("its bytes are gone"), context.now())
+            return await self._settle(place, file, lost("its content is no longer stored"), context.now())
         await self._lay_out(context, file, data)
         reading = await self._rules.media.read(data, file.filename, spoken=file.kind is FileKind.VOICE)
         if reading.again:
@@ -174,8 +175,8 @@ def _is_lost(message: StoredMessage) -> bool:
 
 
 async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
-    """Raise `FilesAwaited`, so that the queue retries the turn; return after `TRIES` attempts. The attempts are counted
-    as effects of the visit, which a retry finds again."""
+    """Raise `FilesAwaited`, so that the queue retries the turn; return after `TRIES` attempts. Each attempt is stored
+    as an effect of the visit, so a retry finds the earlier ones."""
     for number in range(1, TRIES):
         name = f"{place.name}: try {number}"
         if context.known(name) is None:
@@ -204,7 +205,7 @@ def _settle(tx: Transaction, place: _Place, file: Attachment, now: int) -> None:
     """Store the result of a file. The transcript of a voice message becomes a part of the message's text."""
     message, known = tx.messages.get(place.message.id), tx.files.of_message(place.message.id)
     if message is None or known[place.ordinal].content:
-        return  # another worker was faster
+        return  # another worker has stored the result
     _put(tx, place, file)
     data = {"name": file.filename, "type": file.content_type, "kind": file.kind, "problem": file.problem}
     tx.timeline.note([message.id], "file", data, now)

@@ -60,33 +60,36 @@ from arvis.tasks.task import is_run
 PREPARE = "prepare"
 #: A turn whose history has more messages than this compacts the conversation first.
 MOST_MESSAGES = 80
-#: The maximum of steps of a turn outside its cycles: reading files, compactions, messages that join the turn.
+#: The maximum number of steps of a turn outside its cycles: reading files, compactions, messages that join the turn.
 MOST_STEPS = 500
-#: The time in the prompt is renewed after this (ms), for example after a wait for a person's answer.
+#: The age (ms) at which a turn renews the time in its prompt, for example after a wait for a person's answer.
 _SAME_TIME_MS = 1_800_000
 
 
 @dataclass(frozen=True, slots=True)
 class AgentParts:
-    """The services and limits that the graph uses. `compactor`: its nodes continue at `PREPARE`. `skills`: returns the
-    present skills. `reply_bytes`: the maximum size of a reply. `loops`: the maximum of cycles in a turn."""
+    """The services and limits that the graph uses."""
 
     store: Store
     caller: ModelCaller
     briefing: PromptBuilder
+    #: Returns the current skills.
     skills: Callable[[], Awaitable[Collection[Skill]]]
+    #: Its nodes continue at `PREPARE`.
     compactor: Compactor
     tools: ToolRules
     files: FileRules
     extending: Extending
+    #: The maximum size of a reply.
     reply_bytes: int
     speaker: Speaker | None = None
+    #: The maximum number of cycles in a turn.
     loops: int = 40
 
 
 def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
-    """Return the graph for turns and runs. `manner`: the protocol that offers the tools and reads the calls; None: the
-    vendors' own. The result of an execution is a `RunResult` as JSON, with a `WorkOutcome` under the additional key
+    """Return the graph for turns and runs. `manner`: the protocol that offers the tools and reads the calls; None:
+    `ToolCalling`. The result of an execution is a `RunResult` as JSON, with a `WorkOutcome` under the additional key
     `outcome`."""
     manner = manner or ToolCalling(registry=parts.tools.registry)
     nodes = _Nodes(parts, manner)
@@ -130,7 +133,7 @@ class _Nodes:
         self._spoken = SpokenReply(store=parts.store, speaker=parts.speaker)
 
     async def prepare(self, context: NodeContext) -> Decision:
-        """Build the prompt from the rows of this moment. The state keeps only the size of the prompt."""
+        """Build the prompt from the current rows. The state stores the size of the prompt, not its text."""
         state, turn = AgentState.from_json(context.state), context.carried
         if not isinstance(turn, TurnContext):
             turn = await self._store.read(load_turn_context, context.execution, context.now())
@@ -170,11 +173,11 @@ class _Nodes:
         )
 
     async def call_model(self, context: NodeContext) -> Decision:
-        """Call the model once and stream its text. Every attempt leaves a receipt."""
+        """Call the model once and stream its text. A receipt is stored for every attempt."""
         state, call = AgentState.from_json(context.state), PreparedCall.from_json(context.value)
         if call is None:
             return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
-        # The model may call no tools if the rounds are used up, or if it repeated the same calls.
+        # The model may not call tools if the rounds are used up, or if it repeated the same calls.
         most_rounds = (state.run.rounds if state.run is not None else None) or self._tools.rounds
         tools_off = state.looping or state.rounds.tool_rounds >= most_rounds
         request = await self._request(context, state, call, off=tools_off)
@@ -222,7 +225,8 @@ class _Nodes:
     ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
         used = await self._used(context, state.rounds.with_messages(arrived), group=turn.group)
-        # Added to the rules of every agent: how replies end, how tools are called, and the instructions of the run.
+        # These rules follow the rules of every agent: the end of replies, the calls of tools, the instructions of the
+        # run.
         rules = (
             RULES if turn.agent.completion == EXPLICIT else "",
             await self._manner.rules(turn.agent.tools),
@@ -300,7 +304,8 @@ def _prepared(
     *,
     messages: Sequence[StoredMessage],
 ) -> PreparedCall:
-    """Return the call. `messages`: all messages that the turn answers, also those that follow a round in the prompt."""
+    """Return the call. `messages`: all messages that the turn answers, including those that follow a round in the
+    prompt."""
     run, calibration = state.run, limits.calibration
     pictures = list(run.pictures) if run is not None else pictures_of(messages)
     return PreparedCall(
@@ -323,7 +328,7 @@ def _prepared(
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
-    """Return the first state of a turn's execution. It holds only ids and the place, which cannot become outdated."""
+    """Return the first state of a turn's execution. It holds only ids and the address, which cannot become outdated."""
     return {"agent": agent_id, "address": address.to_json(), "conversation": conversation_id}
 
 

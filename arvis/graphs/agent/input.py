@@ -1,7 +1,8 @@
-"""The input check, with which every turn begins (node `check_input`): it cleans the text and flags suspicious messages.
+"""The input check (node `check_input`), which begins every turn and flags suspicious messages; and the cleaning of
+texts for prompts.
 
 A flag never blocks a message: a message that looks like an attempt to command the model is answered as usual, but the
-actions in the reply need an approval. The findings are stored with the step and shown in the timeline. The time of each
+actions in the reply need an approval. The findings are stored with the step and shown in the timeline. The time of a
 check is proportional to the length of the text.
 """
 
@@ -29,7 +30,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkStatus
 from arvis.tasks.task import history_of, is_run
 
-#: The maximum of characters of a message in a prompt.
+#: The maximum number of characters of a message in a prompt.
 LONGEST = 100_000
 
 #: A message less than `_CLOSEST` ms after the one before is too fast; `_BURST` earlier messages within `_BURST_SPAN` ms
@@ -57,7 +58,7 @@ _REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
 #: Characters that become a space: line and paragraph separators, the narrow space, and the carriage return. Tabs stay,
 #: because they may be indentation.
 _GAPS = re.compile("[\u2028\u2029\u202f\r]")
-#: The empty lines in front of a text, without the blanks of its first line.
+#: The empty lines at the beginning of a text, without the blanks of its first line.
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 #: A text without these needs no cleaning. The test saves time, because a prompt may contain a hundred messages.
 _DOUBTFUL = re.compile(
@@ -203,7 +204,7 @@ class Diagnostics:
         return bool(self.injections)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the findings by their names in the timeline. A reason is left out if nothing was found."""
+        """Return the findings by their names in the timeline. Reasons and codes are left out if nothing was found."""
         return {
             "sanitized": self.sanitised,
             "truncated": self.truncated,
@@ -246,7 +247,7 @@ def examine(
 
 #: The name of the node that `check_input` visits first if a message has files to fetch or to read.
 READ_FILES = "read_files"
-#: The maximum of newest messages of a person whose times are read.
+#: The maximum number of a person's newest messages whose times are read.
 _RECENT = 30
 
 
@@ -290,7 +291,7 @@ class InputNode:
             context.carry_over(replace(turn, taint=turn.taint | flagged))
             return Next(None, **changes(AgentState, input=remarkable, taint=flagged))
         if unsettled(messages):
-            return Goto(READ_FILES)  # which returns here, so that the text of a voice message is examined too
+            return Goto(READ_FILES)  # it returns here, so that the text of a voice message is examined too
         if state.task:
             times = []  # the pace of messages is not checked for tasks of other agents
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)

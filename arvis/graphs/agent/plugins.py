@@ -35,7 +35,7 @@ from arvis.tools.workspace import outgoing_file
 
 # -- additions expire in the history -----------------------------------------------------------------------------------
 #
-# Each part of an addition (such as the time, or the files of a workspace) states if the turn shows it to the model and
+# Each part of an addition (such as the time, or the files of a workspace) states if the model gets it in the turn, and
 # for how many messages the history keeps it. So a message has two copies: the displayed one of its own turn, and the
 # stored one for later turns.
 
@@ -78,8 +78,8 @@ def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tupl
 
 
 def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
-    """Return the copy of a message for later turns. The original stays permanently; a heading stays as long as the item
-    under it that stays longest."""
+    """Return the copy of a message for later turns. The original stays permanently; a heading stays as long as any item
+    under it."""
     if not additions:
         return Kept(tuple(original))
     added = list(_parts(additions, shown=False))
@@ -127,7 +127,7 @@ def _younger(content: Sequence[str], policy: Policy, age: int) -> Kept:
 # empty, because the message row holds the text of the person.
 
 
-#: The maximum of stored additions that are read for a prompt.
+#: The maximum number of stored additions that are read for a prompt.
 MOST_ROWS = 200
 
 
@@ -240,8 +240,8 @@ class Extending:
 
     async def open(self, context: NodeContext, turn: TurnContext) -> TurnContext | End:
         """Return the turn with the tools of the plugins, before its prompt is built. If the message is a command of a
-        plugin, carry it out: the turn ends with the plugin's answer (`End`), or the message gets the text that the
-        command returns."""
+        plugin, run it: the turn then ends with the plugin's answer (`End`), or the text that the command returns
+        replaces the message."""
         if not turn.agent.plugins:
             return turn
         turn = await self.equip(turn, WorkState.from_json(context.state).run)
@@ -288,7 +288,7 @@ class Extending:
         self, context: NodeContext, promise: Mapping[str, Any] | None, content: str
     ) -> tuple[OutgoingFile, ...]:
         """Let the plugins read the last reply of a turn, and return the files that they send with it. Problems, such as
-        missing attributes, are noted in the timeline. `promise` is that of `Brought`."""
+        missing attributes, are noted in the timeline. `promise`: see `Brought`."""
         if promise is None:
             return ()
         asked, reply = await self._store.read(load_asked, context.execution), read(content)
@@ -412,6 +412,6 @@ def _note(tx: Transaction, execution: Execution, problems: Sequence[str], failur
     for failure in failures:
         tx.incidents.add(
             WorkState.from_json(execution.state).conversation,
-            f"A file did not go out with your last answer. {failure}",
+            f"A file was not sent with your last answer. {failure}",
             now,
         )

@@ -1,7 +1,7 @@
 """The prompt of a turn, built from the present rows, and the model call that is prepared from it.
 
-The prompt is built when the call is made, never when the message is queued. So it contains the reply to the message
-before, and after a retry the facts of that moment (docs/adr/0001)."""
+The prompt is built when the call is made, never when the message is queued. So it contains the reply to the previous
+message, and a retry builds a prompt with the facts at that time (docs/adr/0001)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PreparedCall:
     newest: str | None
     #: True if several people write in the conversation.
     group: bool
-    #: The maximum of tokens of the reply, of the rounds without the words of people, and of the rounds with them.
+    #: The maximum number of tokens of the reply, of the rounds without people's messages, and of the rounds with them.
     reply: int
     room: int
     most: int
@@ -110,15 +110,15 @@ _Message = TypeVar("_Message", PastMessage, StoredMessage)
 
 #: The number of the person's earlier messages that the choice of skills considers.
 _EARLIER = 2
-#: Ends a message that is longer than its limit in the prompt.
+#: Appended to a message that is cut, because it is longer than its limit in the prompt.
 _CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """The parts of a prompt that are not in the `TurnContext`: the present skills, the offered tools, and the rounds
-    with their outputs. `rules`: added to the rules of every agent. `shrunk`: a model refused a prompt as too long.
-    `now` in ms."""
+    """The parts of a prompt that are not in the `TurnContext`, such as the current skills, the offered tools, and the
+    rounds with their outputs. `rules`: added to the rules of every agent. `shrunk`: a model refused a prompt as too
+    long. `now` in ms."""
 
     skills: Collection[Skill]
     tools: Sequence[ToolSpec]
@@ -145,7 +145,8 @@ class PromptBuilder:
         self._zone = zone
 
     def limits(self, turn: TurnContext) -> CallLimits:
-        """Return the limits of a call by this agent. Give the stored cooldowns and calibrations to the runner first."""
+        """Return the limits of a call by this agent, after giving the stored cooldowns and calibrations to the
+        runner."""
         agent = turn.agent
         self._runner.learn(turn.rests, turn.calibrations)
         first = self._runner.profile(agent.model, agent.fallbacks)

@@ -25,7 +25,7 @@ QUEUE, STEER, RESTART = "queue", "steer", "restart"
 
 #: The graphs that add messages to a running turn.
 HEARING = frozenset({"agent", "code"})
-#: The maximum of messages that one turn answers, and of their tokens.
+#: The maximum number of messages that one turn answers, and of their tokens.
 FOLD_MESSAGES = 10
 FOLD_TOKENS = 8_000
 

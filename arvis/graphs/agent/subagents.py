@@ -1,6 +1,6 @@
 """Subagents: agents as tools of another agent. A call of such a tool is a child execution.
 
-The task in the state lists the subagents, so a paused execution continues with the same ones. The result of a child is
+The task in the state lists the subagents, so a paused execution continues with the same list. The result of a child is
 stored like the output of any tool; if the child fails, the call has failed. The log of the workflow run gets a line for
 the start and for the end of every call.
 """
@@ -29,15 +29,15 @@ from arvis.tasks.state import AgentState, TaskSpec, WorkOutcome, WorkState, Work
 from arvis.tasks.task import GRAPH, child_state
 from arvis.tools.registry import Offer
 
-#: Key in the state of a workflow run that has subagents, so its log may contain calls without an end.
+#: Key in the state of a workflow run that has subagents. The log of such a run may contain calls without an end.
 DELEGATES = "delegates"
 #: Placeholder of the task in a subagent's prompt.
 TASK = "{{PREVIOUS_OUTPUT}}"
 #: The maximum depth of nested calls of subagents; deeper calls are refused.
 DEEPEST = 16
-#: The maximum of characters that all copies of the task take in a subagent's prompt.
+#: The maximum number of characters that all copies of the task take in a subagent's prompt.
 _LONGEST_WORDS = 524_288
-#: The maximum of characters of a message in a line of the log.
+#: The maximum number of characters of a message in a line of the log.
 _NOTED = 2_000
 
 _PARAMETERS = {
@@ -52,18 +52,22 @@ _PARAMETERS = {
 
 @dataclass(frozen=True, slots=True)
 class Subagent:
-    """A subagent. `tool`: its name for the model. `label`: its name for people. `node`, `parent`: ids of its node and
-    of the caller's node in the workflow. `agent`: the id of the agent. `prompt`: its prompt; the task replaces `TASK`
-    in it, or follows it. `errand`: further fields of its `TaskSpec`, such as its own subagents."""
+    """An agent that another agent can call as a tool."""
 
+    #: Its name for the model.
     tool: str
     description: str
+    #: Its name for people.
     label: str
+    #: The ids of its node and of the caller's node in the workflow.
     node: str
     parent: str
+    #: The id of the agent.
     agent: str
+    #: Its prompt; the task replaces `TASK` in it, or follows it.
     prompt: str = ""
     graph: str = GRAPH
+    #: Further fields of its `TaskSpec`, such as its own subagents.
     errand: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +108,7 @@ def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
 
 
 def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
-    """Return the tool specifications for the model."""
+    """Return the tool specifications of the subagents for the model."""
     return tuple(SubagentTool(subagent=each).spec for each in subagents_of(state))
 
 

@@ -33,7 +33,7 @@ from arvis.tools.registry import Offer
 #: Labels of a message whose text is not, or not only, its sender's own.
 _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
-#: Programs read these characters in addresses differently, so an address with one of them has no trusted host.
+#: Programs interpret these characters in addresses differently, so an address with one of them has no trusted host.
 _DOUBTFUL = re.compile(r"[\\@\x00-\x20\x7f]")
 
 
@@ -88,17 +88,17 @@ log = structlog.get_logger(__name__)
 #: tools, so that the turn ends.
 SAME_CALLS = 3
 
-#: The maximum of calls in one reply.
+#: The maximum number of calls in one reply.
 MOST_CALLS = 16
 
-#: The maximum of characters of an output for the model; the middle of a longer output is cut out.
+#: The maximum number of characters of an output for the model; the middle of a longer output is cut out.
 LONGEST_OUTPUT = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call and the decision about it. `tool`: None if the call is refused; `refusal` is then its output. `note`:
-    added in front of its output."""
+    """A call and the decision about it. `tool`: None if the call is refused; `refusal` is then its output. `note`: text
+    in front of its output."""
 
     call: ToolCall
     tool: Tool | None = None
@@ -170,8 +170,8 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
 
 
 def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
-    """Return the calls; in a tainted turn more of them require an approval: those for which the tool itself demands it
-    (`Wary`), and those for which `strange` returns True, because they name an unknown host."""
+    """Return the calls. In a tainted turn, a call also requires an approval if its tool demands one (`Wary`), or if
+    `strange` returns True because the call names an unknown host."""
     if not taint:
         return list(planned)
     return [
@@ -221,15 +221,15 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
 
 
 class CallRunner:
-    """Makes the calls of one reply for `caller`. Each call is an effect of the visit of `context`. `timeout`: the
-    maximum of seconds for a call. `seal`: encrypts the outputs of sensitive tools."""
+    """The runner of the calls of one reply, for `caller`. Each call is an effect of the visit of `context`. `timeout`:
+    the maximum number of seconds for a call. `seal`: encrypts the outputs of sensitive tools."""
 
     def __init__(self, *, context: NodeContext, caller: Caller, seal: Callable[[str], str], timeout: float) -> None:
         self._context = context
         self._caller = caller
         self._seal = seal
         self._timeout = timeout
-        #: Duration of each call (ms) by its index; calls that were not made, or have a stored result, are missing.
+        #: The duration of each call (ms) by its index, without calls that were not made or have a stored result.
         self.took: dict[int, int] = {}
 
     async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:

@@ -104,7 +104,7 @@ class CodeTools:
 
 
 def _id_of(result: RunResult) -> str:
-    """Return an id for the call in this reply. The token counts are part of it, because they distinguish two replies
+    """Return an id for the call in this reply. It depends on the token counts too, because they distinguish two replies
     with the same text."""
     told = f"{result.input_tokens} {result.output_tokens} {result.content}"
     return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
@@ -125,7 +125,7 @@ def _asked(call: ToolCall, said: str) -> str:
 
 
 class ToolProtocol(Protocol):
-    """The way in which a model is offered tools and calls them."""
+    """The way in which tools are offered to a model and the model calls them."""
 
     @property
     def graph(self) -> str:
@@ -174,5 +174,5 @@ class ToolCalling:
         return result
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        del off  # the field `tools_off` of the request says it
+        del off  # the request has the field `tools_off` for it
         return tuple(turns)

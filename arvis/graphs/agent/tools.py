@@ -36,7 +36,7 @@ APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 TOO_LONG = "A person must approve this call, and these arguments are too long to read. Make them shorter."
 
 
-#: The maximum of characters of the arguments, and of the output, in the timeline.
+#: The maximum number of characters of the arguments, and of the output, in the timeline.
 _NOTED = 2_000
 
 
@@ -46,22 +46,27 @@ def _no_rule(_: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolRules:
-    """The rules for tools. `permit`: returns the policy's permit for a tool. `sessions`: the folder that contains a
-    folder for each conversation. `secrets`: seals the outputs of sensitive tools. `timezone`: that of the daemon.
-    `rounds`: the maximum of rounds with calls in a cycle. `seconds`: the maximum for a call. `approval_ms`: the time
-    for an approval, which then counts as `on_expiry`. `ruled`: returns True if the configuration has a rule for the
-    tool. `known_hosts`: the hosts that the configuration names."""
+    """The rules for tools."""
 
     registry: Registry
+    #: Returns the policy's permit for a tool.
     permit: Callable[[Tool], Permit]
+    #: The folder that contains a folder for each conversation.
     sessions: Path
+    #: Seals the outputs of sensitive tools.
     secrets: SecretBox
+    #: The time zone of the daemon, for agents without one.
     timezone: str = "UTC"
+    #: The maximum number of rounds with calls in a cycle.
     rounds: int = 5
+    #: The maximum duration of a call.
     seconds: float = 600.0
+    #: The time after which an unanswered approval counts as `on_expiry`.
     approval_ms: int = 86_400_000
     on_expiry: str = REJECT
+    #: Returns True if the configuration has a rule for the tool.
     ruled: Callable[[Tool], bool] = field(default=_no_rule)
+    #: The hosts that the configuration names.
     known_hosts: frozenset[str] = frozenset()
 
 
@@ -160,15 +165,15 @@ class ToolNode:
         return judge
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
-        """Return the decisions of people so far, by the index of the call. The answer is added if the call that the
-        question was about is unchanged."""
+        """Return people's decisions so far, by the index of the call. The answer is added if the call in question is
+        unchanged."""
         verdicts, asking = dict(state.verdicts), state.asking
         if answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts
         given = verdict_of(answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
         verdicts[str(asking["call"])] = given
         if given["decision"] == FEEDBACK:
-            # Feedback is about the whole reply, so it also answers for the other calls that need an approval.
+            # Feedback is about the whole reply, so it also decides about the other calls that need an approval.
             waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
             verdicts = {**dict.fromkeys(waiting, given), **verdicts}
         return verdicts
@@ -256,7 +261,7 @@ def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
 def _timeline(
     planned: Sequence[Planned], outputs: Sequence[ToolOutput], took: Mapping[int, int], verdicts: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return a line of the timeline for each call. `decision`: that of a person; None if no person was asked."""
+    """Return a line of the timeline for each call. Its `decision` is None if no person was asked."""
     return [
         {
             "tool": each.name,

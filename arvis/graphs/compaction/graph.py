@@ -55,7 +55,7 @@ GAP = " […] "
 #: The maximum length of a summary is a twelfth of the prompt's usable tokens, but at least 200 and at most 2000 tokens.
 SHORTEST, LONGEST, SHARE = 200, 2000, 12
 
-#: The maximum of facts from one model call, and of characters in a fact.
+#: The maximum number of facts from one model call, and of characters in a fact.
 MOST_FACTS, LONGEST_FACT = 20, 500
 
 _NAME = 40
@@ -94,7 +94,7 @@ it will not be seen again. Write in the language of the conversation, in short p
 
 
 def summary_tokens(usable: int) -> int:
-    """Return the maximum of tokens of a summary, for a prompt with this many usable tokens."""
+    """Return the maximum number of tokens of a summary, for a prompt with this many usable tokens."""
     return max(SHORTEST, min(LONGEST, usable // SHARE))
 
 
@@ -177,10 +177,11 @@ def _framed(text: str) -> str:
 
 log = structlog.get_logger(__name__)
 
-#: The maximum of rounds in one execution; a round writes one summary. The next execution handles further messages.
+#: The maximum number of rounds in one execution; a round writes one summary. The next execution handles further
+#: messages.
 MOST_ROUNDS = 8
 
-#: The maximum of tokens in the reply with facts.
+#: The maximum number of tokens in the reply with facts.
 FLUSH_TOKENS = 1500
 
 _Failure = RunFailed | BudgetReached | BudgetBusy
@@ -372,7 +373,7 @@ class Compactor:
         return lambda message: estimate(line_of(message, _zone(found)))
 
     def _room(self, found: Backlog, plan: Plan) -> int:
-        """Return the maximum of tokens of messages in one call, beside its instructions."""
+        """Return the maximum number of tokens of messages in one call, beside its instructions."""
         usable = self._measures.usable(found.agent)
         told = summary_task(LONGEST) + earlier(_leaving(found))
         room = max(usable - self._estimate(found)(told), usable // 4)

@@ -92,8 +92,8 @@ DUE_MESSAGES = 80
 
 
 def compaction_due(size: Size, ceiling: int) -> bool:
-    """Return True if a conversation of this size must be compacted. `ceiling`: the maximum of tokens in a prompt of the
-    agent, which is the smaller of the model's window and `context_tokens`."""
+    """Return True if a conversation of this size must be compacted. `ceiling`: the maximum number of tokens in a prompt
+    of the agent, which is the smaller of the model's window and `context_tokens`."""
     return size.messages > DUE_MESSAGES or size.tokens > Budget(ceiling).threshold
 
 
@@ -149,7 +149,8 @@ def _turn_of(message: PastMessage) -> int:
 #: The name of the graph.
 COMPACTION = "compaction"
 
-#: The maximum of rows that are read: the newest, of which some stay, and the oldest, of which one call summarises some.
+#: The maximum number of rows that are read: the newest, of which some stay, and the oldest, of which one call
+#: summarises some.
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 

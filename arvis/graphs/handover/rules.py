@@ -17,12 +17,12 @@ from arvis.domain.markup import escape
 from arvis.engine.state import stored
 from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState
 
-#: The maximum of agents that wait for an answer at the same time, and of hops in a turn.
+#: The maximum number of agents that wait for an answer at the same time, and of hops in a turn.
 DEEPEST = 8
 MOST_HOPS = 20
-#: The maximum of refused handovers in a row; the text of the next refused one is the agent's answer.
+#: The maximum number of refused handovers in a row; the text of the next refused one is the agent's answer.
 MOST_TOLD = 2
-#: The maximum of characters in a message from one agent to another.
+#: The maximum number of characters in a message from one agent to another.
 LONGEST_MESSAGE = 16_000
 #: The attributes of a reply that name the next speaker.
 DESTINATIONS = ("destinationAgent", "agentNameToWhichSendTheMessage")
@@ -230,7 +230,7 @@ def _listed(speaker: Agent, target: Agent) -> bool:
 # -- instructions and messages -----------------------------------------------------------------------------------------
 
 
-#: The maximum of agents in the instructions, and of characters in each description and in a name.
+#: The maximum number of agents in the instructions, and of characters in each description and in a name.
 _MOST_OFFERED = 20
 _DESCRIPTION = 100
 _LONGEST_NAME = 60

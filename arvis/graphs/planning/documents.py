@@ -16,7 +16,7 @@ from arvis.domain.markup import escape
 FINAL_PRD = "FINAL_PRD"
 BRIEF = "TECHNICAL_EXECUTION_BRIEF"
 
-#: The maximum of characters in a plan, a brief, and the front matter of a plan.
+#: The maximum number of characters in a plan, a brief, and the front matter of a plan.
 LONGEST_PRD = 24_000
 LONGEST_BRIEF = 8_000
 _LARGEST_FRONT = 4_000

@@ -26,8 +26,8 @@ _CHARACTERS = 3
 @dataclass(frozen=True, slots=True)
 class Question:
     """The content of one model call. `task`: the instructions of the system prompt. `goal`: the first message. `known`:
-    the information, given as an earlier reply of the model. `now`: the final request. `most`: the maximum of tokens in
-    the reply."""
+    the information, given as an earlier reply of the model. `now`: the final request. `most`: the maximum number of
+    tokens in the reply."""
 
     task: str
     goal: str

@@ -40,7 +40,7 @@ from arvis.tasks.state import TaskSpec, child_end
 # -- the node `reasoning` ----------------------------------------------------------------------------------------------
 
 
-#: The maximum of tokens in the reply with a brief.
+#: The maximum number of tokens in the reply with a brief.
 _TOKENS = 4_096
 
 

@@ -42,7 +42,7 @@ REFUSED = "refused_draft"
 _ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF, REFUSED})
 
 MOST_MESSAGES = 120
-#: The maximum of characters in a message, a skill, an unusable output, and a whole lane.
+#: The maximum number of characters in a message, a skill, an unusable output, and a whole lane.
 LONGEST_MESSAGE = 4_000
 LONGEST_SKILL = 8_000
 LONGEST_REFUSED = 8_000
@@ -173,12 +173,13 @@ class Bounds:
 #: Key in the state of a child execution. Its value: the node that called the child, and the number of the brief.
 PART = "planning"
 
-#: The maximum of tool calls in the prompt of the planner (`KNOWN_RUNS`) and of the brief's author (`READINESS_RUNS`),
-#: and of characters of the arguments and of the output of each call.
+#: The maximum number of tool calls in the prompt of the planner (`KNOWN_RUNS`) and of the brief's author
+#: (`READINESS_RUNS`), and of characters of the arguments and of the output of each call.
 KNOWN_RUNS = 20
 READINESS_RUNS = 40
 SNIPPET = 220
-#: The maximum of characters in the critic's transcript: of one text, argument list or output, and of the transcript.
+#: The maximum number of characters in the critic's transcript: of one text, argument list or output, and of the
+#: transcript.
 _ENTRY = 1_200
 LONGEST_TRANSCRIPT = 24_000
 

@@ -152,7 +152,7 @@ def _text(found: Mapping[str, Any], name: str) -> str:
     return value.strip()[:_LONGEST] if isinstance(value, str) else ""
 
 
-#: The maximum of tokens in the model's estimate.
+#: The maximum number of tokens in the model's estimate.
 _TOKENS = 500
 _LONGEST_GOAL = 16_000
 _ASK = "Judge this request now. Answer with the JSON object only."
