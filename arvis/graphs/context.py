@@ -28,7 +28,7 @@ from arvis.tasks.task import history_of, is_run, messages_of
 HISTORY_ROWS = 120
 #: The maximum number of summaries in front of the history.
 SUMMARIES = 3
-#: The maximum number of characters of the question that the search for facts uses.
+#: The maximum number of characters of the turn's messages that the search for facts uses.
 _ASKED = 2_000
 #: The maximum age of overheard messages in a prompt (ms): one day.
 OBSERVED_MS = 86_400_000
@@ -97,13 +97,13 @@ def _as_given(agent: Agent, execution: Execution) -> Agent:
         tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
         completion=task.completion or agent.completion,
         model=model or agent.model,
-        # A task that names a model means that model: the agent's fallbacks would replace it silently.
+        # A task that names a model requires it: the agent's fallbacks would replace it silently.
         fallbacks=() if model else agent.fallbacks,
     )
 
 
 def working_agent(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent with its powers in this work: a conductor that no person chose for this work has only the powers
+    """Return the agent with its rights in this work: a conductor that no person chose for this work has only the rights
     of an ordinary agent."""
     task = WorkState.from_json(execution.state).run
     if agent.is_conductor and task is not None and task.plain:
@@ -137,7 +137,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
-    # The place of a run may be a direct conversation of a different person than the one for whom the run works.
+    # A run may have its place in a direct conversation of a person other than the one for whom it works.
     among_others = not conversation.direct or (
         run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )
@@ -171,7 +171,7 @@ def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
-    """Return the overheard messages of this place, and in a thread that `begins` also those of its channel."""
+    """Return the overheard messages of this place. If it is a thread that `begins`, include those of its channel."""
     places = [replace(place, thread=""), place] if begins and place.thread else [place]
     found = [each for where in places for each in tx.overheard.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
     found = found[-MOST_OBSERVED:]

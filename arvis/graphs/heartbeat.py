@@ -1,6 +1,6 @@
-"""Graph `heartbeat`: an agent checks for open work and does it by itself, in up to `max_cycles` cycles. Each cycle is a
-child execution of graph `agent` with its own prompt and no history, so after a crash the same child continues, and a
-cancelled heartbeat cancels the child.
+"""Graph `heartbeat`: an agent looks for open work and does it without a request, in up to `max_cycles` cycles. Each
+cycle is a child execution of graph `agent` with its own prompt and no history, so after a crash the same child
+continues, and a cancelled heartbeat cancels the child.
 
 A blocked agent gets one more cycle with the reason in its prompt, even after the last cycle. If the same reason blocks
 it again, or no cycle is left, the heartbeat ends and an owner gets an alert. Without open work no model is called."""
@@ -80,23 +80,26 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """The content of the prompt of cycle `number` of `most`. `now` in ms. `others`: the block of active agents.
-    `heard`: True if this block contains text of these agents. `focus`: the project of the last cycle while it is
-    active, else the least recently touched project. `summary` and `blocker`: the result of the cycle before."""
+    """The content of the prompt of cycle `number` of `most`."""
 
     directive: str
     agent: Agent
     number: int
     most: int
+    #: In ms.
     now: int
     zone: str
     projects: Sequence[Project]
+    #: The project of the last cycle while it is active, else the least recently touched project.
     focus: Project | None
     skills: Collection[Skill]
+    #: The block of active agents.
     others: str = ""
+    #: True if this block contains text of these agents.
     heard: bool = False
     observed: Sequence[OverheardMessage] = ()
     incidents: Sequence[Incident] = ()
+    #: The result of the previous cycle.
     summary: str = ""
     blocker: Blocker | None = None
 
@@ -181,13 +184,13 @@ _TIMES = 50
 
 #: The mark of a reply that people need not read.
 _SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
-#: The statuses of an occurrence that checked for work: the agent has seen the messages before it.
+#: The statuses of an occurrence that checked for work, so that the agent has seen all earlier messages.
 _LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatParts:
-    """The services that the graph uses. `skills` returns the present skills; `zone` is the time zone of the daemon."""
+    """The services that the graph uses. `skills` returns the current skills; `zone` is the time zone of the daemon."""
 
     store: Store
     skills: Callable[[], Awaitable[Collection[Skill]]]
@@ -196,7 +199,7 @@ class HeartbeatParts:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The open work at one moment. `projects`: those that the agent may work on, the least recently touched one first.
+    """The open work at one moment. `projects`: the projects that the agent may work on, least recently touched first.
     `others`: the block of active agents. `heard`: True if this block contains text of these agents."""
 
     agent: Agent
@@ -294,7 +297,7 @@ class _Nodes:
             summary=state.summary,
             blocker=state.blocker,
         )
-        # The schedule's instructions are left out, because they are for a single reply and this prompt has other ones.
+        # The schedule's instructions are left out, because they apply to a single reply; this prompt has its own.
         task = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
@@ -385,8 +388,8 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     state = HeartbeatState.from_json(execution.state)
     agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
     if agent is None or conversation is None:
-        raise ExecutionError(f"The heartbeat {execution.id} has no agent or no place")
-    # An agent that only some people may use works on no project that another person has written.
+        raise ExecutionError(f"The heartbeat {execution.id} has no agent or no conversation")
+    # An agent that only some people may use works on no project written by other people.
     projects = [
         each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
     ]
@@ -405,7 +408,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
 
 
 def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
-    """Return the messages overheard at the place of the heartbeat since its last check, none older than a day."""
+    """Return the messages of the last day that were overheard at the place of the heartbeat since its last check."""
     _, _, schedule_id = source_of(execution).partition(":")
     times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
     looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]

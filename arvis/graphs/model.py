@@ -1,4 +1,4 @@
-"""The paid model call inside a node: money is reserved before the call, and every attempt leaves a receipt."""
+"""The paid model call inside a node: money is reserved before the call, and a receipt is stored for every attempt."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ModelCaller:
 
 
 def _note_cooldowns(tx: Transaction, cooldowns: Sequence[Cooldown]) -> None:
-    """Store the cooldowns of accounts. If an account answers again, resume the jobs that wait for a model."""
+    """Store the cooldowns of accounts. If an account works again, resume the jobs that wait for a model."""
     for cooldown in cooldowns:
         tx.cooldowns.put(cooldown)
     if back := [cooldown.at for cooldown in cooldowns if not cooldown.refusals]:

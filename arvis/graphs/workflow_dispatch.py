@@ -1,5 +1,5 @@
-"""Graph `dispatch`: several workflows could handle a message, and a model chooses one of them or none. The turn
-continues in the chosen graph, as the same execution."""
+"""Graph `dispatch`: if several workflows could handle a message, a model chooses one of them or none. The same
+execution then continues in the chosen graph."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def dispatch_graph() -> Graph:
 
 
 async def choose(context: NodeContext) -> Decision:
-    """Ask the model for a workflow, and continue in it. Continue in the agent's own graph if the model names none or
-    its answer cannot be read. Fail if the agent's own graph is a workflow that cannot run (`missing`: the reason)."""
+    """Let the model choose a workflow, and continue in it. Continue in the agent's own graph if the model chooses none
+    or its answer cannot be read. Fail if the agent's own graph is a workflow that cannot run (`missing`: the
+    reason)."""
     known: Mapping[str, Any] = context.state[DISPATCH]
     if "missing" in known:
         return Fail(known["missing"])

@@ -25,7 +25,7 @@ WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That which)\
 ALLOWED: dict[str, int] = {
     "actions": 2,
     "docs": 5,
-    "graphs": 4,
+    "graphs": 2,
     "memory": 2,
     "plugins": 1,
     "prompt": 1,

@@ -2,10 +2,10 @@
 summary.
 
 Two model calls come first. Then one commit stores the facts and the summary, if the messages have not changed
-meanwhile. Up to this commit prompts contain the messages, afterwards the summary; the messages stay in the database,
-marked with the summary.
+meanwhile. Until this commit prompts contain the messages; afterwards they contain the summary. The messages stay in the
+database, marked with the summary.
 
-The same nodes run inside a turn whose prompt has no space left for messages that are in no summary.
+The same nodes run inside a turn whose prompt has no space for all messages that are in no summary.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from arvis.tasks.state import WorkState
 
 # -- prompts -----------------------------------------------------------------------------------------------------------
 #
-# The record of a conversation is data. It is framed by rules and its tags are escaped. Every line of a message except
-# the first is indented, so no line can look like the frame or like the line of another person.
+# The record of a conversation is data. It is framed by lines of `=`, and its tags are escaped. Every line of a message
+# except the first is indented, so no line can look like the frame or like the line of another person.
 
 
 Estimate = Callable[[str], int]
 
-#: The mark in the place of omitted text.
+#: Replaces omitted text.
 GAP = " […] "
 
 #: The maximum length of a summary is a twelfth of the prompt's usable tokens, but at least 200 and at most 2000 tokens.
@@ -133,8 +133,8 @@ def cut_middle(text: str, most: int, estimate: Estimate) -> str:
 
 
 def bounded(text: str, most: int, estimate: Estimate) -> str:
-    """Return the beginning of the text, at most `most` tokens. A shortened text ends after a paragraph or a sentence if
-    possible, and with a mark."""
+    """Return the text, or its beginning of at most `most` tokens. A shortened text ends after a paragraph or a sentence
+    if possible, followed by a mark."""
     text = text.strip()
     if estimate(text) <= most:
         return text
@@ -189,9 +189,9 @@ _Failure = RunFailed | BudgetReached | BudgetBusy
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The functions that measure prompts and texts, in tokens. `ceiling`: the maximum of a prompt of the agent, or of
-    the summarizer if that is smaller. `usable`: the same without the reserve. `counter`: returns the function that
-    estimates the length of a text by the known calibrations."""
+    """The functions that count tokens. `ceiling`: returns the maximum size of the agent's prompts, or of the
+    summarizer's if that is smaller. `usable`: returns this size without the reserve. `counter`: returns a function that
+    estimates the tokens of a text by the known calibrations."""
 
     ceiling: Callable[[Agent], int]
     usable: Callable[[Agent], int]
@@ -199,9 +199,9 @@ class Measures:
 
 
 class Compactor:
-    """The nodes of a compaction. `summarizer`: the model to call; None: the agent's own. `after`: None in graph
-    `compaction`; inside a turn the node that follows the compaction. Inside a turn, `room` in the state is the number
-    of tokens that the prompt has for messages, and `compaction` in the state gets the result."""
+    """The nodes of a compaction. `summarizer`: the model to call; None: the agent's own. `after`: the node that follows
+    the compaction inside a turn; None: the nodes are those of graph `compaction`. Inside a turn, the state supplies the
+    number of tokens that the prompt has for messages (`room`), and gets the result (`compaction`)."""
 
     def __init__(
         self,
@@ -373,7 +373,7 @@ class Compactor:
         return lambda message: estimate(line_of(message, _zone(found)))
 
     def _room(self, found: Backlog, plan: Plan) -> int:
-        """Return the maximum number of tokens of messages in one call, beside its instructions."""
+        """Return the maximum number of tokens of the messages in one call, without its instructions."""
         usable = self._measures.usable(found.agent)
         told = summary_task(LONGEST) + earlier(_leaving(found))
         room = max(usable - self._estimate(found)(told), usable // 4)

@@ -37,17 +37,20 @@ from arvis.tasks.state import WorkState
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The value that one node of a compaction passes to the next. It is stored with the position in the graph, so that
-    a crash loses no finished model call. `round` counts from 1. `ids`: the messages of this round. `tight`: a model
-    refused a call as too long, so calls get half of the messages. `again`: the messages of this round have changed
-    once. `tried`: the id of the summary that the last round tried to store."""
+    a crash loses no finished model call."""
 
+    #: The number of this round, from 1.
     round: int = 1
+    #: The ids of the messages of this round.
     ids: tuple[str, ...] = ()
+    #: True if a model refused a call as too long, so that calls get half of the messages.
     tight: bool = False
+    #: True if the messages of this round have changed once.
     again: bool = False
     facts: tuple[tuple[str, str], ...] = ()
     summary: str = ""
     taint: str = ""
+    #: The id of the summary that the last round tried to store.
     tried: str | None = None
 
     @classmethod
@@ -79,7 +82,7 @@ class Plan:
         return asdict(self)
 
 
-#: The newest turns, of about 10 messages together, get no summary if they have at most a quarter of a prompt's tokens.
+#: The newest turns get no summary: about 10 messages, with at most a quarter of a prompt's tokens.
 KEPT_MESSAGES = 10
 KEPT_SHARE = 4
 
@@ -110,10 +113,10 @@ def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
 def first_kept(
     newest: Sequence[PastMessage], tokens_of: Callable[[PastMessage], int], most: int, room: int | None = None
 ) -> int:
-    """Return the number of the first turn that stays out of the summary. The last turn stays, and earlier turns stay
-    until they have `KEPT_MESSAGES` messages together; all of them have at most `most` tokens, except a longer last
-    turn. `room`: a limit in tokens that applies even to the last turn (None: no limit). `newest`: the last messages, in
-    order, with at least the whole last turn."""
+    """Return the number of the first turn that stays out of the summary. The last turn stays. Earlier turns stay until
+    `KEPT_MESSAGES` messages or `most` tokens are reached, together with the last turn. `room`: a limit in tokens that
+    applies even to the last turn (None: no limit). `newest`: the last messages, in order, with at least the whole last
+    turn."""
     kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0
     for turn, group in groupby(reversed(newest), key=_turn_of):
@@ -130,8 +133,8 @@ def first_kept(
 def oldest_turns(
     messages: Sequence[PastMessage], before: int, room: int, tokens_of: Callable[[PastMessage], int]
 ) -> list[PastMessage]:
-    """Return the messages of the first turns, in order, with together at most `room` tokens. The first turn is returned
-    even if it is longer. Turn `before` and later turns are never returned."""
+    """Return the messages of the first turns, in order, at most `room` tokens together. The first turn is returned even
+    if it is longer. Turn `before` and later turns are never returned."""
     chosen: list[PastMessage] = []
     for turn, group in groupby(messages, key=_turn_of):
         said = list(group)
@@ -149,8 +152,8 @@ def _turn_of(message: PastMessage) -> int:
 #: The name of the graph.
 COMPACTION = "compaction"
 
-#: The maximum number of rows that are read: the newest, of which some stay, and the oldest, of which one call
-#: summarises some.
+#: The maximum number of messages that are read: of the newest, some of which stay, and of the oldest, some of which one
+#: call summarises.
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 
@@ -161,7 +164,7 @@ REST_TURNS = 5
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The messages of a conversation that are in no summary: their `size`, the `newest` and the `oldest`, and the
+    """The messages of a conversation that are in no summary (their `size`, the `newest` and the `oldest`), and the
     summaries in front of them. `rests`: compaction is postponed. `written`: the last attempt of this execution stored
     its summary."""
 
@@ -191,8 +194,8 @@ class Draft:
 
 
 def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried: str | None = None) -> Backlog | None:
-    """Read the rows for a compaction. Return None if the agent or the conversation no longer exists. `tried`: the id of
-    the summary that the last round tried to store."""
+    """Read the rows for a compaction. Return None if the agent or the conversation no longer exists. `planned`: the
+    compaction is not part of a turn. `tried`: the id of the summary that the last round tried to store."""
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     conversation = tx.conversations.get(WorkState.from_json(execution.state).conversation)
     if agent is None or conversation is None:
@@ -342,20 +345,20 @@ def enqueue(
 
 def restore_messages(tx: Transaction, compaction_id: str, now: int) -> int:
     """Put the messages of a summary back into the prompts and return their number. Planned compaction is postponed by
-    `REST_TURNS` turns. Raise `NotFound`, or `Conflict` if the messages are restored or deleted already."""
+    `REST_TURNS` turns. Raise `NotFound`, or `Conflict` if the messages were restored or deleted before."""
     compaction = tx.compactions.get(compaction_id)
     if compaction is None:
-        raise NotFound(f"There is no summary {compaction_id}.", fix="List those of the conversation.")
+        raise NotFound(f"There is no summary {compaction_id}.", fix="List the summaries of the conversation.")
     restored = tx.compactions.restore(compaction_id, now)
     if restored is None:
         done = compaction.status is CompactionStatus.RESTORED
-        why = "it was restored already" if done else "its messages are past their time and deleted"
+        why = "it was restored already" if done else "its messages were deleted after their retention time"
         raise Conflict(f"The summary {compaction_id} cannot be restored.", why=why, fix=_FIXES[done])
     tx.compactions.postpone(compaction.conversation_id, REST_TURNS, planned_only=True)
     return restored
 
 
-_FIXES = {True: "Nothing is to be done.", False: "A longer `retention.compacted_days` keeps later ones longer."}
+_FIXES = {True: "You need not do anything.", False: "Raise `retention.compacted_days` to keep other messages longer."}
 
 
 def _people(messages: Sequence[PastMessage]) -> set[str | None]:
@@ -368,8 +371,8 @@ def _last_asker(tx: Transaction, conversation_id: str) -> str | None:
 
 
 def _concerned(tx: Transaction, execution: Execution, messages: Sequence[PastMessage]) -> list[str]:
-    """Return the ids of the messages whose timeline shows the compaction: those of the turn that waited for it, else
-    the last message of a person among the summarised ones."""
+    """Return the ids of the messages whose timeline shows the compaction: the messages of the turn that waited for it,
+    else the last summarised message of a person."""
     waiting = [message.id for message in tx.messages.of_turn(execution.id)]
     asked = [message.id for message in messages if message.role is Role.USER]
     return waiting or asked[-1:]

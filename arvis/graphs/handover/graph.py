@@ -107,7 +107,7 @@ class SpeakerTurn:
 
     @classmethod
     def all_of(cls, state: Mapping[str, Any]) -> list[SpeakerTurn]:
-        """Return all that the state holds, in order."""
+        """Return the speaker turns in the state, in order."""
         found: list[SpeakerTurn] = []
         while (kept := state.get(_SPEAKER_TURN.format(len(found) + 1))) is not None:
             found.append(cls(**kept))
@@ -146,7 +146,7 @@ def save_threads(tx: Transaction, execution: Execution, last: Mapping[str, Any],
 
 
 def _own(state: Mapping[str, Any], agent_id: str) -> list[Entry]:
-    """Return the messages that an agent got and wrote in this turn."""
+    """Return the messages that an agent received and wrote in this turn."""
     entries = list[Entry]()
     for each in SpeakerTurn.all_of(state):
         if each.agent == agent_id:
@@ -199,7 +199,7 @@ def _past(message: PastMessage, execution: Execution, talk: Conversation) -> Ent
 
 
 def _shortened(entries: Iterable[Entry], most: int, characters: int) -> list[Entry]:
-    """Return the newest entries within the limits, in order. The first one returned has the role `user`."""
+    """Return the newest entries within the limits, in order. The first returned entry has the role `user`."""
     kept = list[Entry]()
     for entry in reversed([*entries][-most:]):
         characters -= len(entry.text)
@@ -248,8 +248,8 @@ def converse_graph(parts: ConverseParts) -> Graph:
 @dataclass(frozen=True, slots=True)
 class _Scene:
     """The input of the next speaker. `speaker`: None if the agent may no longer speak. `sender`: the agent that wrote
-    `prompt`, None for a person or the daemon. `current`: the messages that the turn answers. `messages`: id and text of
-    each message of a person in `prompt`. `entries`: the history of the speaker."""
+    `prompt`; None for a person or the daemon. `current`: the messages that the turn answers. `messages`: the id and the
+    text of each of them in `prompt`. `entries`: the history of the speaker."""
 
     talk: Talk
     speaker: Agent | None
@@ -309,7 +309,7 @@ class _Nodes:
             case Told(name=name, why=why):
                 return _go_on(spoken, words.refusal(name, why), more)
             case HandedOver(target=target) | Answered(target=target):
-                # Rows first, events second: the move is stored before people see it.
+                # The move is committed before people see it.
                 context.record(saying.post_progress, context.execution, words.moved(target), context.now())
                 context.commit_first()
                 failed = said.outcome is None

@@ -20,7 +20,7 @@ from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState
 #: The maximum number of agents that wait for an answer at the same time, and of hops in a turn.
 DEEPEST = 8
 MOST_HOPS = 20
-#: The maximum number of refused handovers in a row; the text of the next refused one is the agent's answer.
+#: The maximum number of refused handovers in a row; the text of a further one counts as the agent's answer.
 MOST_TOLD = 2
 #: The maximum number of characters in a message from one agent to another.
 LONGEST_MESSAGE = 16_000
@@ -32,16 +32,20 @@ SAID_NOTHING = "(It said nothing.)"
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """The progress of a turn. `speaker`: the id of the agent that speaks. `stack`: the ids of the agents that wait for
-    an answer; the last one is answered first. `told`: refused handovers in a row. `runs`: finished executions of
-    speakers. `heard`: the message to the speaker. `sender`: the id of the agent that wrote this message, else empty."""
+    """The progress of a turn."""
 
+    #: The id of the agent that speaks.
     speaker: str
+    #: The ids of the agents that wait for an answer; the last one gets its answer first.
     stack: tuple[str, ...] = ()
     hops: int = 0
+    #: The number of refused handovers in a row.
     told: int = 0
+    #: The number of finished executions of speakers.
     runs: int = 0
+    #: The message to the speaker; empty: the speaker gets the messages of the turn.
     heard: str = ""
+    #: The id of the agent that wrote this message, else empty.
     sender: str = ""
 
     @classmethod
@@ -128,7 +132,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to the waiting agent `target`. The agents on `stack` still wait."""
+    """The answer to the waiting agent `target`. The agents on `stack` continue to wait."""
 
     target: Agent
     stack: tuple[str, ...]
@@ -287,8 +291,7 @@ def cut(text: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name for use inside a line in brackets. It contains no brackets and no line breaks, so that it cannot
-    imitate such a line."""
+    """Return a name for a line in brackets, without brackets and line breaks, so that it cannot imitate such a line."""
     return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]
 
 

@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"\s*(\d{1,3})\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check. `technical`: the brief is fulfilled. `project`: the goal is reached, only True if
+    """The result of a check. `technical`: the brief is fulfilled. `project`: the goal is reached; True only if
     `technical` is True. `feedback`: the missing parts. `completed`: the numbers of the finished steps of the plan."""
 
     technical: bool
@@ -101,7 +101,7 @@ def _numbers(given: Any) -> tuple[int, ...]:
 # -- the node `skill_critic` -------------------------------------------------------------------------------------------
 
 
-#: The values of this node; `after_critic` chooses the next node by them.
+#: The results of this node, by which `after_critic` chooses the next node.
 COMPLETE, TECHNICAL, PROJECT, STOPPED = "complete", "technical", "project", "stopped"
 
 _TOKENS = 2_048
@@ -161,7 +161,7 @@ class CriticNode:
         )
 
 
-#: The values of this node; `after_action` chooses the next node by them.
+#: The results of this node, by which `after_action` chooses the next node.
 ANSWERED, BLOCKED = "answered", "blocked"
 
 

@@ -23,7 +23,7 @@ _LARGEST_FRONT = 4_000
 
 _LINES = ("slug", "title", "section", "category")
 _FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-#: A document in a code block, and the empty block that remains without it.
+#: A document in a code block, and the empty code block that remains after the document was removed.
 _WRAPPED = re.compile(r"\A```[\w-]*[ \t]*\r?\n(?P<inner>.*?)(?:\r?\n```)?[ \t]*\Z", re.DOTALL)
 _EMPTY_BLOCK = re.compile(r"^```[\w-]*\s*(?:^```[ \t]*$|\Z)", re.MULTILINE)
 _STEP = re.compile(
@@ -58,8 +58,8 @@ class Drafted:
 
 
 def read_draft(reply: str) -> Drafted:
-    """Read a planner's reply; its last block that is not empty is the plan. In a reply without such a block no text is
-    for people, because it may be a plan without tags."""
+    """Read a planner's reply. Its last block that is not empty is the plan. If a reply has no such block, none of its
+    text is for people, because the text may be a plan without tags."""
     blocks = [found["inner"].strip() for found in _PRDS.finditer(reply)]
     written = [_unwrapped(block) for block in blocks if block]
     if not written:
@@ -105,13 +105,13 @@ def _unwrapped(text: str) -> str:
 
 
 def without_documents(text: str) -> str:
-    """Return the text for people: without plans and briefs, complete or cut off."""
+    """Return the text for people, without plans and briefs and without incomplete parts of them."""
     left = _STRAY.sub("", _BRIEFS.sub("", _PRDS.sub("", text)))
     return _EMPTY_BLOCK.sub("", left).strip()
 
 
 def harmless(text: str) -> str:
-    """Return untrusted text for a prompt: escaped, so that no action tag and no tag of a document in it works."""
+    """Return untrusted text for a prompt, escaped so that no action tag or document tag in it has an effect."""
     return _OWN_TAGS.sub("\uff1c", escape(text))
 
 
@@ -124,7 +124,7 @@ def tick(prd: str, numbers: Collection[int]) -> str:
 
 
 def carry_ticks(old: str, new: str) -> str:
-    """Return the new plan. A step that is ticked in the old plan is ticked if its text is the same."""
+    """Return the new plan with each step ticked whose text is that of a ticked step in the old plan."""
     done = {_plain(found["text"]) for found in _TICKED.finditer(old)}
     return _STEP.sub(lambda found: _boxed(found) if _plain(found["text"]) in done else found[0], new)
 

@@ -1,7 +1,7 @@
 """Graph `planning`: estimate the work, plan it, brief one step, do it, check it, and report to the person.
 
-The graph begins like graph `agent`. Work with tools is done by child executions of graph `agent`. The limits (`Bounds`)
-end the work whatever the models reply.
+The graph begins like graph `agent`. Child executions of graph `agent` do the work that needs tools. The limits
+(`Bounds`) end the work even if the models never report success.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arvis.graphs.planning.triage import Complexity, RetrievalNode
 from arvis.messaging.spoken_replies import SpokenReply
 
 GRAPH = "planning"
-#: More steps than the limits allow: five checks with twenty actions each, and repeated attempts of every node.
+#: More steps than the other limits allow: five checks with twenty actions each, and repeated attempts of every node.
 _MOST_STEPS = 1_000
 
 

@@ -19,15 +19,15 @@ from arvis.graphs.planning.state import PlanningState, clipped
 from arvis.llm import RunFailed
 from arvis.ports.store import Store
 
-#: The assumed number of characters in a token, by which the information of a question is cut.
+#: The assumed number of characters in a token, used to cut the information of a question.
 _CHARACTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """The content of one model call. `task`: the instructions of the system prompt. `goal`: the first message. `known`:
-    the information, given as an earlier reply of the model. `now`: the final request. `most`: the maximum number of
-    tokens in the reply."""
+    the information, which the prompt presents as an earlier reply of the model. `now`: the final request. `most`: the
+    maximum number of tokens in the reply."""
 
     task: str
     goal: str
@@ -47,7 +47,7 @@ class Adviser:
         return await self._store.read(load_turn_context, context.execution, context.now())
 
     async def room(self, context: NodeContext) -> int:
-        """Return the number of characters of information for a child: half of its prompt."""
+        """Return the maximum number of characters of information for a child execution: half of its prompt."""
         return self._briefing.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:

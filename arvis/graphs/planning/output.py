@@ -1,5 +1,5 @@
-"""The node `output`: a model call with the agent's own prompt writes the answer to the person. Plans and briefs are
-removed from it."""
+"""The node `output`: a model call with the agent's own prompt writes the answer to the person. The node removes plans
+and briefs from it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _notes(state: PlanningState, evidence: Evidence) -> str:
 
 
 def _fallback(state: PlanningState) -> str:
-    """Return the text that replaces a reply without text."""
+    """Return the answer that replaces an empty reply."""
     stopped = REASONS.get(state.stopped, "")
     if stopped:
         return _NO_WORDS_STOPPED.format(stopped)
@@ -149,7 +149,7 @@ def _harmless_length(text: str) -> int:
 
 
 def _showing(context: NodeContext, turn: TurnContext) -> Showing | None:
-    """Return the stream to the sender of the newest message, in a run to the audience of its task. Return None if
+    """Return the stream to the sender of the newest message, or in a run to the audience of its task. Return None if
     the output is not streamed."""
     state = PlanningState.from_json(context.state)
     audience = state.run.audience if state.run is not None else turn.current[-1].id

@@ -92,7 +92,7 @@ class ReasoningNode:
         )
 
 
-#: The planning ends after this many failed child executions of the planner (counted under the key `_FAILURES`).
+#: The planning ends after `_MOST_FAILURES` failed child executions of the planner (counted under the key `_FAILURES`).
 _FAILURES = "planner_failed"
 _MOST_FAILURES = 2
 _LONGEST_CHATTER = 1_000

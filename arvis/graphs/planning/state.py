@@ -1,5 +1,5 @@
-"""The state of a planning execution: its lanes, its limits, the evidence of its tools, and the call of an agent for a
-part of the work."""
+"""The state of a planning execution: its lanes, its limits, the evidence of its tools, and the calls of agents for
+parts of the work."""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 
@@ -148,9 +148,9 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a planning execution. `retrievals`, `plans` and `briefs`: attempts in a row at one output.
-    `actions`: calls of the executor between two checks. `rounds`: checks in all. `minutes`: time in all, without the
-    time in which people answer questions."""
+    """The limits of a planning execution. `retrievals`, `plans` and `briefs`: consecutive attempts at one output.
+    `actions`: calls of the executor between two checks. `rounds`: all checks. `minutes`: the whole time, without the
+    waits for answers of people."""
 
     retrievals: int = 15
     plans: int = 15
@@ -184,7 +184,7 @@ _ENTRY = 1_200
 LONGEST_TRANSCRIPT = 24_000
 
 _SEALED = "(not shown)"
-#: Matches the names of tools that check the surroundings or supply credentials.
+#: Matches the names of tools that examine the environment or supply credentials.
 _READIES = re.compile(
     r"list|search|find|get|read|fetch|look|browse|discover|describe|status|http|cred|secret|variable|token|auth|vault|login",
     re.IGNORECASE,
@@ -293,7 +293,7 @@ def known_runs(runs: Sequence[ToolRun]) -> str:
 
 
 def readiness(runs: Sequence[ToolRun]) -> str:
-    """Return the last calls of tools that check the surroundings or supply credentials, as lines of a prompt."""
+    """Return the last calls of tools that examine the environment or supply credentials, as lines of a prompt."""
     ready = [run for run in runs if _READIES.search(run.tool)]
     return harmless("\n".join(run.line for run in ready[-READINESS_RUNS:]))
 

@@ -116,8 +116,8 @@ def triggered(text: str, trigger: str) -> bool:
 
 
 def read_retrieval(reply: str, *, goal: str, skills: Collection[str]) -> Retrieval | None:
-    """Read a model's estimate. Return None if the reply contains no JSON object. `goal` is used if the reply has no
-    goal; an unknown skill is ignored."""
+    """Read a model's estimate. Return None if the reply contains no JSON object. `goal` replaces a missing goal; an
+    unknown skill is ignored."""
     found = read_object(reply)
     if found is None:
         return None
@@ -186,7 +186,7 @@ class RetrievalNode:
     async def plan_retrieval(self, context: NodeContext) -> Decision:
         turn = context.carried if isinstance(context.carried, TurnContext) else await self._adviser.turn(context)
         if unsettled(turn.current):
-            return Goto(self._files)  # a message that joined the turn later has files
+            return Goto(self._files)  # a message that joined the turn later has unread files
         state = PlanningState.from_json(context.state)
         if not is_run(context.execution) and not state.tries.get(PLAN_RETRIEVAL, 0):
             for message in turn.current:
@@ -242,7 +242,7 @@ def _begun(state: PlanningState, now: int) -> dict[str, Any]:
 
 
 def _without_model(turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
-    """Return the estimate for small talk. Return None if a model must decide: also for messages with files, and for
+    """Return the estimate for small talk. Return None if a model must decide, for example about messages with files or
     messages that match a skill's pattern."""
     text = _request_of(turn)
     if any(message.attachments for message in turn.current):
@@ -264,7 +264,7 @@ def _request_of(turn: TurnContext) -> str:
 
 
 def _shared(turn: TurnContext, prompt: Prompt) -> Lane:
-    """Return the lane that all nodes share: the conversation so far, the surroundings, the recalled facts."""
+    """Return the lane that all nodes share: the conversation so far, the environment, the recalled facts."""
     agent, place = turn.agent, turn.conversation
     where = (
         f"{prompt.now}\nAgent: {agent.name}\nPlace: {place.address.platform} ({'direct' if place.direct else 'group'})"
