@@ -1,8 +1,8 @@
 """Questions to people before a tool runs or a model changes something, and the answers.
 
-A question shows all arguments that will be used, and hides nothing: invisible characters, characters that change the
-direction of text, line breaks and long runs of blanks are written visibly. Answers come from the API, the command line
-or a chat; the first answer counts. The functions with a parameter `tx` are parts of transaction scripts.
+A question shows all arguments of the call. It shows invisible characters, characters that change the direction of text,
+line breaks and long runs of blanks as visible text. Answers come from the API, the command line or a chat; the first
+answer counts. The functions with a parameter `tx` are parts of transaction scripts.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str)
 def change_question(
     what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
 ) -> str | None:
-    """Return the question about a change by an agent; None if it is too long to be shown completely. `lines` show the
-    whole change and are made by `line` and `change`. `sources` names the sources of the answer other than the words of
+    """Return the question about a change by an agent; None if it is too long to be shown completely. `lines`, made by
+    `line` and `change`, show the whole change. `sources` are the sources of the agent's reply other than the message of
     the person `asker`."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
@@ -82,12 +82,12 @@ def beginning(text: str, rest: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a hash of the text, which ties an answer to this text."""
+    """Return a hash of the text, so that an answer applies only to this text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def fingerprint(call: ToolCall, tool: str) -> str:
-    """Return a hash of the call, which ties an answer to this call."""
+    """Return a hash of the call, so that an answer applies only to this call."""
     return digest(f"{tool} {call.what}")
 
 
@@ -125,13 +125,13 @@ def _items(call: ToolCall) -> list[tuple[str, Any]]:
 
 #: The people who may approve a tool call: roles, and people as `platform:user id`. One person's approval is enough.
 Approvers = Collection[str]
-#: The approvers by the value in the configuration.
+#: The approvers for each name that `approvals.approvers` may have in the configuration.
 APPROVERS: Mapping[str, Approvers] = {
     "owners": {PrincipalRole.OWNER},
     "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
 }
 _ANYBODY: Approvers = {PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER}
-#: The approvers by the group names that a question of a workflow may use.
+#: The approvers for each group name that a workflow's question may have.
 _GROUPS: Mapping[str, Approvers] = {
     **APPROVERS,
     "owner": APPROVERS["owners"],
@@ -189,11 +189,11 @@ def answer_question(
     if the question has been answered already."""
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
-        raise NotFound(f"There is no question with the id {wait_id}")
+        raise NotFound(f"There is no question with the id {wait_id}.")
     if not may_answer(tx, wait, by, approvers):
         allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
         roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
-        raise Forbidden("You may not answer this question.", fix=f"Ask an {' or '.join(roles)} to answer it.")
+        raise Forbidden("You may not answer this question", fix=f"Ask an {' or '.join(roles)} to answer it.")
     asking = tx.executions.get(wait.execution_id)
     if _wants_words(wait, asking) and not (answer.text or answer.note):
         raise Unprocessable(
@@ -221,13 +221,13 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
     """Return the answer in its stored form. Raise `Unprocessable` if it is incomplete or not one of the choices."""
     decision = "approve" if answer.decision == "accept" else answer.decision
     if decision not in DECISIONS:
-        raise Unprocessable(f"“{decision}” is not a decision", fix=f"Send one of {', '.join(sorted(DECISIONS))}.")
+        raise Unprocessable(f"“{decision}” is not a decision.", fix=f"Send one of {', '.join(sorted(DECISIONS))}.")
     if decision == "edit" and answer.arguments is None:
-        raise Unprocessable("An edit needs `arguments`")
+        raise Unprocessable("An edit needs `arguments`.")
     if decision in {"feedback", "answer"} and not answer.text:
-        raise Unprocessable(f"The decision {decision} needs `text`")
+        raise Unprocessable(f"The decision {decision} needs `text`.")
     if decision == "answer" and wait.choices and answer.text not in wait.choices:
-        raise Unprocessable(f"“{answer.text}” is not a choice", fix=f"Send one of {', '.join(wait.choices)}.")
+        raise Unprocessable(f"“{answer.text}” is not a choice.", fix=f"Send one of {', '.join(wait.choices)}.")
     arguments = dict(answer.arguments) if answer.arguments is not None else None
     return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
 

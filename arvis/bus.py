@@ -150,7 +150,8 @@ def encode(event: Event) -> str:
 
 
 def decode(notice: str) -> Event | None:
-    """Return the event from its JSON; None if another version of Arvis sent it and this version does not know it."""
+    """Return the event from its JSON; None if this version of Arvis does not know it, because another version sent
+    it."""
     name, fields = json.loads(notice)
     kind = _BY_NAME.get(name)
     if kind is None or {field.name for field in dataclasses.fields(kind)} != set(fields):

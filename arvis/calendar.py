@@ -83,8 +83,8 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A single time: either `moment`, a date with time, with or without an offset; or `clock`, which means the next
-    time at which clocks show it."""
+    """A single time: either `moment`, a date and time with or without an offset, or `clock`, a time of day that means
+    the next moment at which clocks show it."""
 
     text: str
     moment: datetime | None = None

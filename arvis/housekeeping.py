@@ -31,11 +31,11 @@ ROUND_SECONDS = 3600.0
 REST_SECONDS = 0.05
 #: The maximum number of rows that one statement deletes.
 SLICE = 500
-#: The time (ms) for which events are remembered: within it, an event that a platform repeats is recognised.
+#: The time (ms) for which the ids of events are kept, to recognise events that a platform repeats.
 KNOWN_EVENTS_MS = 7 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
-#: The summaries of one slice. They are few, because each may replace a few hundred messages.
+#: The maximum number of summaries in a slice. It is small, because a summary may replace a few hundred messages.
 ARCHIVES = 5
 
 
@@ -62,7 +62,7 @@ class Housekeeping:
         self._keep_archive_ms = keep_archive_ms
 
     async def run(self, holding: Holding) -> None:
-        """Do one round after the other, until cancelled."""
+        """Run rounds until cancelled."""
         while True:
             now = self._clock.now()
             await self._do(prune, holding, now - self._keep_finished_ms, now - self._keep_history_ms, now)
@@ -73,8 +73,8 @@ class Housekeeping:
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
     async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Run the script `duty` for one slice after the other, until it returns False. Log a `StoreError` instead of
-        raising it."""
+        """Run the script `duty`, which handles one slice, until it returns False. Log a `StoreError` instead of raising
+        it."""
         try:
             while await self._store.write(duty, *args, **kwargs):
                 await self._clock.sleep(REST_SECONDS)
@@ -95,8 +95,8 @@ class Housekeeping:
 def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:
     """Delete one slice of the expired rows of each table. Return whether more of them may be left."""
     holding.check(tx)
-    # The days of the ledger are those of the configured zone. Here they are compared with a day of UTC, so the sums of
-    # a day may be deleted up to a day too early or too late.
+    # The ledger counts days in the configured time zone, but this script compares them with a day of UTC. So the sums
+    # of a day may be deleted up to a day too early or too late.
     first, day = first_id_at(history_before), day_of(history_before, "UTC")
     tx.allowances.prune(now - KNOWN_ALLOWANCES_MS)
     tx.workflow_runs.prune(history_before, SLICE // 5)
@@ -118,8 +118,8 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
-    """Delete the message texts behind a few summaries from before this time. Return whether more of them may be
-    left."""
+    """Delete the messages that a slice of the summaries from before this time replaced. Return whether more of them may
+    be left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 

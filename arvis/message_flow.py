@@ -107,7 +107,7 @@ class MessageFlow:
             execution, ended = await self._engine.advance(job, completion=turn_end.completion)
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
             result = result_of(failure, self._clock.now())
-            # The job fails now if its pause would end after the time for an answer.
+            # The job fails now if its pause would last longer than `answer_within` allows.
             late = await self._too_late(job, result.run_at) if isinstance(result, Snooze) else None
             return late or result
         except ExecutionError as broken:  # a defect of the graph: no attempt can succeed
@@ -157,7 +157,8 @@ class MessageFlow:
             self._bus.publish(RunAdvanced(run_id))
 
     async def _too_late(self, job: Job, at: int) -> Fail | None:
-        """Return the failure of a job whose time for an answer will have passed at `at` (ms), else None."""
+        """Return the failure of the job if it has made no progress for longer than `answer_within` at the time `at`
+        (ms), else None."""
         if self._answer_within is None or at - job.created_at <= self._answer_within:
             return None
         waited = at - await self._store.read(waiting_since, job)
@@ -219,7 +220,7 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 def separate_messages(tx: Transaction, job: Job, now: int) -> None:
-    """Give the messages that joined a turn their own turns, because one of them may be the cause of the crashes."""
+    """Move the messages that joined a turn into separate turns, because one of them may cause the crashes."""
     if tx.jobs.held(job) and (execution := tx.executions.get(job.execution_id or "")) is not None:
         separate(tx, execution, now)
 

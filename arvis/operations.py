@@ -77,7 +77,7 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
     _check_wanted(tx, job)
     if tx.jobs.requeue(job_id, now) is None:
         raise Conflict(
-            f"The job {job_id} has not failed", why=f"it is {job.status}", fix="only failed jobs are retried"
+            f"The job {job_id} has not failed.", why=f"It is {job.status}.", fix="Only failed jobs can be retried."
         )
     if job.delivery_id is not None:
         tx.deliveries.set_state(job.delivery_id, DeliveryState.PENDING, now)
@@ -86,8 +86,8 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 
 def _check_wanted(tx: Transaction, job: Job) -> None:
-    """Raise `Conflict` if the execution that called this work has already continued or failed because of the failure. A
-    retry would cost money, and nothing would use its result."""
+    """Raise `Conflict` if another execution called the work of this job, and has already continued or failed without
+    its result. A retry would cost money, and nothing would use its result."""
     execution = tx.executions.get(job.execution_id or "")
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
@@ -115,8 +115,8 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
             return turn
     if tx.jobs.cancel(job_id, now) is None:
         raise Conflict(
-            f"The job {job_id} has ended",
-            why=f"it is {job.status}",
+            f"The job {job_id} has ended.",
+            why=f"It is {job.status}.",
             fix="Only waiting and running jobs can be cancelled.",
         )
     if job.delivery_id is not None and (delivery := tx.deliveries.get(job.delivery_id)) is not None:
@@ -133,17 +133,17 @@ def _cancel_execution(
     their results."""
     execution = tx.executions.get(execution_id)
     if execution is None:
-        raise NotFound(f"There is no execution {execution_id}")
+        raise NotFound(f"There is no execution {execution_id}.")
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
-        raise Conflict(f"The execution {execution_id} has ended already", why=f"it is {root.status}")
+        raise Conflict(f"The execution {execution_id} has ended already.", why=f"It is {root.status}.")
     return cancellation.cancel_turn(tx, root.id, by, now, shown=shown)
 
 
 def _delete(tx: Transaction, job_id: str) -> None:
     job = _job(tx, job_id)
     if not tx.jobs.delete(job_id):
-        raise Conflict(f"The job {job_id} is {job.status}", fix="cancel it first")
+        raise Conflict(f"The job {job_id} is {job.status}.", fix="Cancel it first.")
 
 
 def _rights(tx: Transaction, waits: Sequence[Wait], by: Principal, approvers: Approvers) -> list[WaitRights]:
@@ -153,5 +153,5 @@ def _rights(tx: Transaction, waits: Sequence[Wait], by: Principal, approvers: Ap
 def _job(tx: Transaction, job_id: str) -> Job:
     job = tx.jobs.get(job_id)
     if job is None:
-        raise NotFound(f"There is no job {job_id}")
+        raise NotFound(f"There is no job {job_id}.")
     return job

@@ -41,7 +41,7 @@ class Routed:
 @dataclass(frozen=True, slots=True)
 class Refused:
     """The decision that no agent answers, with its reason code. `agent`: the agent that the person may not use; None:
-    no rule chose an agent. `observe`: the number of overheard messages that this place keeps at most; 0: none."""
+    no rule chose an agent. `observe`: the maximum number of overheard messages stored for this place; 0: none."""
 
     reason: str
     role: PrincipalRole
@@ -103,8 +103,8 @@ class Router:
         return known.role if known is not None and known.role is not PrincipalRole.OWNER else PrincipalRole.MEMBER
 
     def choose(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
-        """Return the agent that the first matching rule names, and the code of this rule. Without an agent, the code is
-        the reason."""
+        """Return the agent that the first matching rule names, and the code of this rule. If no agent is found, the
+        code says why."""
         addressed = message.addressed or message.is_direct
         channel = message.address.channel
         over_web = message.address.platform == WEB
@@ -174,8 +174,8 @@ def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | No
 
 
 def _observed(message: IncomingMessage, place: Place) -> int:
-    """Return the number of overheard messages that this place keeps at most: 0 if no active agent is bound to its
-    channel or assigned to its bot."""
+    """Return the maximum number of overheard messages that are stored for this place: 0 if no active agent is bound to
+    its channel or assigned to its bot."""
     binding = place.binding
     if binding is not None and place.active(binding.agent_id):
         return message.observe if binding.observe is None else binding.observe
@@ -249,6 +249,6 @@ def may_call(tx: Transaction, sender: Sender, agent: Agent, address: Address) ->
 
 
 def key_reaches(agents: Sequence[str], agent: Agent) -> bool:
-    """Return True if a chat key that names these agents may use this agent. A key that names none may use all agents
-    without risky tools, except conductors."""
+    """Return True if a chat key with this list of agents may use this agent. A key with an empty list may use all
+    agents without risky tools, except conductors."""
     return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)

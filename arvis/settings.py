@@ -196,14 +196,13 @@ class SettingsService:
             origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
             return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
         after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
-        # Options of the command line may have set the roles and the folder of this process; the file does not know
-        # them.
+        # Options of the command line may have set the roles and the folder of this process. They are not in the file.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
 
 
 def _tells(event: Event) -> bool:
-    """Return whether settings may have changed. Processes that only serve the dashboard get no `SettingsChanged` from
+    """Return True if settings may have changed. Processes that only serve the dashboard get no `SettingsChanged` from
     other processes, but a `Changed` with the topic `settings`."""
     return not isinstance(event, Changed) or event.topic == ChangeTopic.SETTINGS
 

@@ -123,5 +123,5 @@ class ProviderPool:
 
     def _point(self, name: str) -> EntryPoint:
         if name not in self._points:
-            raise ConfigError(f"There is no provider {name}", fix=f"use one of {', '.join(sorted(self._points))}")
+            raise ConfigError(f"There is no provider {name}", fix=f"Use one of {', '.join(sorted(self._points))}.")
         return self._points[name]

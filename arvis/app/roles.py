@@ -79,14 +79,14 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
-        # Started before the workers and so stopped after them: during the drain it still shows typing and status.
+        # This role starts before the workers and so stops after them: it shows typing and status during the drain.
         await supervisor.start(Role("presence", presence.run, required=False))
         handlers = await traced(base, _handlers(base, flow, outside.tools), supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, up)))
     if CONNECTOR_ROLES & set(config.roles):
-        # Started after the workers and so stopped before them: no new events arrive while the last deliveries are sent.
+        # This role starts after the workers and so stops before them: no events arrive during the last deliveries.
         await supervisor.start(Role("bots", bot_supervisor.run))
     if web is not None:
         await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))

@@ -26,8 +26,8 @@ from arvis.ports.connector import (
 
 
 class ConnectorFactory:
-    """The maker of connectors. A platform's `create` function is found by its entry point. It is imported in a thread
-    for the first bot of the platform, because this can take more than a second. Each connector gets `services`."""
+    """The maker of connectors. A platform's `create` function is found by its entry point. A thread imports it for the
+    first bot of the platform, because the import can take more than a second. Each connector gets `services`."""
 
     def __init__(self, *, services: ConnectorServices) -> None:
         self._services = services
@@ -117,7 +117,7 @@ def _load(point: EntryPoint) -> CreateConnector:
     except ImportError as missing:
         package = missing.name or str(missing)
         what = f"The connector for {point.name} needs a package that is missing: {package}"
-        fix = f"Install it with `pip install 'arvis[{point.name}]'`, then start again."
+        fix = f"Install it with `pip install 'arvis[{point.name}]'`, then start Arvis again."
         raise ConfigError(what, fix=fix) from None
     except SystemExit as end:
         raise ConfigError(
@@ -127,8 +127,8 @@ def _load(point: EntryPoint) -> CreateConnector:
 
 
 def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
-    """Return the error about a connector whose code raised an unexpected exception. (It may be third-party code, so
-    other bots must not be affected.)"""
+    """Return the error about a connector whose code raised an unexpected exception. The code may be third-party code,
+    so it must not affect other bots."""
     why = f"{type(defect).__name__}: {text}"[:300]
     return ConfigError(
         f"The connector for {platform} is broken", why=why, fix="Update the package of the connector, or uninstall it."

@@ -129,7 +129,7 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
     try:
         values = {**settings, **opened_of(stored, box)}
     except SecretLost as lost:
-        trouble = f"{lost.what} {lost.why} {lost.fix}"
+        trouble = f"{lost.what}. {lost.why} {lost.fix}"
         return BotSpec(*shape, {}, stored.enabled, Source.PRODUCT, revision, trouble)
     return BotSpec(*shape, values, stored.enabled, Source.PRODUCT, revision)
 

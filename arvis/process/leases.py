@@ -3,7 +3,8 @@
 The process that has a role regularly writes a new number, its beat, to the database. Another process takes the role
 over if the beat has not changed for a certain time by the other process's own monotonic clock, so the clocks of the
 machines need not agree. The first process trusts its lease for a shorter time than the others wait, and stops when that
-time is over; so two processes never have the role at the same time. Its commits also check the claim of its lease.
+time is over; so two processes never have the role at the same time. Its commits also check that no other process has
+taken the role over.
 """
 
 from __future__ import annotations

@@ -131,9 +131,9 @@ def logging_to(
 ) -> Iterator[Callable[[int], None]]:
     """Send all logging to `stream` and, if `folder` is given, to the files `arvis-YYYY-MM-DD.log` in it (days in UTC).
 
-    Files older than `keep_days` days are removed when a new day begins. None: no file is removed until the number of
-    days is known. Call the yielded function with the number of days when it is known or changes. The web server must
-    not configure logging (`log_config=None`). Existing handlers are replaced until the end of the block.
+    Files older than `keep_days` days are removed when a new day begins. The yielded function sets another number of
+    days; until it is called, `keep_days=None` keeps all files. The web server must not configure logging
+    (`log_config=None`). Existing handlers are replaced until the end of the block.
     """
     render = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     handlers: list[logging.Handler] = [_Stream(stream)]

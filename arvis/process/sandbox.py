@@ -1,7 +1,8 @@
 """Runs programs in a sandbox: bubblewrap gives each program a separate file system, network and process ids.
 
-Inside, only the paths that are named here exist. `/proc` is read-only inside: if the daemon runs as root, the kernel
-treats the program as root too, whatever its user id inside, and root may change the machine's settings in `/proc/sys`.
+In the sandbox, only the paths exist that this module names. `/proc` is read-only there: if the daemon runs as root, the
+kernel treats the program as root too, whatever its user id in the sandbox, and root may change the machine's settings
+in `/proc/sys`.
 Namespaces do not separate the keys of a user, nor the sockets between a virtual machine and its host (vsock). So a
 seccomp filter refuses system calls that no program needs; it is in the kernel's own format (seccomp(2), `struct
 sock_filter`).
@@ -88,10 +89,10 @@ def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("=HBBI", code, yes, no, value)
 
 
-# A line-based channel between a program in the sandbox and this process: the program sends a line and gets a line. It
-# inherits one end of a socket pair. The socket has no name, so no other process can connect and no file remains. Lines
-# from the program are untrusted: their length is limited. If the program sends file descriptors along, the kernel drops
-# them, because this process does not receive them.
+# A line-based channel between a program in the sandbox and this process: the program sends a line and gets a line. The
+# program inherits one end of a socket pair. The socket has no name, so no other process can connect and no file
+# remains. Lines from the program are untrusted: their length is limited. If the program also sends file descriptors,
+# the kernel drops them, because this process does not receive them.
 
 
 #: The maximum length of a line from the program, in bytes.
@@ -227,7 +228,7 @@ class Bubblewrap:
         return await (self._run(task) if answer is None else bridged(answer, partial(self._run_bridged, task)))
 
     async def _probe(self) -> str | None:
-        """Run a program that does nothing in a complete sandbox. Return the reason if that fails."""
+        """Run a program that does nothing in a complete sandbox. Return the reason if it fails, else None."""
         if shutil.which(self._program) is None:
             return f"Programs cannot be run here: bubblewrap is missing. {_INSTALL}"
         try:
@@ -312,8 +313,8 @@ def _environment(asked: Mapping[str, str]) -> Iterator[str]:
 
 
 def _limits(task: Task) -> list[str]:
-    """Return the command that sets the limits. It runs inside the sandbox, because outside the limit of processes would
-    count all processes of the daemon's user."""
+    """Return the command that sets the limits. It runs inside the sandbox; outside, the limit of processes would count
+    all processes of the daemon's user."""
     figures = {
         "as": task.memory,
         "cpu": int(task.timeout) + 1,

@@ -31,8 +31,8 @@ PASSES = 2
 #: The maximum number of callers that wait for a computation.
 _MOST_WAITING = 32
 
-#: The hash of a random password. For users without a password it is compared instead, so that the check takes equally
-#: long.
+#: The hash of a random password. The passwords of users who have none are compared with it, so that all checks take
+#: equally long.
 _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZkU/nUXa+9jLfpEaXIkDc0r+K/D1Yw"
 
 
@@ -169,12 +169,14 @@ class SealedBox:
         version, _, rest = sealed.partition(".")
         fingerprint, _, data = rest.partition(".")
         if version != _VERSION:
-            raise _lost("a newer version of Arvis encrypted it", "Start the newest version, or enter it again.")
+            raise _lost("a newer version of Arvis encrypted it", "Start that version, or enter the secret again.")
         key = self._key_to_open(fingerprint)
         try:
             return SecretBox(key.data).decrypt(base64.b64decode(data, altchars=b"-_", validate=True)).decode()
         except (binascii.Error, ValueError, CryptoError):
-            raise _lost("it was changed after it was encrypted", "Enter it again, or restore a backup.") from None
+            raise _lost(
+                "it was changed after it was encrypted", "Enter the secret again, or restore a backup."
+            ) from None
 
     def _pass_on(self, text: str) -> None:
         if len(text) >= _SHORTEST_SECRET:

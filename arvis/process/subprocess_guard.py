@@ -5,8 +5,8 @@ descriptor of a pipe. When the daemon closes the other end or dies, the guard en
 a byte, the guard sends SIGTERM to the program. MEMORY (bytes) and PROCESSES limit all processes together. DISK (bytes)
 and FILES limit the folder in which the program is started; 0 means no limit. At the end, a limited folder is cleaned of
 setuid bits, pipes, sockets and devices. A process whose parent has ended becomes a child of the guard, because the
-guard is a subreaper (prctl(2)); so it cannot escape by forking. The exit status is that of the program. This script
-uses only the standard library and no other module of Arvis, because it is started for every program.
+guard is a subreaper (prctl(2)); so no process can escape by forking. The exit status is the program's. This script uses
+only the standard library and no other module of Arvis, because it is started for every program.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_STARTED = 127
 _LOOK = 0.2
 _SWEEP = 0.005
 
-#: The scan of the folder pauses for this many times as long as it took.
+#: The pause between two scans of the folder is this many times as long as the first of them took.
 _SPARED = 10
 
 #: The maximum depth of folders inside one another, and the flags to open a folder.

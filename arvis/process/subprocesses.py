@@ -68,7 +68,7 @@ async def start_guarded(
     umask: int = -1,
     limit: int = _LINE,
 ) -> Process:
-    """Start a guard, which starts the program, and return it. Its pipes are those of the program, which also inherits
+    """Start a guard, which starts the program, and return the guard. The program inherits the guard's pipes and
     `descriptors`. `limit` is the maximum length in bytes of a line that is read from the program; a negative `umask`
     means the umask of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. For a program that
     does not exist no error is raised; only the exit code shows it."""
@@ -222,7 +222,7 @@ async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
 
 _MOST_LINE = 4 * 1024 * 1024
 _MOST_PROCESSES = 64
-#: The number of bytes of the program's last output that the report of its end contains.
+#: The number of bytes from the end of the program's standard error that the error about its end contains.
 _LAST_WORDS = 500
 
 

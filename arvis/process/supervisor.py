@@ -73,7 +73,7 @@ class Supervisor:
             await running.first_start
 
     async def stop(self, name: str | None = None) -> None:
-        """Stop one role; without a name all of them, the last started first."""
+        """Stop one role; without a name, stop all roles in the reverse order of their starts."""
         names = [name] if name is not None else list(reversed(self._running))
         for each in names:
             await self._running[each].stop()

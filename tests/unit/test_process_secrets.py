@@ -114,7 +114,7 @@ def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_takes_no_key_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be kept"):
+    with pytest.raises(ConfigError, match="cannot be stored"):
         box(tmp_path / "none").seal(CANARY)
 
 

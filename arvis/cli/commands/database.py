@@ -106,7 +106,7 @@ def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path
 
 
 def _found(database: Database, file: Path) -> Path:
-    """Return the path of a backup. A bare name of no file in the working folder may be a backup in the data folder."""
+    """Return the path of a backup. If the working folder has no file with this bare name, look in the data folder."""
     listed = database.backups / file.name
     return listed if not file.exists() and file.name == str(file) and listed.exists() else file.absolute()
 

@@ -13,7 +13,7 @@ from arvis.cli.output import plain, print_fields, print_json, print_table, tell
 from arvis.domain.errors import UsageError
 
 _COLUMNS = ("slug", "name", "source", "description")
-#: Seconds; longer than the daemon's limit for fetching a skill.
+#: The timeout in seconds. The daemon's own limit for fetching a skill is shorter.
 _TIMEOUT = 30.0
 
 
@@ -53,7 +53,7 @@ def show(*, slug: str, as_json: bool, config: Path | None, data: Path | None) ->
 @skills.command()
 @click.argument("source", metavar="FILE|URL")
 @click.option(
-    "--replace", is_flag=True, help="Allow the new skill to replace a built-in one, or one in the skills folder."
+    "--replace", is_flag=True, help="Allow the new skill to replace a built-in skill, or a skill in the skills folder."
 )
 @json_option
 @place_options
@@ -75,7 +75,7 @@ def create(*, source: str, replace: bool, as_json: bool, config: Path | None, da
 @json_option
 @place_options
 def delete(*, slug: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete a skill that was created here."""
+    """Delete a skill. Built-in skills and skills in the skills folder cannot be deleted."""
     answer = connect(config, data).delete("api", "skills", slug)
     if as_json:
         print_json(answer)

@@ -115,9 +115,9 @@ _HEAD = """\
 # Write a secret as `env:NAME` (an environment variable) or `file:PATH` (relative to this file), never as plain text.
 """
 _ACCOUNTS = """\
-# If this list is empty, the environment variables OPENAI_API_KEY, OPENROUTER_API_KEY (each also with the suffix _1 … _50)
-# and OPENAI_BASE_URL create accounts. If they are not set either, agents use the built-in demo model. Of several accounts,
-# the one with the lowest `priority` is used first.
+# If this list is empty, these environment variables create accounts: ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY,
+# GOOGLE_API_KEY (each also with suffix _1 … _50), OLLAMA_HOST, ANTHROPIC_BASE_URL and OPENAI_BASE_URL. If none of them is set,
+# agents use the built-in demo model. Of several accounts, the one with the lowest `priority` is used first.
 """
 
 
@@ -167,7 +167,7 @@ def _lines(answers: Answers, data_dir: Path | None) -> Iterator[str]:
     yield _line(f"data_dir: {where}", "relative to this file; --data and ARVIS_DATA_DIR override it")
     yield ""
     yield "web:"
-    yield _line("  host: 127.0.0.1", "any other address needs an API key")
+    yield _line("  host: 127.0.0.1", "any other address needs a password or an API key")
     yield _line(f"  port: {answers.port}", "0 selects a free port")
     yield ""
     yield _line("owners:", "user ids with full rights; the first dashboard user is an owner, too")
