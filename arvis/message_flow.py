@@ -67,9 +67,9 @@ BUSY = "budget"
 
 
 class MessageFlow:
-    """The `Handler` of the jobs of kind `message`, `advance` and `compact`. `zone`: the time zone of the daemon.
-    `limits`: the limits of actions in replies. `answer_within`: the maximum time that a job may wait without progress
-    (ms), after which it fails; None: no limit."""
+    """The `Handler` of the jobs of kind `message`, `advance` and `compact`. `zone` is the time zone of the daemon, and
+    `limits` are the limits of actions in replies. A job that makes no progress for longer than `answer_within` (ms)
+    fails; None means no limit."""
 
     def __init__(
         self,

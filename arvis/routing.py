@@ -29,8 +29,8 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The decision that `agent` answers. `reason`: the code of the rule that chose the agent. `role`: the person's
-    role. `message`: the message with the final values of `addressed` and `sender.paired`."""
+    """The decision that `agent` answers. `reason` is the code of the rule that chose the agent, `role` the person's
+    role. `message` has the final values of `addressed` and `sender.paired`."""
 
     agent: Agent
     reason: str
@@ -40,8 +40,8 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The decision that no agent answers, with its reason code. `agent`: the agent that the person may not use; None:
-    no rule chose an agent. `observe`: the maximum number of overheard messages stored for this place; 0: none."""
+    """The decision that no agent answers, with its reason code. `agent` is the agent that the person may not use; None
+    if no rule chose an agent. `observe` is the maximum number of overheard messages stored for this place."""
 
     reason: str
     role: PrincipalRole

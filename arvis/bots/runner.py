@@ -229,7 +229,7 @@ class BotRun:
         if type(failure) is ConnectionError and str(failure):
             return str(failure)
         if isinstance(failure, OSError):
-            log.warning("the bot %s lost its platform: %r", self._spec.label, failure)
+            log.warning("the bot %s cannot reach its platform: %r", self._spec.label, failure)
             return "Its platform cannot be reached"
         log.error("the bot %s stopped unexpectedly", self._spec.label, exc_info=failure)
         return "The bot stopped because of a defect in its connector. Arvis restarts it. The log contains the details"

@@ -63,9 +63,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key of the configuration, as the API and the dashboard show it. `nullable`: its value may be null. `fixed` is
-    the reason why it cannot be changed in the dashboard ("" if it can). `at_once`: a change takes effect without a
-    restart. If a list has `choices`, its value may also be one of these instead of a list."""
+    """A key of the configuration, as the API and the dashboard show it. If `nullable`, its value may be null. `fixed`
+    is the reason why it cannot be changed in the dashboard ("" if it can). If `at_once`, a change takes effect without
+    a restart. If a list has `choices`, its value may also be one of these texts instead of a list."""
 
     key: str
     kind: Kind

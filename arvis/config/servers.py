@@ -61,8 +61,8 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 class McpServer(Section):
     """One MCP server: a program (`command`), which is called over its standard input and output, or the address of a
     server (`url`). `env` and `headers` may contain secrets. `tools` are the permitted tools; empty: all. `risk` is the
-    risk of its tools; the server's own annotations are used only with `trust_annotations`. `repeatable`: a call whose
-    result was lost may be repeated."""
+    risk of its tools; the server's own annotations are used only with `trust_annotations`. If `repeatable`, a call
+    whose result was lost may be repeated."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None

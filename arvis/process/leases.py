@@ -1,10 +1,10 @@
 """Leases on roles that only one process may have at a time, such as the connection of a bot or the scheduler.
 
 The process that has a role regularly writes a new number, its beat, to the database. Another process takes the role
-over if the beat has not changed for a certain time by the other process's own monotonic clock, so the clocks of the
-machines need not agree. The first process trusts its lease for a shorter time than the others wait, and stops when that
-time is over; so two processes never have the role at the same time. Its commits also check that no other process has
-taken the role over.
+over if, by its own monotonic clock, the beat has not changed for a certain time; so the clocks of the machines need not
+agree. The first process trusts its lease for a shorter time than the others wait, and stops when that time is over; so
+two processes never have the role at the same time. Its commits also check that no other process has taken the role
+over.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ log = structlog.get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class Pace:
     """The times of a lease, in seconds. A role is taken over at most `look + silence` after the death of its process.
-    `trust` counts from before a beat was written, `silence` from after it was seen. Because `trust < silence`, two
-    processes never have the role at once."""
+    `trust` counts from the moment before a beat is written, `silence` from the moment after it is seen. Because
+    `trust < silence`, two processes never have the role at once."""
 
     beat: float = 0.75
     trust: float = 2.0
@@ -61,8 +61,8 @@ Work = Callable[[Holding], Awaitable[None]]
 
 class RoleLeaseManager:
     """Runs work while this process has the role `name`. `owner` is the boot id, `node` the id of the data folder. A
-    role of an earlier boot with this folder is free, because the folder's lock proves that this boot has ended. A store
-    that only one process uses needs no lease."""
+    role of an earlier boot with this folder is free, because the folder's lock proves that the earlier boot has ended.
+    A store that only one process uses needs no lease."""
 
     def __init__(
         self, *, name: str, store: Store, clock: Clock, owner: str, node: str, pace: Pace | None = None

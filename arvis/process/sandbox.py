@@ -194,9 +194,9 @@ _INSTALL = "Install it: apt-get install bubblewrap."
 
 
 class Bubblewrap:
-    """Implements `Sandbox` with bubblewrap. `hidden` are folders that no program may see, even inside a readable folder, such as the
-    data folder; the task's own folder may be inside one of them. `disk` (bytes) and `files` limit the task's folder;
-    None: no limit."""
+    """Implements `Sandbox` with bubblewrap. `hidden` are folders that no program may see, such as the data folder, even
+    if they are inside a readable folder. The task's own folder may be inside a hidden folder. `disk` (bytes) and
+    `files` limit the task's folder; None: no limit."""
 
     def __init__(
         self,

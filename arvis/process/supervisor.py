@@ -161,7 +161,7 @@ class _Running:
             text = "the role %s lost the database and starts again in %d seconds: %s"
             self._logger.warning(text, self._role.name, delay, failure.why)
         else:
-            text = "the role %s died and starts again in %d seconds"
+            text = "the role %s failed and starts again in %d seconds"
             self._logger.error(text, self._role.name, delay, exc_info=failure)
         await self._clock.sleep(delay)
 

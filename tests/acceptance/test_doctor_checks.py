@@ -86,7 +86,7 @@ def test_a_variable_that_is_not_set_hides_no_other_mistake(tmp_path: Path) -> No
 
 def test_platforms_that_are_not_there(tmp_path: Path) -> None:
     found = Patient(tmp_path, "bots: {irc: [{name: main}]}\n").examined()["platforms"]
-    assert (found.status, found.what) == ("fail", "`bots.irc[0]` cannot work")
+    assert (found.status, found.what) == ("fail", "`bots.irc[0]` cannot be used")
 
 
 # -- the machine -------------------------------------------------------------------------------------------

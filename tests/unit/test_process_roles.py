@@ -121,7 +121,7 @@ async def test_the_pauses_double_up_to_a_minute(caplog: pytest.LogCaptureFixture
         health = supervisor.health()["telegram"]
         assert (health.state, health.error, health.restarts) == (RoleState.UP, None, 9)
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    assert caplog.messages[0] == "the role telegram died and starts again in 1 seconds"
+    assert caplog.messages[0] == "the role telegram failed and starts again in 1 seconds"
     assert {record.levelno for record in caplog.records} == {logging.ERROR}
 
 

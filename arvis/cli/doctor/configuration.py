@@ -58,7 +58,7 @@ def check_providers(scene: Scene) -> Verdict:
     for account in scene.config.accounts:
         why = _gap(account.provider, installed)
         if why:
-            return fail(f"The account {account.name} cannot work", why, _INSTALL)
+            return fail(f"The account {account.name} cannot be used", why, _INSTALL)
     return ok(f"Providers that can be used: {', '.join(sorted(installed)) or 'none'}")
 
 
@@ -70,7 +70,7 @@ def check_platforms(scene: Scene) -> Verdict:
         why = _gap(entry.platform, installed)
         if why and entry.variable is None:
             return fail(
-                f"`{entry.path}` cannot work",
+                f"`{entry.path}` cannot be used",
                 why,
                 "Remove this entry from config.yaml. The daemon does not start with it.",
             )

@@ -233,7 +233,7 @@ def check_file_system(scene: Scene) -> Verdict | None:
         return None
     if mount.kind in _NETWORK and scene.config.postgres_url is None:
         why = f"{mount.point} is {mount.kind}, where SQLite's log does not work."
-        return fail("The data folder lies on a network file system", why, _OTHER_FOLDER)
+        return fail("The data folder is on a network file system", why, _OTHER_FOLDER)
     if mount.kind in _PASSING:
         return warn(
             "The data folder is on temporary storage",
@@ -261,7 +261,9 @@ def room(place: Path, space: DiskSpace, database: int) -> Verdict:
             "answers to accepted ones."
         )
         return fail(
-            f"{place} has no room: {free}", why, "Free some space on its disk. Arvis then resumes automatically."
+            f"{place} has too little space: {free}",
+            why,
+            "Free some space on its disk. Arvis then resumes automatically.",
         )
     if space.free - 2 * database < space.low_water:
         why = f"The database has {database // _MEGABYTE} MB, and a backup temporarily needs twice that space."

@@ -33,8 +33,8 @@ _MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A start of the daemon, which became ready at `at` (ms). `models`: the accounts of its configuration. `ended`: the
-    daemon was stopped; False if it still runs or crashed."""
+    """A start of the daemon, which became ready at `at` (ms). `models` are the accounts of its configuration. `ended`
+    is True if the daemon was stopped, and False if it still runs or crashed."""
 
     boot_id: str
     at: int
@@ -102,9 +102,9 @@ _NOT_KNOWN = 401
 
 @dataclass(frozen=True, slots=True)
 class DaemonView:
-    """The state of the daemon that uses the data folder. `url`: None if it does not run the role `web`. `start`: its
-    start, as its log records it. `down`: the parts that are not ready. `figures`: the metrics of its process.
-    `trouble`: the reason why it could not be queried."""
+    """The state of the daemon that uses the data folder. `url` is None if the daemon does not run the role `web`.
+    `start` is its start in the log. `down` are its parts that are not ready. `figures` are the metrics of its process.
+    `trouble` is the reason why it could not be queried."""
 
     pid: int
     url: str | None
@@ -177,8 +177,8 @@ PLACEHOLDER = "not-set-in-this-environment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """The machine. `python`: the version of Python. `encoding`: the encoding of standard output. `proc` and
-    `control_group`: the folders in which Linux describes processes and the container's limits."""
+    """The machine. `python` is the version of Python, and `encoding` the encoding of standard output. `proc` and
+    `control_group` are the folders in which Linux describes processes and the container's limits."""
 
     python: tuple[int, int, int]
     encoding: str
@@ -188,10 +188,10 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The input of the checks. `unset`: variables that the configuration refers to and that are not set here. `holder`:
-    the process that uses the data folder, or the reason why this is unknown. `lives`: the starts in the log. `daemon`:
-    None if no daemon runs. `database`: None if it does not exist, or while an Arvis command uses it. `stored`: the
-    settings of the dashboard, if the rows can be read; `config` then includes them."""
+    """The input of the checks. `unset` are the variables that the configuration refers to and that are not set here.
+    `holder` is the process that uses the data folder, or the reason why it is unknown. `lives` are the starts in the
+    log. `daemon` is None if no daemon runs. `database` is None if it does not exist, or while an Arvis command uses it.
+    `stored` are the settings of the dashboard, if the rows can be read; `config` then includes them."""
 
     config: Config
     unset: tuple[str, ...]
@@ -216,7 +216,7 @@ class Scene:
 
 def gather(config: Config, *, unset: tuple[str, ...], system: System, now: int) -> Scene:
     """Return the input of the checks. If a daemon started meanwhile, gather the input again, because the daemon may have
-    changed what was read."""
+    changed the data."""
     scene = _gather(config, unset, system, now)
     started = scene.holder is None and scene.database is not None and _holder(config.data_dir) is not None
     return _gather(config, unset, system, now) if started else scene

@@ -40,8 +40,8 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The machine and the environment. `data`: the data folder of the new configuration. A daemon that already uses it
-    may keep its port."""
+    """The machine and the environment. `data` is the data folder of the new configuration. A daemon that already uses
+    this folder may keep its port."""
 
     environ: Mapping[str, str]
     data: Path
@@ -132,9 +132,9 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A provider that the questions offer. `variable`: the usual environment variable of its key; None if a key is not
-    always needed. `own_login`: the provider has its own login, so no key is asked for. The address of the server is
-    asked for if `url` (its default) is given or the environment variable `url_variable` is set."""
+    """A provider that the questions offer. `variable` is the usual environment variable of its key; None if a key is
+    not always needed. If the provider has an `own_login`, no key is asked for. The address of the server is asked for
+    if it has a default (`url`), or if the environment variable `url_variable` is set."""
 
     provider: str
     words: str
@@ -229,7 +229,7 @@ def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
 
 def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
     """Return the default choice: the accounts of the environment, or a provider for which the environment has a key or
-    an address, or the demo, which needs neither."""
+    an address, or the demo, which needs neither of these."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
     # An address alone creates an account of `openai`, regardless of the server that listens there.

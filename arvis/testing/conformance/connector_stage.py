@@ -50,9 +50,9 @@ ABILITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message of the bot as people see it. `text` is the displayed text or, if the platform renders Markdown
-    itself, its source; `reply_ref` is the message that it replies to; `buttons` are the ids that a click returns,
-    `files` the names; `pings` are the people that it notifies."""
+    """A message of the bot as people see it. `text` is the displayed text, or its source if the platform renders
+    Markdown itself. `reply_ref` is the message to which it replies. `buttons` are the ids that a click returns, `files`
+    the names of the files, and `pings` the people whom the message notifies."""
 
     platform_id: str
     text: str
@@ -333,8 +333,8 @@ async def failure_of(connector: Connector, part: Part) -> SendError | None:
 
 
 async def send_as_promised(connector: Connector, part: Part) -> Receipt:
-    """Send a part as the delivery does: if the first attempt fails, search for the part, and send it again only if it
-    is not found."""
+    """Send a part as `arvis.delivery` does: if the first attempt fails, search for the part on the platform, and send
+    it again only if it is not found."""
     if connector.capabilities.guarantee is Guarantee.RESERVE_THEN_FILL and isinstance(connector, Reserves):
         part = replace(part, platform_id=(await connector.reserve(part)).platform_id)
     try:
