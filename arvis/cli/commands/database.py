@@ -166,7 +166,7 @@ def _lines(restored: Restored) -> Iterator[str]:
 @json_option
 @place_options
 def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Back up the database, then update it. This is possible only while no daemon runs."""
+    """Update the database; SQLite is backed up first. This is possible only while no daemon runs."""
     settings = load(config, data, os.environ)
     database, now = database_of(settings), SystemClock().now()
     with lock_data_folder(settings.data_dir):

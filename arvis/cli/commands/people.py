@@ -101,7 +101,7 @@ def block(*, person: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def unblock(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Unblock a person. They are treated like someone who has never written."""
+    """Unblock a person. They become an unpaired member."""
     change_person(person, {"role": "member"}, "is no longer blocked", as_json=as_json, config=config, data=data)
 
 
