@@ -1,4 +1,5 @@
-"""The facts and values for a turn: sticky facts, and other facts that share words with the conversation.
+"""The facts and values for a turn: sticky facts, values, and other facts, preferably those that share words with the
+turn's messages.
 
 Recall only reads, and returns the same facts in the same order while the memory is unchanged, so the prompt stays the
 same and can be cached.
@@ -53,9 +54,9 @@ def recall(
     among_others: bool = False,
     asker: str | None = None,
 ) -> Recall:
-    """Recall the facts and values of these scopes (the narrowest first). `text`: the words that facts are searched by.
-    `among_others`: other people read the answer, so of the facts about a person only preferences are recalled. `asker`:
-    the principal who asks; facts by people with fewer rights are labelled as text of other people."""
+    """Recall the facts and values of these scopes (the narrowest first). `text`: its words are used to search facts.
+    `among_others`: other people read the answer, so only preferences are recalled of the facts about a person. `asker`:
+    the id of the principal who asks; facts by people with fewer rights get the label `people`."""
     heard = _Hearing(tx, asker)
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
@@ -72,7 +73,8 @@ def recall(
 
 
 class _Hearing:
-    """Adds the label `people` to facts and values whose author has fewer rights than `asker` (None: adds no label)."""
+    """A filter that adds the label `people` to facts and values whose author has fewer rights than `asker`. If `asker`
+    is None, it adds no label."""
 
     def __init__(self, tx: Transaction, asker: str | None) -> None:
         self._tx = tx
@@ -119,10 +121,10 @@ def _others(
     rules: int,
     heard: _Hearing,
 ) -> tuple[Fact, ...]:
-    """Return up to `SHOWN` facts: first those that share words with the text, then those with the most confidence and
-    the latest use. `private`: scopes of which only preferences are returned. `rules`: the number of rules, which are
-    not returned."""
-    # More facts are read, because the rules among them are dropped.
+    """Return up to `SHOWN` facts. Facts that share words with the text are chosen first, then facts with the most
+    confidence and the latest use. `private`: scopes of which only preferences are returned. `rules`: the number of
+    rules, which are not returned."""
+    # More facts are read, because the rules among them are dropped later.
     limit = LOOKED_AT + rules
     shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
@@ -160,7 +162,7 @@ def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
     """Return the number of entries that each scope may contribute: together at most `most`, with at most `MOST_LETTERS`
     letters. `lengths`: the letters of each entry, by scope. The first scope may use half of both limits, each other
     scope a quarter, and an earlier scope also the unused shares of later ones. So entries about one person cannot
-    displace entries that hold everywhere."""
+    displace entries that apply everywhere."""
     counts = list[int]()
     letters = MOST_LETTERS
     for place, of_scope in enumerate(lengths):

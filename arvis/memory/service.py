@@ -1,4 +1,4 @@
-"""Stores facts of agents: each fact once, in its newest form, until it fades because it is unused.
+"""Stores facts of agents: each fact once, in its newest form, until it fades because no prompt uses it.
 
 A tainted fact never replaces a fact without taint; both are stored. The functions that take a `tx` are transaction
 scripts; their callers decide who may store or delete facts."""
@@ -46,8 +46,8 @@ ARVIS = "arvis"
 
 _SURE = 1000
 
-#: Similar facts are searched by at most `_WORDS` words of a new fact; at most `_LOOKED_UP` are found, and `_COMPARED`
-#: are compared letter by letter, because the comparison is slow and holds up the transaction.
+#: Similar facts are searched by at most `_WORDS` words of a new fact; the search returns at most `_LOOKED_UP`, and
+#: `_COMPARED` of them are compared letter by letter, because the comparison is slow and delays the transaction.
 _WORDS = 8
 _LOOKED_UP = 20
 _COMPARED = 5
@@ -73,7 +73,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A fact that cannot be stored: the reason, and an alternative."""
+    """The refusal to store a fact or a value: the reason, and an alternative."""
 
     problem: str
     fix: str
@@ -107,8 +107,8 @@ def fade(tx: Transaction, fact: Fact, now: int) -> None:
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
     """Confirm an active fact: remove its taint, and record the person as its confirmer, whose rights then count instead
-    of the author's. A fact without taint changes only if the person has more rights than its confirmer or author.
-    Return the fact, or None if there is no such active fact."""
+    of the author's. A fact without taint changes only if the person has more rights than its confirmer, or without a
+    confirmer than its author. Return the fact, or None if it does not exist or is not active."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
         return None
@@ -155,7 +155,7 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
 
 
 def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
-    """Return facts that may have the same subject: those with the same text, and those that share words with it."""
+    """Return facts that may have the same subject: facts with the same text, and facts that share words with it."""
     same = tx.facts.same(new.agent_id, new.scope, new.content)
     # Long words are rarer, so they find fewer facts about other subjects.
     words = sorted(asked_words(new.content), key=len, reverse=True)[:_WORDS]
@@ -188,13 +188,13 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | t
 
 
 def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Add a fact. If the scope is full, fade facts to make space: those with the least confidence, and of these the
-    longest unused. A tainted fact fades only tainted ones."""
+    """Add a fact. If the scope is full, fade the facts with the least confidence, and of these the longest unused. A
+    tainted fact fades only tainted facts."""
     too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
         kinds = "sticky or confirmed" if new.taint else "sticky"
-        return Refused(f"{MOST_FACTS} facts are kept here already, all of them {kinds}.", "Delete some of them first.")
+        return Refused(f"This scope holds {MOST_FACTS} facts already, all of them {kinds}.", "Delete some of them.")
     fact = tx.facts.add(new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
     for weakest in weak:
@@ -268,7 +268,7 @@ def _put(tx: Transaction, fact: Fact, now: int) -> Fact:
 
 
 def _wrong_length(what: str) -> Refused:
-    return Refused(f"{what} has 1 to {MOST_LETTERS} characters.", "Use fewer words.")
+    return Refused(f"{what} must have 1 to {MOST_LETTERS} characters.", "Write a text of that length.")
 
 
 # -- forgetting: unused facts lose confidence until they fade ----------------------------------------------------------
@@ -276,7 +276,7 @@ def _wrong_length(what: str) -> Refused:
 
 _DAY_MS = 86_400_000
 
-#: After each such time without use, the confidence of a fact falls by a tenth. Sticky facts never fade.
+#: After each period of this length without use, the confidence of a fact falls by a tenth. Sticky facts never fade.
 LIVES_MS: Mapping[Category, int] = {
     Category.USER_PREFERENCE: 90 * _DAY_MS,
     Category.PROJECT_CONTEXT: 30 * _DAY_MS,

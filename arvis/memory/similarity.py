@@ -1,8 +1,8 @@
-"""Compares two facts: near or different, and if near, the same or not.
+"""The comparison of two facts, which are near or different; near facts may be the same.
 
 Facts are near if few letters differ or most words agree. Near facts are the same only if numbers, dates, quoted names
-and negations agree, the new fact adds no word, and the words have the same order. The test is strict, because an update
-that is mistaken for a repetition would be lost.
+and negations agree, the new fact adds no word, and the common words have the same order. The test is strict, because an
+update that is mistaken for a repetition would be lost.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from arvis.domain.memory import words_of
 #: Near texts differ in less than this part of the longer text's letters, and in length by at most the part `_LENGTHS`.
 _NEAR = 0.15
 _LENGTHS = 0.30
-#: Texts are also near if more than this part of the smaller set of words is in the other set, and it has at least
-#: `_ENOUGH` words.
+#: Texts are also near if more than this part of the smaller set of words is in the other set, and the smaller set has
+#: at least `_ENOUGH` words.
 _OVERLAP = 0.70
 _ENOUGH = 4
 #: Longer texts are near only if they are equal.
@@ -140,8 +140,8 @@ def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _may_be_near(new: str, old: str) -> bool:
-    """Return False for most distant texts, at little cost. The new text is divided into one piece more than the changes
-    that near texts may have, so in near texts at least one piece is unchanged."""
+    """Return False for most distant texts, at little cost. The new text is divided into one piece more than near texts
+    may have changes, so in near texts at least one piece is unchanged."""
     pieces = int(_NEAR * max(len(new), len(old))) + 1
     size = len(new) // pieces
     return size == 0 or any(new[start : start + size] in old for start in range(0, size * pieces, size))

@@ -1,4 +1,4 @@
-"""Decides if a fact updates another one: the same attribute of the same subject, with another value.
+"""The test if a fact updates another one: it states another value for the same attribute of the same subject.
 
 Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be kept. The older
 fact is replaced only if the form of the sentence shows that one value replaces the other. Such forms are: an attribute
@@ -43,7 +43,7 @@ _DENIALS = _listed(
 _SMALL = _listed("a an the s to do does did so that")
 #: Words that show that something has changed.
 _CHANGED = _listed("now nowadays currently instead anymore jetzt inzwischen maintenant ahora")
-#: Words that may be between the attribute and its value.
+#: Words that may occur between the attribute and its value.
 _BETWEEN = _SMALL | _listed(
     "in at on as for by of near with from der die das den dem ein eine einer einem les la le l' un une el à au en de dr mr mrs ms"
 )
@@ -166,7 +166,7 @@ def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
     prefix, suffix = known[:start], known[end:]
     if _is_attribute(prefix):
         return True
-    # A word such as "now" shows a change of state: words come before the difference, and at most two follow.
+    # A word such as "now" shows a change of state only if words come before the difference and at most two follow.
     behind = [word for word in suffix if word not in _BETWEEN]
     shown = bool(signals) and len([word for word in prefix if word not in _BETWEEN]) > 0
     return shown and len(behind) <= 2  # noqa: PLR2004 - "at home"

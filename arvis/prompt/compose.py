@@ -41,15 +41,15 @@ from arvis.prompt.tool_rounds import Round, answers_room, cut_to_fit, fit_rounds
 
 #: The tokens reserved for the reply and for errors of estimates, at most a quarter of the ceiling.
 RESERVE = 20_000
-#: The most tokens of a chat reply, unless the configuration says otherwise.
+#: The default for the maximum number of tokens of a chat reply.
 LONGEST_REPLY = 4_096
 
 
 @dataclass(frozen=True)
 class Budget:
     """The token budget of a call, used by prompts, compaction and replies. `window`: the model's maximum for prompt and
-    reply together. `context_tokens`: the agent's own maximum; None: the whole window. `longest_reply`: the maximum of
-    the configuration for a reply."""
+    reply together. `context_tokens`: the agent's own maximum; None: the whole window. `longest_reply`: the configured
+    maximum for a reply."""
 
     window: int
     context_tokens: int | None = None
@@ -65,7 +65,7 @@ class Budget:
 
     @cached_property
     def usable(self) -> int:
-        """The maximum number of tokens to which prompts are filled."""
+        """The number of tokens up to which prompts are filled."""
         return self.ceiling - self.reserve
 
     @cached_property
@@ -86,7 +86,7 @@ class Budget:
 
     @cached_property
     def room_for_tools(self) -> int:
-        """The maximum number of tokens of all rounds of a turn, without the words of people."""
+        """The maximum number of tokens of all rounds of a turn, without people's messages."""
         return self.usable // 2
 
 
@@ -105,33 +105,36 @@ NO_EXTRAS = Extras()
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """The data from which the prompt of one model call is composed.
-
-    `rules`: the rules for tags (`instructions.plain_rules`, or those of the conductor) and for this work. `history`,
-    `summaries`, `observed`: oldest first. `current`: the messages to answer. `now`: in ms. `skills`: the text of the
-    chosen skills. `tools`: the offered tools. `rounds`: the rounds of this turn, with their full outputs. `asker`: the
-    principal id of the person who asks. `observed`: overheard messages. `incidents`: problems since the last reply.
-    `group`: several people write in the conversation. `shrunk`: a model refused a prompt as too long. `extras`:
-    additions of plugins.
-    """
+    """The data from which the prompt of one model call is composed. Messages and summaries are ordered oldest first."""
 
     agent: Agent
+    #: The rules for tags (`instructions.plain_rules`, or the rules of the conductor) and for this work.
     rules: str
     history: Sequence[PastMessage]
+    #: The messages to answer.
     current: Sequence[StoredMessage]
     budget: Budget
+    #: In ms.
     now: int
     zone: str = "UTC"
     estimator: Estimator = field(default_factory=Estimator)
+    #: The text of the chosen skills.
     skills: str = ""
     recall: Remembered = NOTHING
     summaries: Sequence[Compaction] = ()
+    #: The offered tools.
     tools: Sequence[ToolSpec] = ()
+    #: The rounds of this turn, with their full outputs.
     rounds: Sequence[Round] = ()
+    #: The principal id of the person who asks.
     asker: str | None = None
+    #: The overheard messages.
     observed: Sequence[Overheard] = ()
+    #: The problems since the last reply.
     incidents: Sequence[str] = ()
+    #: True if several people write in the conversation.
     group: bool = False
+    #: True if a model refused a prompt as too long.
     shrunk: bool = False
     extras: Extras = NO_EXTRAS
 
@@ -163,20 +166,21 @@ LAYERS = (
 #: The maximum number of tokens for skills. In a small prompt, they get at most the usable tokens divided by `_SKILLS`.
 SKILL_TOKENS = 4_000
 _SKILLS = 8
-#: Facts with values, and summaries, get at most the usable tokens divided by these.
+#: Facts and values together, and summaries, get at most the usable tokens divided by these numbers.
 _MEMORY = 8
 _SUMMARIES = 4
-#: The texts of files in the messages to answer get at most the usable tokens divided by this.
+#: The texts of files in the messages to answer get at most the usable tokens divided by this number.
 _FILES = 2
-#: Overheard messages get at most the usable tokens divided by this.
+#: Overheard messages get at most the usable tokens divided by this number.
 _OBSERVED = 8
 _INCIDENTS = "Problems since your last reply here:"
 _INCIDENT_TOKENS = 500
-#: Up to the usable tokens divided by `_ASKED` are reserved for the messages to answer, before sticky facts are added.
-#: Up to the usable tokens divided by `_ROUNDS` are reserved for the newest round, and again for answers that must stay.
+#: Before sticky facts are added, the messages to answer get a reserve of at most the usable tokens divided by `_ASKED`.
+#: The newest round, and the answers that must stay, each get a reserve of at most the usable tokens divided by
+#: `_ROUNDS`.
 _ASKED = 2
 _ROUNDS = 4
-#: The least tokens that are reserved for the messages to answer, before sticky facts are added.
+#: The minimum reserve (tokens) for the messages to answer, before sticky facts are added.
 _LEAST_CURRENT = 200
 
 
@@ -194,7 +198,7 @@ class Prompt:
     turns: tuple[Turn, ...]
     #: The rounds of the turn; they follow `turns`.
     rounds: tuple[Turn, ...]
-    #: The maximum number of tokens of the rounds without the words of people, and with them.
+    #: The maximum number of tokens of the rounds without people's messages, and with them.
     rounds_room: int
     rounds_most: int
     #: The estimated tokens of each layer.
@@ -202,7 +206,7 @@ class Prompt:
     #: The number of messages of the history that did not fit, and the tokens that the history could use.
     left_out: int
     room: int
-    #: Sources other than the asker's own words, except tools and other agents.
+    #: The taint of the text in the prompt, without the rounds.
     taint: Taint
     #: The ids of the facts in the prompt.
     recalled: tuple[str, ...]
@@ -214,7 +218,7 @@ class Prompt:
 
 
 def compose(given: Ingredients) -> Prompt:
-    """Compose the prompt. The obligatory parts take their tokens first; then the others, in order of importance."""
+    """Compose the prompt. The obligatory parts get their tokens first; then the others, in order of importance."""
     sheet = _Sheet(given)
     system = sheet.system()
     now = sheet.counted("clock", clock_line(given.now, given.zone))
@@ -307,7 +311,7 @@ class _Sheet:
 
     def current(self) -> list[Line]:
         """Return the messages to answer, even if they exceed the usable tokens. If the model would refuse them
-        together, leave the later ones for another turn; cut the first one if it is too long alone."""
+        together, leave the later messages for another turn. If the first message alone is too long, cut it."""
         given = self._given
         room = self.left(self._most) - self._least_rounds
         lines: list[Line] = []
@@ -369,8 +373,8 @@ class _Sheet:
         return []
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`; and the
-        number of these history messages."""
+        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. Also
+        return how many messages of the history these are."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (self._line(message) for message in reversed(given.history))
@@ -399,7 +403,8 @@ class _Sheet:
         return line if added is None else line_with(line, added)
 
     def _cost(self, text: str) -> int:
-        """Return the tokens of a text with the empty line after it. Cached, because most texts are counted twice."""
+        """Return the tokens of a text with the empty line after it. The number is cached, because most texts are
+        counted twice."""
         if text not in self._costs:
             self._costs[text] = self._count(f"{text}\n\n") if text else 0
         return self._costs[text]

@@ -42,7 +42,7 @@ def file_text(file: Attachment) -> str:
 
 
 def files_that_fit(messages: Sequence[StoredMessage], room: int, count: Callable[[str], int]) -> list[StoredMessage]:
-    """Return the messages. The texts of their files are cut to together at most `room` tokens."""
+    """Return the messages, with the texts of their files cut to at most `room` tokens together."""
     texts = [file.content for message in messages for file in message.attachments if _is_quoted(file)]
     sizes = [count(text) for text in texts]
     if sum(sizes) <= room:
@@ -116,7 +116,7 @@ _OVERHEARD = "[Messages that people wrote here to others. They are only context:
 _LONGEST_NAME = 40
 #: Characters that are removed from names, because with them a name could look like the line of another person.
 _NOT_IN_NAMES = re.compile(r"[#:\[\]<>]")
-#: The number of last characters of a principal's id that distinguish people in a prompt; they are random.
+#: The number of characters at the end of a principal's id that distinguish people in a prompt; they are random.
 _MARK = 5
 
 
@@ -172,8 +172,8 @@ def overheard_line(messages: Sequence[Overheard], at: int) -> Line:
 
 
 def newest_that_fit(newest_first: Iterable[Line], room: int, cost: Callable[[Line], int]) -> list[Line]:
-    """Return the newest messages that fit into `room`, in order. If not all fit, the first returned one is a person's.
-    Messages that do not fit are not read, except the first of them."""
+    """Return the newest messages that fit into `room`, in order. If not all fit, the first returned message is a
+    person's. `newest_first` is read only up to the first message that does not fit."""
     kept: list[Line] = []
     for line in newest_first:
         room -= cost(line)
@@ -187,9 +187,9 @@ def newest_that_fit(newest_first: Iterable[Line], room: int, cost: Callable[[Lin
 
 
 def dated(history: Sequence[Line], current: Sequence[Line], zone: str) -> list[Line]:
-    """Return all messages, with the day in front of each message of a person on another day than the one before.
-    Without history the day of the first current message is not shown. Replies never show a day, because models would
-    imitate it."""
+    """Return all messages. A person's message begins with its day if the day differs from the last one shown. Without
+    history the day of the first current message is not shown. Replies never show a day, because models would imitate
+    it."""
     day = "" if history or not current else _day(current[0], zone)
     lines = []
     for line in (*history, *current):

@@ -10,7 +10,7 @@ from arvis.domain.markup import escape
 from arvis.domain.markup_grammar import MESSAGE_MARK
 from arvis.domain.plugins import AttributeSpec, PluginBlock
 
-# The format of a reply with plugin attributes; `tags/tags.py` parses such replies.
+# The format of a reply with plugin attributes. `tags/tags.py` parses such replies.
 
 
 HEADING = "How to write a reply"

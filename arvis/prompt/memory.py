@@ -29,8 +29,8 @@ class Summaries:
 
 
 def summaries_that_fit(summaries: Sequence[Compaction], room: int, zone: str, count: Callable[[str], int]) -> Summaries:
-    """Return the newest summaries that fit into `room` tokens, in order. The newest one is cut if it does not fit. The
-    given summaries are in order."""
+    """Return the newest summaries that fit into `room` tokens. The newest one is cut if it does not fit. The given and
+    the returned summaries are ordered oldest first."""
     room -= count(f"{_HEADING}\n\n")
     kept: list[str] = []
     taint = CLEAN
@@ -48,7 +48,7 @@ def summaries_that_fit(summaries: Sequence[Compaction], room: int, zone: str, co
 
 
 def _cost(words: str, count: Callable[[str], int]) -> int:
-    """Return the tokens of a summary in the prompt; each day has the same length."""
+    """Return the tokens of a summary in the prompt. The placeholder is as long as any day."""
     return count(f"{_block(words, '2000-01-01')}\n\n")
 
 
@@ -127,8 +127,8 @@ def other_notes(recall: Remembered) -> list[Note]:
 
 
 def that_fit(notes: Sequence[Note], room: int, count: Callable[[str], int]) -> Notes:
-    """Return the notes that fit into `room` tokens, in order. A note that does not fit is skipped; later ones may
-    fit."""
+    """Return the notes that fit into `room` tokens, in order. A note that does not fit is skipped, because later notes
+    may fit."""
     kept: list[Note] = []
     spent = 0
     headings: set[str] = set()

@@ -17,7 +17,7 @@ from arvis.llm.tokens import Estimator, measure_request
 # -- cutting a text: its beginning and its end stay, and a mark states the size of the gap -----------------------------
 
 
-#: The part of the estimated size to which a text is cut, because its ends may have more tokens per character than its
+#: A text is cut to this part of the estimated size, because its ends may have more tokens per character than its
 #: middle.
 _CAREFUL = 0.95
 
@@ -54,7 +54,7 @@ def _ends(text: str, size: int) -> str:
     return f"{head}\n[… {len(text) - size} characters omitted …]\n{tail}"
 
 
-#: The least tokens of an output. If the outputs had to be cut further, the oldest rounds become a record instead.
+#: The minimum number of tokens to which an output is cut. Instead of further cuts, the oldest rounds become a record.
 _LEAST = 100
 #: The record takes at most a quarter of the tokens for all rounds.
 _RECORD = 4
@@ -69,7 +69,7 @@ _HEADING = (
 @dataclass(frozen=True, slots=True)
 class Words:
     """A person's text during a turn, in the form for the prompt. `message`: the id of the stored message; "": the text
-    is the answer to a question and no message."""
+    answers a question and is no message."""
 
     text: str
     message: str = ""
@@ -96,12 +96,12 @@ def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
 
 
 def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: int | None = None) -> tuple[Turn, ...]:
-    """Return the rounds as turns of a prompt: at most `room` tokens without the words of people, at most `most` with
+    """Return the rounds as turns of a prompt: at most `room` tokens without people's messages, at most `most` with
     them.
 
     The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning. A
-    call and its output are kept or dropped together; the newest round always stays. If not all words of people fit into
-    `most`, the first words that do not fit and all later ones are left out, with the ids of their messages.
+    call and its output are kept or dropped together; the newest round always stays. If not all of people's messages fit
+    into `most`, the first one that does not fit and all later ones are left out, with their ids.
     """
     if not rounds:
         return ()
@@ -124,7 +124,8 @@ def behind(turns: Sequence[Turn], rounds: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def least_room(rounds: Sequence[Round], estimator: Estimator) -> int:
-    """Return the least tokens of the newest round: its text, its calls, and `_LEAST` tokens of each output."""
+    """Return the minimum number of tokens of the newest round: its text, its calls, and `_LEAST` tokens of each
+    output."""
     if not rounds:
         return 0
     newest = _pair(replace(rounds[-1], words=()))
@@ -149,8 +150,8 @@ def _pair(each: Round) -> tuple[Turn, Turn]:
 
 
 def _with_words_that_fit(rounds: Sequence[Round], room: int, estimator: Estimator) -> list[Round]:
-    """Return the rounds without the words that do not fit. Answers without a stored message stay, because no later turn
-    would contain them."""
+    """Return the rounds without the messages of people that do not fit. Answers without a stored message stay, because
+    no later turn would contain them."""
     kept: list[Round] = []
     full = False
     for each in rounds:
@@ -173,8 +174,8 @@ def _cost_of(words: Words, estimator: Estimator) -> int:
 
 
 def _condensed(rounds: Sequence[Round], room: int, estimator: Estimator) -> int:
-    """Return the number of oldest rounds that must become a record, so that `_LEAST` tokens remain of each other
-    output."""
+    """Return the number of oldest rounds that must become a record, so that the other rounds keep `_LEAST` tokens of
+    each output."""
     bare = [_cost(_bare(_pair(replace(each, words=()))), estimator) + _LEAST * len(each.outputs) for each in rounds]
     if sum(bare) <= room:
         return 0
@@ -201,7 +202,7 @@ def _laid_out(rounds: Sequence[Round], condensed: int, room: int, estimator: Est
 
 def _record(rounds: Sequence[Round], room: int, estimator: Estimator) -> Turn:
     """Return the record as one user turn. Its lines take at most `room` tokens; the oldest ones are combined if they do
-    not fit. The words of people stand between the lines, unshortened."""
+    not fit. People's messages remain between the lines, unshortened."""
     lines = [[*_lines(each)] for each in rounds]
     shown = _newest_lines([line for group in lines for line in group], room - _overhead(estimator), estimator)
     hidden = sum(map(len, lines)) - shown
@@ -237,8 +238,7 @@ def _newest_lines(lines: Sequence[str], room: int, estimator: Estimator) -> int:
 
 
 def _summed_up(rounds: Sequence[Round], lines: Sequence[Sequence[str]], hidden: int) -> list[str]:
-    """Return one line for the calls of the oldest rounds, whose own lines do not fit; an empty list if all lines
-    fit."""
+    """Return one line for all calls whose own lines do not fit, or an empty list if all lines fit."""
     if not hidden:
         return []
     names: Counter[str] = Counter()

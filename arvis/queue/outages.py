@@ -70,7 +70,7 @@ R = TypeVar("R")
 #: The pause (s) between two attempts of a call.
 PAUSE_SECONDS = 1.0
 
-#: The errors after which a call is repeated. A script raises the other kinds of `Unavailable` and would raise them
+#: The errors after which a call is repeated. Scripts raise the other kinds of `Unavailable`, and would raise them
 #: again.
 _PASSING = (DatabaseAway, DiskFull)
 

@@ -1,4 +1,5 @@
-"""The queue at run time: it starts claimed jobs, retries failed jobs, renews leases, and drains at a stop.
+"""The queue at run time: it starts claimed jobs, retries failed jobs, renews leases, and waits for running jobs at a
+stop.
 
 A process finds its own work without polling: a commit that adds or settles jobs also claims the next jobs (`SlotPool`),
 and one timer waits for the soonest `run_at` or deadline. On a shared database, it also looks for the work of other
@@ -76,7 +77,8 @@ def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
 
 
 def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
-    """Store that this process is running, and take back the jobs of the process that ran here before it."""
+    """Store that this process is running, and take back the jobs of dead processes, such as the previous one of this
+    folder."""
     key = _process_key(node)
     died = tx.kv.get(key) or ""
     tx.kv.put(key, boot, now)
@@ -86,9 +88,9 @@ def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_mo
 def rescue(
     tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
-    """Take back the jobs of dead processes, and return these jobs. If `judge` is False, leases of processes with other
-    data folders stay, even expired leases, because their owners could not renew them. `died` is the boot of the
-    previous process of this folder if it ended without an orderly stop."""
+    """Take back the jobs of dead processes, and return these jobs. If `judge` is False, even expired leases of
+    processes with other data folders stay, because their owners could not renew them. `died` is the boot of the
+    previous process of this folder if that process did not stop in an orderly way."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
@@ -287,8 +289,8 @@ class Queue:
                 self._unfinished[job.id] = job
                 continue
             self._unfinished.pop(job.id, None)
-            # The key contains the claim, because the commit that postpones a job may claim it again before its task
-            # ends.
+            # The key contains the claim, because the commit that postpones a job may claim the job again before this
+            # task ends.
             task = asyncio.create_task(self._execute(job), name=f"{job.kind}:{job.id}")
             self._tasks[job.id, job.claim] = task
             task.add_done_callback(partial(self._ended, job))
@@ -305,7 +307,7 @@ class Queue:
                 await self._postpone(job, self._policy.scheduled(job, result, self._clock.now()))
         except LeaseLost:
             log.info("lease_lost", job=job.id, kind=job.kind)
-        except Exception:  # the end of the job could not be committed, so its lease runs out and it is taken back
+        except Exception:  # the end of the job could not be committed, so its lease expires and the job is taken back
             log.exception("job_not_settled", job=job.id, kind=job.kind)
             self._unfinished[job.id] = job
 
@@ -399,8 +401,8 @@ class Queue:
             await self._tick()
 
     def _judges_leases(self) -> bool:
-        """Return True if expired leases of other processes may be taken over. Only on a shared database can a process
-        be about to renew its leases."""
+        """Return True if expired leases of other processes may be taken over. On a database that is not shared they
+        always may, because no other process can renew its leases there."""
         return not self._store.shared or self._contact.judges_leases()
 
     @contextmanager

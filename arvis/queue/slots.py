@@ -18,7 +18,7 @@ from arvis.ports.job_store import Slots
 
 class SlotPool:
     """The `Claimer` of one process. `start` gets the claimed jobs, `due` the time (ms) of the next due job; `missed` is
-    called if free slots may be left although jobs wait. All three are called on any thread."""
+    called if free slots may be left although jobs wait. All three may be called on any thread."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class SlotPool:
             self._reserved.remove(reserved)
             if self._closed is not None and not self._reserved:
                 self._closed()
-            # Simultaneous claims reserve slots separately, so a reserved slot may be unused while a job waits.
+            # Simultaneous claims reserve different slots, so a reserved slot may stay unused while a job waits.
             again = self._overlapped and not self._reserved and bool(self._free())
             self._overlapped = self._overlapped and bool(self._reserved)
         if again:

@@ -36,8 +36,8 @@ class Importer:
         self.shelf = shelf
 
     async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
-        """Store a skill and return it. It replaces an imported skill of the same slug. A built-in or folder skill is
-        hidden only if `replace` is True, and returns when the import is removed. `by`: the id of a principal. Raise
+        """Store a skill and return it. It replaces an imported skill of the same slug. It hides a built-in or folder
+        skill only if `replace` is True, until the imported skill is removed. `by`: the id of a principal. Raise
         `Unprocessable` or `Conflict`."""
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
         shown = (await self.shelf.look_again()).skills.get(skill.slug)
@@ -87,12 +87,12 @@ class Importer:
         return _text_of(fetched), fetched.url
 
     async def edit(self, slug: str, text: str, *, by: str) -> Skill:
-        """Change the text of a skill. The new text is stored as an import, which hides a built-in or folder skill.
-        Raise `NotFound` or `Unprocessable`."""
+        """Change the text of a skill. The new text is stored as an imported skill, which hides a built-in or folder
+        skill. Raise `NotFound` or `Unprocessable`."""
         await self._known(slug)
         if read_skill(text, stem=None, source=Source.IMPORTED).slug != slug:
             raise Unprocessable(
-                f"The text has another slug. The `slug` of this skill must stay {slug}.", fix="Keep the slug."
+                f"The text has another slug. This skill must keep its slug {slug}.", fix="Write this slug in the text."
             )
         return await self.from_text(text, by=by, replace=True)
 

@@ -30,7 +30,7 @@ _LOOK_SECONDS = 3.0
 #: The maximum number of files that are read in a folder.
 _MOST_FILES = 1_000
 
-#: The data that show a change: time and size of each file, time of each row, and the disabled slugs.
+#: The data that show if skills have changed: time and size of each file, time of each row, and the disabled slugs.
 Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int], frozenset[str]]
 
 #: The key in the table `settings` with the JSON list of disabled slugs.
@@ -39,8 +39,8 @@ _OFF = "skills.disabled"
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """The loaded skills. `skills`: by slug, without those that another one replaces. `problems`: sentences about
-    skipped skills and skipped parts. `off`: the disabled slugs."""
+    """The loaded skills. `skills`: by slug, without those that another one replaces. `problems`: texts about skipped
+    skills and skipped parts. `off`: the disabled slugs."""
 
     skills: Mapping[str, Skill]
     problems: Sequence[str]
@@ -70,7 +70,7 @@ class SkillRegistry:
         self._told: frozenset[str] = frozenset()
 
     async def current(self) -> Shelved:
-        """Return the skills; the state may be `_LOOK_SECONDS` old."""
+        """Return the skills. They may be up to `_LOOK_SECONDS` old."""
         async with self._reading:
             if self._last is None or self._clock.monotonic() - self._looked_at >= _LOOK_SECONDS:
                 self._last = await self._look(self._last)
@@ -175,14 +175,14 @@ class _Found:
             return
         self.problems.extend(f"{where}: {warning}" for warning in skill.warnings)
         if skill.slug in self.skills and self.skills[skill.slug].source is source:
-            self.problems.append(f"{where}: another one has the slug {skill.slug}, too, and counts")
+            self.problems.append(f"{where}: it is ignored, because another skill there has the slug {skill.slug} too")
         else:
             self.skills[skill.slug] = skill
 
 
 def _text_of(file: Path) -> str | None:
-    """Return the text of a file, or None if it is not UTF-8 text or not readable. Of a large file, one byte more than
-    the limit is read, so that `read_skill` refuses it."""
+    """Return the text of a file, or None if it is not UTF-8 text or not readable. At most one byte more than the limit
+    is read, so that `read_skill` refuses a file that is too large."""
     try:
         with file.open("rb") as stream:
             return stream.read(LARGEST_FILE + 1).decode("utf-8")

@@ -19,8 +19,8 @@ from arvis.domain.text import storable
 
 # -- patterns ----------------------------------------------------------------------------------------------------------
 #
-# People write these regular expressions. RE2 matches them in time proportional to the length of the text, because it
-# has no look-around and no back-references; so no time limit is needed, only a limit of memory.
+# People write these regular expressions. RE2 has no look-around and no back-references, so it matches them in time
+# proportional to the length of the text. They need no time limit, only a memory limit.
 
 
 #: The maximum number of characters in a pattern, and of bytes of a compiled pattern.
@@ -92,7 +92,7 @@ _FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(\r?\n|\Z)"
 
 
 class Source(StrEnum):
-    """The source of a skill. Of two skills with the same slug, the one with the later source in this list is used."""
+    """The source of a skill. If two skills have the same slug, the skill with the later source in this list is used."""
 
     BUILT_IN = "built_in"
     FOLDER = "folder"
@@ -119,7 +119,7 @@ class Skill:
     #: In lower case.
     keywords: tuple[str, ...]
     patterns: tuple[Pattern, ...]
-    #: Returns False if none of the patterns matches a text. True: one of them may match.
+    #: Returns True if one of the patterns may match a text, and False if none of them matches.
     may_match: Matches
     #: The Markdown without its front matter.
     body: str
@@ -196,12 +196,12 @@ def _triggers(front: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     given = front.get("triggers") or {}
     for trigger in given if isinstance(given, list) else [given]:
         if not isinstance(trigger, dict):
-            raise _unusable("its `triggers` must be `keywords` and `patterns`, or a list of such")
+            raise _unusable("its `triggers` must be a map with `keywords` and `patterns`, or a list of such maps")
         yield trigger
 
 
 def _strings(maps: list[Mapping[str, Any]], name: str, most: int) -> list[str]:
-    """Return all texts under this name in the maps. The value in each map is a list of texts or one text."""
+    """Return all texts under this name in the maps. Each map holds a list of texts or one text."""
     found: list[str] = []
     for each in maps:
         value = each.get(name) or []

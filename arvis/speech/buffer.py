@@ -1,7 +1,7 @@
 """The stream buffer: it collects chunks of a transcript until an utterance is complete, and delivers it to a callback.
 
-No text waits longer than `longest` after its first chunk, even if the person speaks on. Waiting chunks are only in
-memory; their sender gets no receipt before they are delivered.
+No text waits longer than `longest` after its first chunk, even if the person continues to speak. Waiting chunks are
+only in memory; their sender gets no receipt before they are delivered.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _QUOTES = "\"'”’»)]」』 "  # noqa: RUF001 - a quotation mark
 
 @dataclass(frozen=True, slots=True)
 class UtteranceDetector:
-    """Detects complete utterances. `ends`: the punctuation that ends a sentence. `starts`: matches a text that begins
-    with a phrase of a complete utterance. `closings`: matches a text that ends with a phrase such as a goodbye."""
+    """A detector of complete utterances. `ends`: the punctuation that ends a sentence. `starts`: matches a text that
+    begins with a phrase of a complete utterance. `closings`: matches a text that ends with a phrase such as a
+    goodbye."""
 
     ends: tuple[str, ...]
     starts: re.Pattern[str]
@@ -63,7 +64,7 @@ def utterance_detector(languages: Collection[str] = ()) -> UtteranceDetector:
     if unknown := sorted(set(languages) - known.keys()):
         raise ConfigError(
             f"`speech.buffer.languages` names {unknown[0]!r}, which is not available",
-            fix=f"Known are {', '.join(sorted(known))}; leave it empty for all of them.",
+            fix=f"The known languages are {', '.join(sorted(known))}; an empty list means all of them.",
         )
     return detector_of({name: known[name] for name in languages or known})
 
@@ -145,8 +146,8 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class BufferStatus:
-    """The state of a buffer. `age`: seconds since the first waiting chunk. `state`: `active`; `paused` if no chunk came
-    for `pause` seconds; `complete` if nothing waits (`exists` is False)."""
+    """The state of a speaker's buffer. `age`: seconds since the first waiting chunk. `state`: `active`; `paused` if no
+    chunk arrived for `pause` seconds; `complete` if no text waits (`exists` is False)."""
 
     exists: bool
     content: str = ""
@@ -221,7 +222,7 @@ class StreamBuffer:
         return None if voice is None else self._take_out(key, voice, Reason.FLUSHED)
 
     async def release(self, key: str) -> None:
-        """Deliver the waiting text now, because no more will come. Return after all deliveries of this speaker."""
+        """Deliver the waiting text now, because no more will follow. Return after all deliveries of this speaker."""
         if (voice := self._voices.get(key)) is not None:
             await self._let_go(key, voice, Reason.FLUSHED)
 
@@ -285,7 +286,7 @@ class StreamBuffer:
                     name for name, each in self._voices.items() if each.pending is None and not each.order.locked()
                 )
                 if (name := next(silent, None)) is None:
-                    raise Unavailable("Too many people speak at once.", fix="Send it again in a moment.")
+                    raise Unavailable("Too many people speak at once.", fix="Send the text again in a moment.")
                 del self._voices[name]
             voice = self._voices[key] = _Voice()
         self._voices.move_to_end(key)
@@ -323,7 +324,8 @@ class StreamBuffer:
     # -- time ----------------------------------------------------------------------------------------------
 
     async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
-        """Deliver the waiting text when its time has come. End if a chunk or a flush has removed it before."""
+        """Deliver the waiting text when a limit of time is reached. End if a chunk or a flush has removed the text
+        before."""
         while voice.pending is pending:
             now = self._clock.monotonic()
             if (reason := self._on_time(pending, now)) is not None:

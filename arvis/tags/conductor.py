@@ -19,8 +19,8 @@ from arvis.domain.text import strict_json
 # -- the body of a block: `key: value` lines ---------------------------------------------------------------------------
 #
 # An integer of 15 or more digits is read as text, because ids of channels have this form. Every other value is read as
-# JSON, or as text if it is not JSON. A key without a value begins a nested block. The block ends at the next line that
-# begins, not indented, with a key of this tag, so its lines may contain colons. A nested block is JSON, a list of `- `
+# JSON, or as text if it is not JSON. A key without a value begins a nested block. The block ends at the next unindented
+# line that begins with a key of this tag, so its lines may contain colons. A nested block is JSON, a list of `- `
 # lines, or text; the block of `personality` consists of keys and values.
 
 
@@ -73,7 +73,7 @@ def split(body: str, keys: Collection[str]) -> Block:
 
 
 def value_of(text: str) -> Any:
-    """Read a value as JSON; return long integers, and text that is not JSON, unchanged."""
+    """Read a value as JSON. Return long integers and text that is not JSON unchanged."""
     if _LONG_INTEGER.fullmatch(text):
         return text
     try:
@@ -201,7 +201,7 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
 
 
 def _told(problems: Sequence[str]) -> str | None:
-    """Return the first problems and the number of the others as text; None if there are no problems."""
+    """Return the first problems and the number of further ones as text; None if there are no problems."""
     told = "; ".join(problems[:_TOLD])
     more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
     return f"{told[: _LONGEST_PROBLEM - len(more)]}{more}" or None
@@ -216,7 +216,7 @@ def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], lis
         if key in _RIGHTS:
             problems.append(f"`{key}` cannot be set by a tag")
         elif name not in types:
-            problems.append(f"`{_short(key)}` is not known here")
+            problems.append(f"`{_short(key)}` is not a key of this tag")
         elif name in fields:
             problems.append(f"`{name}` occurs twice")
         else:
@@ -228,7 +228,7 @@ def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], lis
 
 
 def _typed(entry: Entry, wanted: _Type) -> tuple[Any, bool]:
-    """Return the value, and True if it has the wanted type. Where a text is wanted, a number stays a text."""
+    """Return the value, and True if it has the wanted type. If a text is wanted, a number stays a text."""
     text = entry.text
     match wanted:
         case _Type.TEXT | _Type.LINES:

@@ -61,7 +61,7 @@ class Wrapper:
 
 
 def wrapper_of(tags: Sequence[Tag], prose: str) -> Wrapper | None:
-    """Return the wrapper of a reply; None if it has none. `prose` is the visible text outside the wrapper."""
+    """Return the wrapper of a reply, or None. `prose` is the visible text outside the wrapper."""
     for status, names in _NAMES.items():
         body = next((tag.body for tag in tags if tag.name in names), None)
         if body is not None:
@@ -97,7 +97,7 @@ def _first_line(body: str) -> str:
 
 
 # The other tags:
-# - `[DELEGATE:slug] task [/DELEGATE]`, or `[DELEGATE:slug report]` if the agent asks for a report of the answer.
+# - `[DELEGATE:slug] task [/DELEGATE]`, or `[DELEGATE:slug report]` if the agent wants a report of the answer.
 # - `[HANDOVER:slug] text [/HANDOVER]`: the conversation continues with another agent. The attribute `destinationAgent`
 #   has the same effect. The text becomes a part of the reply.
 # - `[MEMORY:category] fact` and `[STATE:key] value`.

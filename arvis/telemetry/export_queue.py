@@ -1,9 +1,9 @@
 """Converts executions that have ended to spans, and exports them to a collector.
 
-The spans follow OpenTelemetry's conventions for generative AI; its packages are not needed here. The ids of spans are
-derived from ours, so that an execution always has the same trace, whichever process exports it and how often.
-Executions that an agent called are below the caller's span. The queue is limited, no caller waits for it, and an
-unreachable collector is logged once.
+The spans follow OpenTelemetry's conventions for generative AI; this module does not need its packages. The ids of spans
+are derived from Arvis's ids, so an execution has the same trace in every process and every export. The span of a child
+execution is below the span of its caller. The queue is limited, no caller waits for it, and an unreachable collector is
+logged once.
 """
 
 from __future__ import annotations
@@ -174,18 +174,18 @@ log = structlog.get_logger(__name__)
 #: The maximum number of executions that wait for export, and of executions in one request.
 _MOST_WAITING = 5_000
 _MOST_AT_ONCE = 50
-#: Seconds for which executions are collected, so that a busy process sends few requests; and seconds for the last
-#: exports at the stop.
+#: The time (s) in which executions are collected, so that a busy process sends few requests; and the maximum time (s)
+#: for the last exports at a stop.
 _GATHER = 1.0
 _LAST = 3.0
 _OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
 
 
 class Exporter(Protocol):
-    """Sends spans. `export` blocks, so it is called in a thread."""
+    """A client that sends spans. `export` blocks, so it is called in a thread."""
 
     def export(self, spans: Sequence[Span]) -> bool:
-        """Send the spans. Return whether the collector accepted them. Raises no error."""
+        """Send the spans. Return True if the collector accepted them. Raise no error."""
         ...
 
     def close(self) -> None:
@@ -194,8 +194,8 @@ class Exporter(Protocol):
 
 
 class ExportQueue:
-    """Exports executions. `receipts` reads the records of an execution. `content`: include the texts of people and
-    agents."""
+    """The queue of executions to export. `receipts` reads the records of an execution. `content`: include the texts of
+    people and agents."""
 
     def __init__(
         self,

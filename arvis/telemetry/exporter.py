@@ -21,7 +21,7 @@ _NANOSECONDS = 1_000_000
 
 
 class OtlpExporter:
-    """Implements `Exporter`. `endpoint` is the collector's address, with or without the path."""
+    """The `Exporter` for OTLP. `endpoint` is the collector's address, with or without the path."""
 
     def __init__(self, *, endpoint: str, headers: Mapping[str, str], service: str, version: str) -> None:
         # The library logs each failure with the collector's address and answer; the log line of `ExportQueue` is

@@ -140,7 +140,7 @@ def test_c5_reading_does_not_ask_who_wrote_and_nothing_is_shown() -> None:
         ("UPDATE_AGENT:x", "personality:\nallow_users: me", "`allow_users` cannot be set by a tag"),
         ("UPDATE_AGENT:x", "owner: me", "`owner` cannot be set by a tag"),
         ("UPDATE_AGENT:x", "role: Conductor", "tags cannot create a conductor"),
-        ("UPDATE_AGENT:x", "budget: 5", "`budget` is not known here"),
+        ("UPDATE_AGENT:x", "budget: 5", "`budget` is not a key of this tag"),
         ("UPDATE_AGENT:x", "name: a\nname: b", "`name` occurs twice"),
         ("UPDATE_AGENT:x", "prompt: a\nsystem_prompt: b", "`prompt` occurs twice"),
         ("UPDATE_AGENT:x", "allowed_tools: [1]", "`allowed_tools` must be a list of names"),
