@@ -1,4 +1,4 @@
-"""Memory of agents: facts are stored once, updated, recalled in the scopes where they hold, and faded if unused."""
+"""Memory of agents: facts are stored once, updated, recalled in their scopes, and faded if unused."""
 
 from __future__ import annotations
 

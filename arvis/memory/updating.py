@@ -1,4 +1,4 @@
-"""The test if a fact updates another one: it states another value for the same attribute of the same subject.
+"""A test that returns True if a fact states another value for the same attribute of the same subject as another fact.
 
 Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be kept. The older
 fact is replaced only if the form of the sentence shows that one value replaces the other. Such forms are: an attribute

@@ -100,8 +100,8 @@ def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: i
     them.
 
     The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning. A
-    call and its output are kept or dropped together; the newest round always stays. If not all of people's messages fit
-    into `most`, the first one that does not fit and all later ones are left out, with their ids.
+    call and its output are kept or dropped together; the newest round always stays. If people's messages do not all fit
+    into `most`, the first that does not fit and all later messages are left out, with their ids.
     """
     if not rounds:
         return ()

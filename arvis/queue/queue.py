@@ -401,8 +401,8 @@ class Queue:
             await self._tick()
 
     def _judges_leases(self) -> bool:
-        """Return True if expired leases of other processes may be taken over. On a database that is not shared they
-        always may, because no other process can renew its leases there."""
+        """Return True if expired leases of other processes may be taken over. On a database that is not shared, the
+        answer is always True, because no other process can renew leases in it."""
         return not self._store.shared or self._contact.judges_leases()
 
     @contextmanager

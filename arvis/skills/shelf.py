@@ -98,7 +98,7 @@ class SkillRegistry:
 
 
 def switch_skill(tx: Transaction, slug: str, enabled: bool, now: int) -> None:
-    """Enable or disable a skill of any source; the setting also holds for a skill that replaces it."""
+    """Enable or disable a skill of any source. The setting also applies to a skill that replaces it."""
     off = off_of(tx)
     wanted = off | {slug} if not enabled else off - {slug}
     if wanted != off:

@@ -277,8 +277,8 @@ class StreamBuffer:
     # -- waiting chunks ------------------------------------------------------------------------------------
 
     def _voice(self, key: str) -> _Voice:
-        """Return the speaker with this key. If there are too many, forget the one that has been silent for the longest
-        time; raise `Unavailable` if none is silent."""
+        """Return the speaker with this key. If there are too many speakers, forget the speaker that has been silent for
+        the longest time; raise `Unavailable` if none is silent."""
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:

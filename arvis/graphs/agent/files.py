@@ -125,8 +125,8 @@ class FileNode:
         return await self._settle(place, file, reading, context.now())
 
     async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
-        """Write the file into the folder of the conversation. If a program there blocks the path, the file is not
-        written; its text reaches the model anyway."""
+        """Write the file into the folder of the conversation. If a program in the folder blocks the path, the file is
+        not written; the prompt still contains its text."""
         workspace = self._rules.sessions / WorkState.from_json(context.state).conversation / "workspace"
         with suppress(ToolError):
             await asyncio.to_thread(write_bytes, workspace, path_of(file), data)

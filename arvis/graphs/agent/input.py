@@ -33,8 +33,8 @@ from arvis.tasks.task import history_of, is_run
 #: The maximum number of characters of a message in a prompt.
 LONGEST = 100_000
 
-#: A message less than `_CLOSEST` ms after the one before is too fast; `_BURST` earlier messages within `_BURST_SPAN` ms
-#: are a burst.
+#: A message less than `_CLOSEST` ms after the previous message is too fast; `_BURST` earlier messages within
+#: `_BURST_SPAN` ms are a burst.
 _CLOSEST = 400
 _BURST = 12
 _BURST_SPAN = 10_000
@@ -42,7 +42,7 @@ _BURST_SPAN = 10_000
 # -- sanitising ----------------------------------------------------------------------------------------------------------
 
 #: Letters of scripts in which the zero-width joiner and non-joiner change the shape of a word: Arabic and related
-#: scripts, those of India, and their neighbours.
+#: scripts, the scripts of India, and neighbouring scripts.
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 #: Symbols that a zero-width joiner combines into one picture, and the signs that change the style of a symbol.
 _PICTURES = "\u2190-\u2bff\u3030\u303d\ufe0f\U0001f000-\U0001faff"

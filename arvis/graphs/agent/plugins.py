@@ -36,8 +36,8 @@ from arvis.tools.workspace import outgoing_file
 # -- additions expire in the history -----------------------------------------------------------------------------------
 #
 # Each part of an addition (such as the time, or the files of a workspace) states if the model gets it in the turn, and
-# for how many messages the history keeps it. So a message has two copies: the displayed one of its own turn, and the
-# stored one for later turns.
+# for how many messages the history keeps it. So a message has two copies: the displayed copy for the turn that answers
+# it, and the stored copy for later turns.
 
 
 #: For each part of a message, the number of messages for which it stays, including its own message; None: permanently.
@@ -230,7 +230,7 @@ class Extending:
         self._zone = zone
 
     async def equip(self, turn: _Asked, task: RunTask | None) -> _Asked:
-        """Return the turn with the tools of the agent's plugins, in a run only with those that its task allows."""
+        """Return the turn with the tools of the agent's plugins. In a run, add only the tools that its task allows."""
         if not turn.agent.plugins:
             return turn
         brought = [name for plugin in await self._plugins.find(turn.agent.plugins) for name in await plugin.tools()]

@@ -1,4 +1,4 @@
-"""The prompt of a turn, built from the present rows, and the model call that is prepared from it.
+"""The prompt of a turn, built from the current rows, and the model call that is prepared from it.
 
 The prompt is built when the call is made, never when the message is queued. So it contains the reply to the previous
 message, and a retry builds a prompt with the facts at that time (docs/adr/0001)."""
@@ -187,8 +187,8 @@ class PromptBuilder:
 
 
 def _others(turn: TurnContext) -> list[Agent]:
-    """Return the agents that can get a task from this agent: those that the person may use through any agent, and those
-    without an `allow_users` list that have no more tools than this agent."""
+    """Return the agents that can get a task from this agent: the agents that the person may use through any agent, and
+    the agents without an `allow_users` list that have no more tools than this agent."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
     return [

@@ -1,4 +1,4 @@
-"""Subagents: agents as tools of another agent. A call of such a tool is a child execution.
+"""Subagents: agents as tools of another agent. A call of a subagent is a child execution.
 
 The task in the state lists the subagents, so a paused execution continues with the same list. The result of a child is
 stored like the output of any tool; if the child fails, the call has failed. The log of the workflow run gets a line for

@@ -101,9 +101,9 @@ def compaction_due(size: Size, ceiling: int) -> bool:
 
 
 def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
-    """Return True if the next prompt may have no space for all messages, because those up to this turn use most of the
-    tokens that the other layers leave. `layers`: the tokens of each layer of the last prompt. `reply`: the tokens of
-    the reply to it."""
+    """Return True if the next prompt may have no space for all messages, because the messages up to this turn use most
+    of the tokens that the other layers leave. `layers`: the tokens of each layer of the last prompt. `reply`: the
+    tokens of the reply to it."""
     budget = Budget(ceiling)
     messages = layers.get("history", 0) + layers.get("current", 0)
     room = budget.usable - (sum(layers.values()) - messages)
@@ -296,14 +296,14 @@ def note_failure(
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:
-    """Handle a job that the queue no longer retries in the same way as a failed compaction."""
+    """Note a compaction whose job the queue no longer retries as failed."""
     newest = tx.messages.history(WorkState.from_json(execution.state).conversation, KEPT_MESSAGES)
     note_failure(tx, execution, newest, now, reason=reason, error=error)
 
 
 def leave_alone(tx: Transaction, conversation_id: str) -> None:
-    """Postpone planned compaction, because a large conversation had nothing to summarise: a check after every turn
-    would find the same."""
+    """Postpone planned compaction, because a large conversation has nothing to summarise, and a check after every turn
+    would find nothing either."""
     tx.compactions.postpone(conversation_id, REST_TURNS, planned_only=True)
 
 

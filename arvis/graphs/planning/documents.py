@@ -124,7 +124,7 @@ def tick(prd: str, numbers: Collection[int]) -> str:
 
 
 def carry_ticks(old: str, new: str) -> str:
-    """Return the new plan with each step ticked whose text is that of a ticked step in the old plan."""
+    """Return the new plan. Tick each step whose text equals the text of a ticked step in the old plan."""
     done = {_plain(found["text"]) for found in _TICKED.finditer(old)}
     return _STEP.sub(lambda found: _boxed(found) if _plain(found["text"]) in done else found[0], new)
 

@@ -284,8 +284,8 @@ def _told(entry: str | ToolRun) -> str:
 
 
 def known_runs(runs: Sequence[ToolRun]) -> str:
-    """Return the newest tool calls as lines of a prompt. Of calls with the same tool and arguments only the last is
-    listed."""
+    """Return the newest tool calls as lines of a prompt. If several calls have the same tool and arguments, only the
+    last is listed."""
     newest: dict[tuple[str, str], ToolRun] = {}
     for run in reversed(runs):
         newest.setdefault((run.tool, run.arguments), run)

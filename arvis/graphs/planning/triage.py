@@ -105,8 +105,9 @@ def _is_small_talk(said: str) -> bool:
 
 
 def triggered(text: str, trigger: str) -> bool:
-    """Return True if the text may refer to a skill's trigger. A trigger of more than 15 letters must occur in the text;
-    one of 5 to 15 letters must be a part of a word of the text, or contain a word of it; a shorter one never counts."""
+    """Return True if the text may refer to a skill's trigger. A trigger of more than 15 letters must occur in the text.
+    A trigger of 5 to 15 letters must be a part of a word of the text, or contain a word of at least 4 letters. Shorter
+    triggers never count."""
     word, lowered = trigger.casefold().strip(), text.casefold()
     if len(word) < _LEAST_TRIGGER:
         return False
