@@ -60,22 +60,30 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def helpers_called_once(trees: dict[Path, ast.Module]) -> int:
-    """Count the private functions of at most SHORT lines whose name occurs once outside their definition, in their module."""
+    """Count the private functions of at most SHORT lines whose only use in their module is one call.
+
+    Functions that are only named do not count: routes, the scripts of a transaction, callbacks.
+    """
     found = 0
     for tree in trees.values():
-        names: Counter[str] = Counter()
+        uses: Counter[str] = Counter()
+        called: set[str] = set()
         short: list[str] = []
         for node in ast.walk(tree):
-            if isinstance(node, ast.Name):
-                names[node.id] += 1
-            elif isinstance(node, ast.Attribute):
-                names[node.attr] += 1
+            if isinstance(node, ast.Name | ast.Attribute):
+                uses[used_name(node)] += 1
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+                called.add(used_name(node.func))
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("_"):
                 body = (node.end_lineno or node.lineno) - node.lineno + 1
                 if body <= SHORT and not node.name.startswith("__"):
                     short.append(node.name)
-        found += sum(names[name] == 1 for name in short)
+        found += sum(uses[name] == 1 and name in called for name in short)
     return found
+
+
+def used_name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
 
 
 def small_modules_of_one_importer(trees: dict[Path, ast.Module], root: Path) -> list[str]:
