@@ -1,4 +1,4 @@
-"""A patient for `arvis doctor`: a data folder of a test's own, examined in this process, where looks are quick."""
+"""A data folder for tests of `arvis doctor`. The doctor runs in the process of the test, which saves time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def now() -> int:
 
 
 class Patient:
-    """`config` is the text of its config.yaml; nothing of this process's environment reaches it."""
+    """A data folder and its configuration, which the doctor examines. `config` is the text of config.yaml. The doctor
+    sees no environment variables of this process."""
 
     def __init__(self, folder: Path, config: str = "web: {port: 0}\n") -> None:
         self.folder = folder
@@ -49,17 +50,15 @@ class Patient:
         return Database(self.data / "arvis.db", None, self.data)
 
     def born(self, at: int | None = None) -> Patient:
-        """With a data folder and a database, made at this time (ms) and used by nobody since."""
+        """Create the data folder and a migrated database; `at` is the time of the migrations (ms)."""
         self.data.mkdir(mode=0o700)
         os.close(os.open(self.data / "lock", os.O_CREAT | os.O_RDWR, 0o600))
-        bring_up_to_date(
-            self.database, now() if at is None else at
-        )  # no copy: the doctor reads when the migrations ran
+        bring_up_to_date(self.database, now() if at is None else at)  # the doctor reads the time of the migrations
         self.database.file.chmod(0o600)
         return self
 
     def examined(self, environ: Mapping[str, str] | None = None, **system: Any) -> dict[str, Finding]:
-        """What is found, by check."""
+        """Run the doctor, and return its findings by check."""
         found = examine(self.config, None, environ or {}, system=replace(SYSTEM, **system), now=now())
         assert len({finding.id for finding in found}) == len(found)
         assert all(finding.why and finding.fix for finding in found if finding.status != "ok"), found
@@ -69,13 +68,13 @@ class Patient:
         return str(self.examined(environ, **system)[check].status)
 
     def sql(self, statement: str, *values: object) -> None:
-        """Change its rows by hand, which the sums of its pages would not forgive."""
+        """Change rows without the store, and remove the page checksums, which would not match any more."""
         with contextlib.closing(sqlite3.connect(self.database.file)) as connection, connection:
             assert connection.execute(statement, values).rowcount != 0
         sums_file(self.database.file).unlink(missing_ok=True)
 
     def write(self, script: Callable[[Transaction], None]) -> None:
-        """Let the store change its rows."""
+        """Change rows through the store."""
         asyncio.run(self._write(script))
 
     async def _write(self, script: Callable[[Transaction], None]) -> None:
@@ -85,7 +84,7 @@ class Patient:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[DataFolder]:
-        """As if a daemon ran that nobody can reach."""
+        """Hold the data folder like a daemon that cannot be reached."""
         made = itertools.count(1)
         with hold_data_folder(self.data, new_id=lambda: f"BOOT{next(made)}", new_key=lambda: "key") as folder:
             yield folder

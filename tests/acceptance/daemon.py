@@ -1,6 +1,6 @@
-"""The daemon and the command line as their user starts them: own folder, free port, ended by process id.
+"""The daemon and the command line as their user starts them: with their own folder and a free port.
 
-Nothing of the caller's settings or keys reaches them, so the demo answers.
+No settings or keys of this process reach them, so the demo model answers. Daemons are ended by process id.
 """
 
 from __future__ import annotations
@@ -45,9 +45,12 @@ def arvis(
 
 
 class Daemon:
-    """One data folder (`folder/data`), any number of lives, each on a port of its own. `settings` are further
-    environment variables, `under` is a program that starts it and ends as it does. `url` is "" for a process without the web; `login_link` is what the very first start prints, ""
-    when it was not the first."""
+    """A daemon that can be started several times with one data folder (`folder/data`), each time on a free port.
+
+    `settings` are further environment variables. `under` is a program that starts the daemon and ends when the daemon
+    ends. `url` is "" for a process without the web. `login_link` is the link that the very first start prints, and ""
+    for later starts.
+    """
 
     def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, under: Sequence[str] = ()) -> None:
         self.under = under
@@ -67,7 +70,7 @@ class Daemon:
         return self._living().pid
 
     def start(self) -> None:
-        """Returns when it is ready; the login link of the first start is read as well."""
+        """Return when the daemon is ready; after the first start, `login_link` is set."""
         first = not (self.data / "node-id").exists()
         with (self.folder / "daemon.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -83,7 +86,7 @@ class Daemon:
         self.login_link = self._line(LINK)[0] if first and self.url else ""
 
     def stop(self) -> str:
-        """SIGTERM, which must end it with 0; what else it wrote to standard output."""
+        """Send SIGTERM, expect exit code 0, and return the remaining standard output."""
         process = self._living()
         process.terminate()
         rest, _ = process.communicate(timeout=STOP_SECONDS)
@@ -91,29 +94,29 @@ class Daemon:
         return rest
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
+        """Send SIGKILL, and wait for the end of the process."""
         os.killpg(self.pid, signal.SIGKILL)
         self._living().communicate()
 
     def end(self) -> int:
-        """Wait until it ends by itself; its exit code."""
+        """Wait until the daemon ends without a signal, and return its exit code."""
         self._living().communicate(timeout=STOP_SECONDS)
         return self._living().returncode
 
     def close(self) -> None:
-        """Leave nothing behind, whatever happened."""
+        """End the process, whatever happened before."""
         if self._process is not None and self._process.returncode is None:
             self.kill()
 
     def arvis(self, *arguments: str, typed: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        """A command of this daemon's user, from the same folder."""
+        """Run a command of the daemon's user in the same folder."""
         return arvis(*arguments, "--data", str(self.data), cwd=self.folder, typed=typed, environ=environ)
 
     def log(self) -> str:
         return (self.folder / "daemon.log").read_text(errors="replace")[-4000:]
 
     def _line(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        """The next line of standard output; a daemon that writes none in time is killed, which ends the wait."""
+        """Return the next line of standard output. A daemon that writes none in time is killed, which ends the wait."""
         process = self._living()
         out: IO[str] | None = process.stdout
         assert out is not None
@@ -134,7 +137,7 @@ class Daemon:
 
 @contextlib.contextmanager
 def running_daemon(folder: Path, *, settings: Mapping[str, str] | None = None) -> Iterator[Daemon]:
-    """A daemon that is ready, until the end of the block."""
+    """Start a daemon, yield it when it is ready, and end it after the block."""
     daemon = Daemon(folder, settings=settings)
     try:
         daemon.start()

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from arvis.testing.openai_server import OpenAIServer, openai_server
 from tests.acceptance.daemon import Daemon
 
-#: Seconds; nothing here takes long unless it is broken.
+#: Time limit in seconds. Only a broken daemon reaches it.
 PATIENCE = 30
 
 
@@ -59,7 +59,7 @@ class Place:
 
 
 class Socket:
-    """`seen` holds everything that arrived, in order."""
+    """A connection to the daemon's socket; `seen` holds all received frames in order."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
@@ -81,12 +81,12 @@ class Socket:
                 return frame
 
     async def say(self, content: str, **more: Any) -> str:
-        """Send a message; its id, once it is acknowledged."""
+        """Send a message, and return its id after the acknowledgement."""
         await self.send(type="message", content=content, **more)
         return str((await self.until("ack"))["messageId"])
 
     async def nothing_more(self) -> bool:
-        """Return whether the server has nothing for us before it answers a ping."""
+        """Return true if the server sends nothing before it answers a ping."""
         await self.send(type="ping")
         return bool((await self.receive())["type"] == "pong")
 

@@ -1,4 +1,4 @@
-"""Puts an open question into a data folder that no daemon holds, as a graph that pauses would leave it."""
+"""Store an open question in a data folder that no daemon holds, as a graph that pauses would."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.store.open import Database, open_store
 
 
 def ask_a_person(data: Path) -> str:
-    """The id of the question."""
+    """Store the question, and return its id."""
     return asyncio.run(_ask(data))
 
 

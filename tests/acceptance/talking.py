@@ -1,6 +1,6 @@
-"""What the tests of the mind say to the daemon, and how they look behind its answers.
+"""Helpers of the memory and conductor tests: they send messages, and read prompts, replies and questions.
 
-The model is the scripted server of `Place`: it says what a test wants said, and shows what it was asked.
+The model is the scripted server of `Place`: it returns the reply that a test sets, and records its requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BEN_HIMSELF = {"userId": "ben", "userName": "Ben"}
 
 
 async def heard(place: Place, reply: str, room: str, asked: str = "Go on.", **who: str) -> str:
-    """What people see of an answer for which the model wrote `reply`."""
+    """Return the answer that people see when the model writes `reply`."""
     place.model.script.append(Reply((reply,)))
     timeline = await place.ask(asked, room, **who)
     assert timeline["status"] == "answered", timeline
@@ -24,19 +24,19 @@ async def heard(place: Place, reply: str, room: str, asked: str = "Go on.", **wh
 
 
 async def prompt(place: Place, room: str, asked: str = "Hello", **who: str) -> str:
-    """All that the model is told together with this question."""
+    """Send this text, and return the whole prompt of its last model call."""
     timeline = await place.ask(asked, room, **who)
     assert timeline["status"] == "answered", timeline
     return told(place, -1)
 
 
 def told(place: Place, number: int) -> str:
-    """What stood in one of the requests that reached the model."""
+    """Return the texts of the request with this number that reached the model."""
     return "\n".join(str(turn["content"]) for turn in place.model.requests[number].document["messages"])
 
 
 async def command(place: Place, text: str, room: str, **who: str) -> str:
-    """The answer to a text command, for which no model is asked."""
+    """Send a text command, expect that no model is called, and return the answer."""
     before = len(place.model.requests)
     timeline = await place.ask(text, room, **who)
     assert (timeline["status"], len(place.model.requests)) == ("answered", before)
@@ -54,7 +54,8 @@ async def slugs(place: Place) -> set[str]:
 
 
 async def question_of(place: Place, reply: str, room: str, asked: str = "Go on.") -> tuple[str, dict[str, Any]]:
-    """The answer for which the model wrote `reply`, and the question that it leads to, once it is shown in the room."""
+    """Let the model write `reply`. Return the answer and the question that it causes, once the question is shown in the
+    room."""
     async with place.socket(room) as socket:
         seen = await heard(place, reply, room, asked)
         answer, shown = [await socket.until("message") for _ in range(2)]
@@ -67,7 +68,7 @@ async def question_of(place: Place, reply: str, room: str, asked: str = "Go on."
 
 
 async def arvis(place: Place, *arguments: str) -> str:
-    """What a command of the owner prints; it must succeed."""
+    """Run a command of the owner, expect success, and return its output."""
     done = await asyncio.to_thread(place.daemon.arvis, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,5 +1,5 @@
-"""Backup and restore as their user does them: beside the daemon, after its kill, and with a page that knows more than
-the restored database."""
+"""Backup and restore as their user does them: beside the daemon, after a kill, and with a page that has seen more
+messages than the restored database holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Done = subprocess.CompletedProcess[str]
 
 
 async def command(place: Place, *arguments: str) -> Done:
-    """The event loop goes on meanwhile: the model server lives on it."""
+    """Run a command in a thread, since the model server needs the event loop."""
     return await asyncio.to_thread(place.daemon.arvis, *arguments)
 
 
@@ -43,7 +43,7 @@ def database_files(daemon: Daemon) -> dict[str, bytes]:
 
 
 async def talk(place: Place, *texts: str) -> int:
-    """Say these and hear the answers; the number of the last one."""
+    """Send these messages one by one, wait for the answers, and return the number of the last answer."""
     last = 0
     async with place.socket("web-x") as socket:
         for text in texts:
@@ -53,12 +53,12 @@ async def talk(place: Place, *texts: str) -> int:
 
 
 def age(backup: Path) -> None:
-    """The next start finds that more than a day has gone by since."""
+    """Rename a backup as if it were years old, so that the next start finds a backup due."""
     backup.rename(backup.with_name("arvis-20200101T000000Z.tar.gz"))
 
 
 async def until_backed_up(place: Place, number: int) -> None:
-    """Until so many backups are there; the daemon makes those that are due at a moment of its own."""
+    """Wait until this many backups exist; the daemon chooses when it makes those that are due."""
     async with asyncio.timeout(PATIENCE):
         while len((await place.call("GET", "/api/backups"))[1]["items"]) < number:  # noqa: ASYNC110 it is outside
             await asyncio.sleep(0.05)

@@ -1,4 +1,5 @@
-"""Bots in a real daemon: a platform's message is answered there, and a bot that cannot work is told with its line."""
+"""Bots in a real daemon: it answers a platform's message there, and an error names the configuration line of a bot that
+cannot work."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def create(settings, services):
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Where Python finds the platform of this test."""
+    """Install the platform of this test into a folder, and return the folder for Python's path."""
     folder = tmp_path / "site"
     about = folder / "parrots-1.dist-info"
     about.mkdir(parents=True)

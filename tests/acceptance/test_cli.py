@@ -24,13 +24,13 @@ from tests.acceptance.questions import ask_a_person
 
 @pytest.fixture(scope="module")
 def question() -> list[str]:
-    """The id of the one open question, once the daemon is there."""
+    """Hold the id of the one open question, once the daemon runs."""
     return []
 
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory, question: list[str]) -> Iterator[Daemon]:
-    """One for all: migrated by hand, with one open question, which no graph of today asks by itself."""
+    """One daemon for all tests: migrated by a command, with one open question that the test has stored."""
     folder = tmp_path_factory.mktemp("cli")
     migrated = arvis("migrate", "--data", str(folder / "data"), cwd=folder)
     assert migrated.returncode == 0, migrated.stderr
@@ -49,7 +49,7 @@ def answered(daemon: Daemon, *arguments: str, **environ: str) -> dict[str, Any]:
 
 
 def failed_job(daemon: Daemon) -> tuple[str, str]:
-    """The message and the job of a call that failed."""
+    """Return the message and the job of a call that failed."""
     done = daemon.arvis("chat", "--json", "demo: fail auth")
     assert done.returncode == 1
     timeline = json.loads(done.stdout)

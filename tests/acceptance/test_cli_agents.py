@@ -1,4 +1,5 @@
-"""`arvis agents` against the real daemon, and who answers: the conductor, and whoever it or an owner makes."""
+"""`arvis agents` against the real daemon, and the agents that answer: the conductor, and agents that it or an owner
+creates."""
 
 from __future__ import annotations
 

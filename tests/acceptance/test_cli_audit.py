@@ -1,4 +1,4 @@
-"""`arvis audit` against the real daemon, whose demo says whatever it is told to say."""
+"""`arvis audit` against the real daemon, whose demo model replies with any text that a test asks for."""
 
 from __future__ import annotations
 

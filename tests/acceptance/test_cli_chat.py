@@ -1,4 +1,5 @@
-"""`arvis chat` against the real daemon: questions, their outcome, and what is posted while nobody waits for an answer."""
+"""`arvis chat` against the real daemon: questions, their outcomes, and messages that the daemon posts while nobody
+waits for an answer."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Terminal:
         os.write(self._master, f"{line}\n".encode())
 
     def until(self, text: str) -> str:
-        """What is shown up to and with this text; what follows is left for the next look."""
+        """Return the output up to and including this text, and keep the rest for the next call."""
         while text not in self._seen:
             assert select.select([self._master], [], [], SECONDS)[0], f"{text!r} is not in {self._seen!r}"
             try:

@@ -1,4 +1,4 @@
-"""What goes wrong ends with its exit code and what / why / fix on standard error, never with a traceback."""
+"""A failing command ends with its exit code and writes what, why and fix to standard error, never a traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Done = subprocess.CompletedProcess[str]
 
 
 def complaint(done: Done, code: int) -> str:
-    """What a command that failed with this code said to its user."""
+    """Expect this exit code, and return the error text of the command."""
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -32,7 +32,8 @@ def complaint(done: Done, code: int) -> str:
 
 
 def _interrupt(chat: subprocess.Popen[bytes]) -> bytes:
-    """What it wrote to the end. A signal that comes just before Python begins to read is seen with the next one only."""
+    """Send SIGINT until the process ends, and return its remaining error output. Python notices a signal that comes
+    just before it begins to read only together with the next signal."""
     for _ in range(30):
         chat.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -117,7 +118,7 @@ def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
     assert arvis("migrate", "--data", "data", cwd=tmp_path).returncode == 0
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / "arvis.db")) as connection, connection:
         connection.execute("INSERT INTO migrations VALUES ('9999_later', 'x', 0)")
-    # They know that another hand has written there.
+    # The page checksums would show that another program has written to the database.
     (tmp_path / "data" / "arvis.db-sums").unlink(missing_ok=True)
     said = complaint(arvis("migrate", "--data", "data", cwd=tmp_path), 1)
     assert "written by a newer Arvis\n  why: it has the migration 9999_later" in said

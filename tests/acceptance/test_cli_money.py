@@ -1,4 +1,4 @@
-"""`arvis usage` and `arvis clients` against the real daemon, whose demo has a price here."""
+"""`arvis usage` and `arvis clients` against the real daemon, with a price for the demo model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arvis password` and `arvis login`: the ways back in, with and without a running daemon."""
+"""`arvis password` and `arvis login` give access back, with and without a running daemon."""
 
 from __future__ import annotations
 

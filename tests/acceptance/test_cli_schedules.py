@@ -85,7 +85,7 @@ def test_it_is_run_paused_and_told_of(daemon: Daemon) -> None:
 
 
 def until(check: Callable[[], object]) -> None:
-    """Commands tell of what is, not of what changes: asked until they tell it."""
+    """Repeat a command until its output shows the change; commands cannot wait for changes."""
     deadline = time.monotonic() + 20
     while not check():
         assert time.monotonic() < deadline

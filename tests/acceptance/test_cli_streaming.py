@@ -1,4 +1,4 @@
-"""The preview on a terminal against a scripted socket: what the real daemon does only now and then."""
+"""The preview on a terminal against a scripted socket, for orders of frames that the real daemon sends only rarely."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def delta(offset: int, text: str, message: str = "M") -> dict[str, Any]:
 
 @contextmanager
 def scripted(*frames: dict[str, Any]) -> Iterator[Api]:
-    """A daemon that answers a greeting, says `frames` to the first message, and hangs up."""
+    """Run a server that answers the greeting, sends `frames` after the first message, and hangs up."""
 
     def talk(socket: ServerConnection) -> None:
         assert json.loads(socket.recv()) == {"type": "auth", "apiKey": "K", "channelId": "cli-ann"}
@@ -43,7 +43,7 @@ Out = pytest.CaptureFixture[str]
 
 
 def show(out: Out, api: Api, **timeline: Any) -> list[str]:
-    """Show the answer of message M: what stood there when the API was asked, and what came after."""
+    """Show the answer of message M. Return the output before the API was asked, and the output after it."""
     shown = []
 
     def then(_: Api, message_id: str) -> dict[str, Any]:

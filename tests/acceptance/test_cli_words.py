@@ -1,4 +1,4 @@
-"""The words of the command line that no running daemon is needed for."""
+"""Texts of the command line that need no running daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workflow in the place of an agent, from the command line: for a web hook, a schedule and an agent."""
+"""A workflow as the graph of a web hook, a schedule and an agent, set from the command line."""
 
 from __future__ import annotations
 

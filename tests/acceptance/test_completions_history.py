@@ -1,4 +1,5 @@
-"""What a client of `/v1` tells of an earlier conversation: it informs the agent, and it commands nothing by itself."""
+"""Earlier messages that a client of `/v1` sends inform the agent, but cannot cause actions without a person's
+approval."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def completed(place: Place, *messages: dict[str, Any], reply: str, **more: Any) -> str:
-    """What the conductor answers to these messages when its model writes `reply`."""
+    """Send these messages, and return the conductor's answer when its model writes `reply`."""
     place.model.script.append(Reply((reply,)))
     status, answer = await place.call(
         "POST", "/v1/chat/completions", json={"model": "conductor", "messages": list(messages), **more}

@@ -1,5 +1,5 @@
-"""The PostgreSQL server dies under a daemon, or is not there yet when it starts: people wait, nothing is charged to
-their messages, and whoever asks over HTTP or a socket is told to come again."""
+"""The PostgreSQL server dies under a daemon, or does not run yet when the daemon starts: people wait, their jobs count
+no attempts, and clients over HTTP or a socket are told to try again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.acceptance.place import Place, Socket
 from tests.parts import require
 from tests.unsteady_postgres import UnsteadyPostgres, unsteady_postgres
 
-#: Everything is answered within so many seconds of the server's return.
+#: Seconds after the server's return until all messages are answered.
 BACK_WITHIN = 30.0
 
 
@@ -59,7 +59,7 @@ async def place(unsteady: UnsteadyPostgres, model: OpenAIServer, tmp_path: Path)
 
 
 async def charged(unsteady: UnsteadyPostgres) -> tuple[int, int]:
-    """Attempts and crashes of all jobs."""
+    """Return the sums of attempts and crashes of all jobs."""
     async with await psycopg.AsyncConnection.connect(unsteady.server.url("postgres")) as connection:
         found = await connection.execute("SELECT sum(attempts), sum(crashes) FROM jobs")
         row = await found.fetchone()
@@ -68,7 +68,7 @@ async def charged(unsteady: UnsteadyPostgres) -> tuple[int, int]:
 
 
 async def answered(place: Place, message: str) -> str:
-    """The reply, however often the daemon has to be asked for it."""
+    """Ask the daemon for the reply until it has one, and return the reply."""
     while True:
         status, timeline = await place.call("GET", f"/api/messages/{message}/wait", params={"timeout": "5"})
         assert status in {200, 503}, timeline
@@ -96,7 +96,8 @@ async def test_turns_under_way_are_answered_after_the_servers_return(place: Plac
 
 
 async def refused(socket: Socket) -> str | int | None:
-    """How a message is refused: the code of the error, or that of the close where the socket had to look at the database."""
+    """Send a message that is refused, and return the code of the error, or of the close if the socket had to query the
+    database."""
     try:
         await socket.send(type="message", content="Hello", id="one")
         return str((await socket.until("error", id="one"))["error"]["code"])

@@ -15,10 +15,10 @@ import pytest
 from tests.acceptance.place import PATIENCE, Place, opened
 from tests.parts import require
 
-#: Work that waited for a lock is done this soon after it is gone, in seconds (reliability.md R14).
+#: Work that waited for a lock is done this many seconds after the lock is released.
 RECOVERED_WITHIN = 2.0
 STOPPED_WITHIN = 30.0
-#: The start makes fewer syncs, and so many messages make more.
+#: The number of the first sync that fails: the start makes fewer syncs, and as many messages make more.
 FAILING_SYNC = 40
 
 
@@ -30,7 +30,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 @contextlib.contextmanager
 def lock(place: Place) -> Iterator[sqlite3.Connection]:
-    """Another program that writes and takes its time; ROLLBACK lets go."""
+    """Hold a write lock as another program; ROLLBACK releases it."""
     with contextlib.closing(sqlite3.connect(place.daemon.data / "arvis.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield other
@@ -71,13 +71,13 @@ async def test_a_stop_does_not_wait_for_the_lock(place: Place) -> None:
 
 
 def failing_syncs(start: int) -> list[str]:
-    """The syncs of each thread fail with EIO from this one on."""
+    """Return a command prefix that makes the syncs of each thread fail with EIO from this number on."""
     options = ["-f", "-qq", "--seccomp-bpf", "-o", "strace.log", "-e", "trace=fdatasync"]
     return [str(require("strace")), *options, "-e", f"inject=fdatasync:error=EIO:when={start}+"]
 
 
 async def post_until_it_breaks(place: Place) -> list[str]:
-    """The messages that were acknowledged."""
+    """Send messages until one fails, and return those that were acknowledged."""
     acknowledged: list[str] = []
     with contextlib.suppress(aiohttp.ClientError):
         while len(acknowledged) < FAILING_SYNC:
@@ -86,7 +86,8 @@ async def post_until_it_breaks(place: Place) -> list[str]:
 
 
 async def test_after_a_sync_that_failed_the_daemon_ends_and_the_next_start_goes_on(tmp_path: Path) -> None:
-    """Nobody is acknowledged from then on; what was, is answered in the end. The log says what, why and how to go on."""
+    """After the failure no message is acknowledged, and the next start answers all that were. The log says what
+    happened, why, and how to go on."""
     async with opened(tmp_path, {}, under=failing_syncs(FAILING_SYNC)) as place:
         acknowledged = await post_until_it_breaks(place)
         assert 1 <= len(acknowledged) < FAILING_SYNC

@@ -1,4 +1,4 @@
-"""`arvis doctor` as a person runs it: beside a running daemon, after a crash, and when it is asked for a part."""
+"""`arvis doctor` as a person runs it: beside a running daemon, after a crash, and for a part of the checks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_report_for_people(daemon: Daemon) -> None:
 def test_a_database_that_somebody_locks(daemon: Daemon) -> None:
     with contextlib.closing(sqlite3.connect(daemon.data / "arvis.db")) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        time.sleep(1)  # what the database said just before counts for a second
+        time.sleep(1)  # the daemon reuses its last result for the database for a second
         found = checks(daemon, code=1)
         connection.execute("ROLLBACK")
     assert statuses(found, "fail") == {"daemon_ready"}
@@ -102,11 +102,11 @@ def test_the_daemon_of_another_folder_at_the_address(daemon: Daemon, tmp_path: P
     assert (found.status, found.what) == ("fail", f"Another Arvis runs at {daemon.url}")
 
 
-# -- a daemon that is none, or another one -----------------------------------------------------------------
+# -- a daemon of another version, another program, or no daemon ------------------------------------------------
 
 
 class Answers(BaseHTTPRequestHandler):
-    """A program that answers what it is told to."""
+    """A program that returns the given texts by path."""
 
     said: ClassVar[dict[str, bytes]] = {}
 
@@ -121,7 +121,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def answering(patient: Patient, **said: bytes) -> Iterator[None]:
-    """At the address of the daemon of a folder that somebody holds."""
+    """Hold the data folder, and run another program at the daemon's address."""
     handler = type("Answers", (Answers,), {"said": {f"/{path}": text for path, text in said.items()}})
     with HTTPServer(("127.0.0.1", 0), handler) as server, patient.held():
         thread = Thread(target=server.serve_forever)
@@ -166,7 +166,7 @@ def test_nothing_at_the_address(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("configured", "said"), [("[workers]", None), ("[workers, web]", ["workers"])])
 def test_a_daemon_without_the_web(tmp_path: Path, configured: str, said: list[str] | None) -> None:
-    """By its configuration, or because it was started with other roles than that names."""
+    """The configuration names no web, or the daemon was started with fewer roles."""
     patient = Patient(tmp_path, f"database: 'postgresql://user@127.0.0.1:9/none'\nroles: {configured}\n").born()
     if said is not None:
         log_of(patient, {**started(1), "boot": "BOOT1", "roles": said})
@@ -230,7 +230,7 @@ STOPPING: dict[str, object] = {"event": "stopping"}
     ],
 )
 def test_a_daemon_that_dies_again_and_again(tmp_path: Path, starts: list[int | None], status: str) -> None:
-    """So many minutes ago; None: it was stopped."""
+    """`starts` are minutes ago; None means that the daemon was stopped."""
     patient = Patient(tmp_path).born()
     log_of(patient, *(STOPPING if minutes is None else started(minutes) for minutes in starts))
     assert patient.status("daemon_starts") == status

@@ -1,4 +1,4 @@
-"""What `arvis doctor` says of bots: those that were added, how they are, and what their platforms find."""
+"""Checks of `arvis doctor` for bots: added bots, their states, and problems that their platforms report."""
 
 from __future__ import annotations
 

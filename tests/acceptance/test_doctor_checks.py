@@ -1,4 +1,4 @@
-"""The failing side of each check that needs no daemon, met in earnest: real files, modes, ports and locks."""
+"""The failing side of each check that needs no daemon, with real files, modes, ports and locks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_healthy_folder_without_a_daemon(patient: Patient) -> None:
     found = patient.examined()
     assert len(found) >= 20
     assert {check for check, finding in found.items() if finding.status == "fail"} == set()
-    # Where the test runs, folders may lie in memory or in a container.
+    # The folder of the test may be in memory or in a container.
     unwell = {check for check, finding in found.items() if finding.status == "warn"} - {"file_system"}
     assert unwell == {"daemon", "accounts"}
 
@@ -106,7 +106,8 @@ def test_an_output_without_every_letter(patient: Patient) -> None:
 
 
 def test_a_poor_environment(patient: Patient) -> None:
-    """No time zones, few files, and an installation whose parts are not registered: a doctor in a process of its own."""
+    """Run the doctor in its own process, without time zones, with few open files, and with an installation whose entry
+    points are not registered."""
     stale = patient.folder / "site" / "arvis-0.dist-info"
     stale.mkdir(parents=True)
     (stale / "METADATA").write_text("Metadata-Version: 2.1\nName: arvis\nVersion: 0\n")
@@ -158,7 +159,7 @@ def test_something_else_in_the_place_of_the_folder(tmp_path: Path) -> None:
 
 @contextmanager
 def as_somebody_else(folder: Path) -> Iterator[None]:
-    """Rights are those of the real user, which root can lend; others close the folder to themselves."""
+    """Lose access to the folder: root changes its real user id, other users remove the folder's permissions."""
     if os.getuid() == 0:
         os.setresuid(NOBODY, -1, -1)
     else:
@@ -186,7 +187,7 @@ def test_a_folder_that_nobody_can_hold(patient: Patient) -> None:
 
 
 def test_files_of_another_user(tmp_path: Path) -> None:
-    """Root can give a file away; others find folders of root in which they may write."""
+    """Root gives a file to another user; other users examine a folder of root in which they may write."""
     if os.getuid() == 0:
         patient = Patient(tmp_path).born()
         os.chown(patient.database.file, NOBODY, -1)
@@ -367,7 +368,7 @@ def test_a_command_at_work(patient: Patient) -> None:
 
 
 def test_a_look_keeps_no_daemon_out(patient: Patient) -> None:
-    """Nothing of it is left in the folder, not even in the lock."""
+    """The doctor leaves nothing in the folder, not even in the lock."""
     before = {file.name: file.read_bytes() for file in patient.data.iterdir()}
     patient.examined()
     assert {file.name: file.read_bytes() for file in patient.data.iterdir()} == before

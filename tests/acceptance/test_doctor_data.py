@@ -1,4 +1,5 @@
-"""What the doctor finds in databases, backups and rows: damaged files, forgotten jobs, on both databases."""
+"""Findings of the doctor in databases, backups and rows, such as damaged files and forgotten jobs, on SQLite and
+PostgreSQL."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def test_damaged_pages(patient: Patient) -> None:
 
 
 def test_a_flipped_byte_in_a_value(patient: Patient) -> None:
-    """SQLite finds nothing wrong with it; the sums of the pages do."""
+    """SQLite finds nothing wrong with it; the page checksums do."""
     patient.write(lambda _: None)
     content = patient.database.file.read_bytes()
     patient.database.file.write_bytes(content.replace(b"0001_initial", b"0001_imitial", 1))
@@ -80,8 +81,8 @@ def test_a_log_that_grows(patient: Patient) -> None:
 
 
 def test_what_a_crash_has_left_is_not_touched(patient: Patient) -> None:
-    """The next start learns from the log and its index what must be there; a reader of SQLite would write the index
-    anew."""
+    """The next start reads the lost work from the write-ahead log and its index; an ordinary SQLite reader would write
+    the index again."""
     with crashed(patient) as left:
         found = patient.examined()
         assert (found["database_files"].status, found["failed_jobs"].status) == ("ok", "warn"), (
@@ -92,7 +93,7 @@ def test_what_a_crash_has_left_is_not_touched(patient: Patient) -> None:
 
 @contextlib.contextmanager
 def crashed(patient: Patient) -> Iterator[dict[str, bytes]]:
-    """A process has committed a failed job and is gone: its files by name."""
+    """Leave the files of a process that committed a failed job and crashed, and yield them by name."""
     live = patient.folder / "live"
     patient.data.rename(live)
     with contextlib.closing(sqlite3.connect(live / "arvis.db")) as connection:
@@ -101,7 +102,7 @@ def crashed(patient: Patient) -> Iterator[dict[str, bytes]]:
         for file in [*live.glob("arvis.db*"), live / "lock"]:
             (patient.data / file.name).write_bytes(file.read_bytes())
         index = patient.data / "arvis.db-shm"
-        # It remembers what was committed, in words that a repaired one would not hold.
+        # A repaired index would not hold this byte, so a change is detected.
         index.write_bytes(index.read_bytes()[:-1] + b"\x01")
         yield {file.name: file.read_bytes() for file in patient.data.iterdir()}
 
@@ -187,7 +188,7 @@ def test_calls_that_went_wrong(patient: Patient, errors: list[str | None], statu
 
 
 def add_job(patient: Patient, age: int = 0) -> None:
-    """A job that could begin since `age` ms."""
+    """Add a job that has been ready for `age` ms."""
     job = NewJob(kind=JobKind.MESSAGE, priority=1, lane="lane")
     patient.write(lambda tx: (tx.jobs.add(job, now() - age), None)[1])
 
@@ -257,7 +258,7 @@ def test_answers_that_did_not_arrive(patient: Patient, state: str, age: int, sta
 
 
 def test_postgresql(tmp_path: Path, postgres_url: str) -> None:
-    """The server of the tests is fast and forgets: just what the doctor warns of."""
+    """The test server runs without durability, and the doctor warns about that."""
     patient = Patient(tmp_path, f"web: {{port: 0}}\ndatabase: '{postgres_url}'\n")
     patient.data.mkdir(mode=0o700)
     before = patient.examined()

@@ -1,4 +1,4 @@
-"""What `arvis doctor` says of stored accounts, of what is sealed, and of the key that opens it."""
+"""Checks of `arvis doctor` for stored accounts, for sealed values, and for the key that opens them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `arvis doctor` says of settings that were set in the dashboard, and that its other checks judge with them."""
+"""`arvis doctor` shows settings from the dashboard, and its other checks use them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The first conversation with the shipped daemon: over its socket and its API, with a model server that behaves well,
-badly or not at all, and with a daemon that is killed in the middle."""
+"""The first conversation with the shipped daemon over its socket and its API. The model server works, fails or hangs,
+and the daemon is killed in the middle."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ SETTINGS = {
     "ARVIS__MODEL__IDLE_SECONDS": "1",
     "ARVIS__ROUTING__FALLBACK": "helper",
 }
-#: What a prompt says of the time: the day before a message of the history, and behind everything the line of now.
+#: Times in a prompt: the day before a message of the history, and the line with the current time at the end.
 TIMES = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n|\n\nNow: \w+, \d{1,2} \w+ \d{4}, \d\d:\d\d \(UTC\)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A good answer, as soon as the test lets it through."""
+    """A model behaviour that answers once the test releases it."""
 
     reply: Reply = field(default_factory=Reply)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -62,7 +62,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Answers once so many requests are here at the same time."""
+    """A model behaviour that answers once this many requests have arrived."""
 
     barrier: asyncio.Barrier
 
@@ -80,7 +80,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plac
 
 @pytest.fixture
 def place(shared: Place) -> Place:
-    """The shared daemon with a model server that remembers nothing of the last test."""
+    """The shared daemon, with a model server without requests and scripts of earlier tests."""
     shared.model.script.clear()
     shared.model.requests.clear()
     shared.model.arrived.clear()
@@ -89,7 +89,7 @@ def place(shared: Place) -> Place:
 
 
 def asked(place: Place) -> list[list[tuple[str, str]]]:
-    """The conversation part of every request that reached the model, without the times."""
+    """Return the conversation part of every request that reached the model, without the times."""
     return [
         [
             (turn["role"], TIMES.sub("", turn["content"]))
@@ -164,7 +164,7 @@ async def test_the_second_of_two_quick_messages_knows_the_first_answer(place: Pl
 
 
 async def test_ten_conversations_are_answered_at_the_same_time(place: Place) -> None:
-    """The model answers nobody before all ten are asking."""
+    """The model answers nobody before all ten requests have arrived."""
     place.model.script += [Together(asyncio.Barrier(10))] * 10
     texts = [f"conversation {number}" for number in range(10)]
     timelines = await asyncio.gather(*(place.ask(text, text) for text in texts))
@@ -220,7 +220,7 @@ async def test_a_model_that_stumbles_once_is_asked_again(place: Place, behaviour
     calls = [step for step in timeline["steps"] if step["step"] == "model_call"]
     assert answer["content"] == "The whole answer."
     assert [call["error"] for call in calls] == [error, None]
-    # The stream of the last try begins again at its first character.
+    # The stream of the last attempt begins again at its first character.
     start = max(number for number, delta in enumerate(deltas) if delta["offset"] == 0)
     assert "".join(delta["text"] for delta in deltas[start:]) == "The whole answer."
 
@@ -361,7 +361,7 @@ async def test_a_daemon_that_is_stopped_in_the_middle_of_an_answer_lets_it_end(t
 
 
 async def until_closed(place: Place) -> None:
-    """Until the daemon takes no more calls: its drain has begun."""
+    """Wait until the daemon accepts no more calls: its drain has begun."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

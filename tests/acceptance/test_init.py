@@ -1,4 +1,4 @@
-"""`arvis init` as a newcomer meets it: on a terminal, in a script, and where a file is already there."""
+"""`arvis init` as a new user meets it: on a terminal, in a script, and where a configuration file exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENTER = "\n"
 
 
 def on_a_terminal(folder: Path, *arguments: str, typed: str, environ: Mapping[str, str] | None = None) -> Done:
-    """Standard input is a terminal, on which somebody types; what is shown is kept apart."""
+    """Run `arvis init` with a terminal as standard input; its output is captured separately."""
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
     try:
@@ -105,7 +105,7 @@ def test_the_answers_stand_in_the_file(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_makes_no_sense_is_asked_for_again(tmp_path: Path) -> None:
-    """A key that somebody pastes is neither kept nor shown."""
+    """A pasted key is neither stored nor shown."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         typed = f"gemini\nopenai\nsk-abc-0123\nKEY\n{ENTER * 3}eleven\n{port}\n0\n{ENTER}Mars/Base\nUTC\n"
@@ -154,7 +154,7 @@ def test_a_key_that_is_there_is_used(
     assert (said["provider"], said["variable"]) == (provider, variable)
     assert said["next"] == ["arvis run", "arvis doctor"]
     assert "sk-" not in (tmp_path / "config.yaml").read_text()
-    # What was there before the file is there with it, too.
+    # The file must not hide accounts that the environment alone gives.
     names = [account.provider for account in written(tmp_path, **environ).accounts]
     assert names == [account.provider for account in load_without_file(tmp_path, environ).accounts]
 
@@ -175,7 +175,7 @@ def test_a_person_hears_what_there_is(tmp_path: Path) -> None:
 
 
 class Models(BaseHTTPRequestHandler):
-    """A model server that names its models."""
+    """A model server that lists its models."""
 
     def do_GET(self) -> None:
         knows = self.path == "/v1/models" and self.headers["Authorization"] == "Bearer sk-1"

@@ -1,6 +1,4 @@
-"""The mind of the shipped daemon, as people meet it: what is remembered and for whom, who is given which task, commands,
-skills, and what becomes of a long conversation.
-"""
+"""Memory, tasks, commands, skills and long conversations of the shipped daemon, as people meet them."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ READER = {"slug": "reader", "name": "Reader", "prompt": "You read."}
 CLERK = {"slug": "clerk", "name": "Clerk", "channels": [f"web:{ARCHIVE}"], "context_tokens": 4096}
 SETTINGS = {"ARVIS__AGENTS": json.dumps([HELPER, READER, CLERK])}
 
-#: By its slug the first of all, so that it is there at once where every skill is.
+#: A skill whose slug sorts first, so that it is on the first page of the list.
 BENDS = "---\nslug: bends\nname: Bends\ntriggers: {keywords: [bowline]}\n---\nMind the loop.\n"
 
 
@@ -46,7 +44,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plac
 
 @pytest.fixture
 def place(shared: Place) -> Place:
-    """The shared daemon with a model server that remembers nothing of the last test."""
+    """The shared daemon, with a model server without requests and scripts of earlier tests."""
     shared.model.script.clear()
     shared.model.requests.clear()
     return shared
@@ -156,7 +154,7 @@ async def test_a_skill_is_in_the_prompt_of_the_turns_that_call_for_it(place: Pla
 
 @dataclass(frozen=True, slots=True)
 class Clerk:
-    """A model that knows what it is asked to do with a record."""
+    """A model that knows the parts of compaction prompts."""
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         task = str(received.document["messages"][0]["content"])
@@ -170,7 +168,7 @@ class Clerk:
 
 
 async def summed_up(place: Place) -> tuple[int, dict[str, Any]]:
-    """Tell the clerk a tale until the first summary; the number of its last part, and the summary."""
+    """Send the clerk parts of a tale until a summary exists, and return the number of the last part and the summary."""
     sentences = "It has three masts and a crew of nine, and it sails at dawn. " * 15
     for number in range(30):
         await place.ask(f"Part {number} of the tale. {sentences}", ARCHIVE)

@@ -1,6 +1,5 @@
-"""The conductor of the shipped daemon: what it makes and changes at a person's word, what is refused or asked first, what
-stands in the audit, and that a restart changes none of it. The tests tell one story, in order.
-"""
+"""The conductor of the shipped daemon: agents that it creates and changes for a person, requests that are refused or
+need approval, the audit, and a restart. The tests tell one story, in order."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from tests.acceptance.talking import ANN_HERSELF, arvis, heard, listed, prompt, 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-#: Where nobody lives: the conductor answers.
+#: A channel without an agent, so the conductor answers.
 HALL = "hall"
 #: The channel of the helper.
 ATTIC = "attic"
@@ -71,7 +70,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plac
 
 @pytest.fixture
 def place(shared: Place) -> Place:
-    """The shared daemon with a model server that remembers nothing of the last test."""
+    """The shared daemon, with a model server without requests and scripts of earlier tests."""
     shared.model.script.clear()
     shared.model.requests.clear()
     return shared
@@ -141,7 +140,7 @@ async def test_the_conductor_cannot_change_itself(place: Place) -> None:
 
 
 async def test_nobody_else_makes_agents(place: Place) -> None:
-    """Neither another agent, nor the conductor for somebody who may not."""
+    """Refused are another agent, and the conductor for a person without the right."""
     make = "Sure. [CREATE_AGENT]\nslug: mine\n[/CREATE_AGENT]"
     assert (
         await heard(place, make, ATTIC) == "Sure.\n\nNot done: create the agent “mine” (only a conductor may do that)."
@@ -179,7 +178,7 @@ async def test_what_was_wanted_stands_in_the_audit(place: Place) -> None:
 
 
 async def stored(place: Place) -> list[list[dict[str, Any]]]:
-    """Return what the conductor changes; without the times of schedules, one of which may run at any moment."""
+    """Return the rows that the conductor changes, without the times of schedules, which change with every run."""
     paths = ("/api/agents", "/api/schedules", "/api/memory", "/api/audit", "/api/questions")
     moving = {"lastRun", "nextRun"}
     return [

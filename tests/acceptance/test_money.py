@@ -1,4 +1,5 @@
-"""A budget in the shipped daemon: the demo model at a price, overspent by one call at most, then refused in plain words."""
+"""A budget in the shipped daemon: the demo model has a price, one call at most overspends the budget, and later calls
+are refused with a clear text."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SETTINGS = {
     "ARVIS__AGENTS": json.dumps([{"slug": "helper", "name": "Helper", "model": "demo"}]),
     "ARVIS__ROUTING__FALLBACK": "helper",
-    # A thousand tokens of output for a cent.
+    # A thousand tokens of output cost one cent.
     "ARVIS__MODEL_PRICES": json.dumps({"demo": {"input": 0, "output": 10}}),
     "ARVIS__BUDGETS__DAILY_USD": "0.01",
 }

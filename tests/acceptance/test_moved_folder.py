@@ -1,4 +1,4 @@
-"""The data folder disappears under a running daemon: it stops with a clear error, and nothing that it accepted is lost."""
+"""The data folder disappears under a running daemon: it stops with a clear error, and no accepted message is lost."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_users_are_conversations_of_their_own(client: openai.OpenAI, daemon: Dae
 def test_a_chat_goes_on_with_the_librarys_own_history(client: openai.OpenAI, daemon: Daemon) -> None:
     messages = [{"role": "system", "content": "Be brief."}, user("demo: say First")]
     first = client.chat.completions.with_raw_response.create(model="helper", messages=messages)
-    # As people write it: the answer's own object goes back as it is.
+    # People send back the answer object of the library unchanged.
     messages += [first.parse().choices[0].message, user("demo: say Second")]
     second = client.chat.completions.with_raw_response.create(model="helper", messages=messages)
     jobs = [timeline(daemon, each.headers["x-arvis-message-id"])["job"]["lane"] for each in (first, second)]

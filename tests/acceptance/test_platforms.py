@@ -1,6 +1,7 @@
-"""The shipped daemon with a bot on each platform: what people who write to it there see, and what its owner sees of them.
+"""The shipped daemon with a bot on each platform: the chats as people see them, and the state of the bots as the owner
+sees it.
 
-One daemon for all; each test has a room of its own, for what was said in one place is remembered there.
+One daemon serves all tests. Each test has its own channel, since the daemon remembers earlier messages of a channel.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.flows.media_kit import png
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-#: With a tool that a person must allow each time.
+#: `write_file` needs a person's approval for each call.
 AGENT = {"slug": "helper", "name": "Helper", "tools": ["write_file"], "model": "openai/gpt-4o-mini"}
 CODE = re.compile(r"[A-Z0-9]{5}-[A-Z0-9]{5}")
 
@@ -37,24 +38,24 @@ class Home:
     chats: Mapping[str, Chats]
 
     async def arvis(self, *arguments: str, typed: str = "") -> str:
-        """What a command of the owner prints."""
+        """Run a command of the owner, and return its output."""
         done = await asyncio.to_thread(self.daemon.arvis, *arguments, typed=typed)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     async def start(self) -> None:
-        """Returns when all bots are up: what is written before a bot was there at all, nobody tells it."""
+        """Return when all bots are up; a message that is sent before a bot's first connection would not arrive."""
         await asyncio.to_thread(self.daemon.start)
         await until(
             lambda: {self.states().get(f"{name}/main") for name in PLATFORMS} == {"running"}, "bots that are up"
         )
 
     def states(self) -> dict[str, str]:
-        """Those of the bots, as the daemon keeps them."""
+        """Return the states of the bots from the daemon's database."""
         return {f"{row[0]}/{row[1]}": row[2] for row in self._rows("SELECT platform, name, state FROM bot_states")}
 
     def kept(self, words: str) -> bool:
-        """Return whether a message says just this in the daemon's database."""
+        """Return true if a message in the daemon's database has exactly this text."""
         return bool(self._rows("SELECT 1 FROM messages WHERE content = ?", words))
 
     def _rows(self, query: str, *values: str) -> list[tuple[str, ...]]:
@@ -62,7 +63,7 @@ class Home:
             return connection.execute(query, values).fetchall()
 
     def told(self, words: str) -> str | None:
-        """All that the model was told together with these words."""
+        """Return the whole prompt that contains these words."""
         for request in self.model.requests:
             if words in asked(request):
                 return "\n".join(text_of(turn) for turn in request.document["messages"])

@@ -1,4 +1,4 @@
-"""Two daemons on one PostgreSQL with the same bots: each bot listens in one of them, and in the other once that one died."""
+"""Two daemons on one PostgreSQL with the same bots: each bot runs in one of them, and in the other one after a kill."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arvis.testing.openai_server import OpenAIServer, openai_server
 from tests.acceptance.daemon import Daemon
 from tests.acceptance.town import PLATFORMS, Chats, Parrot, settle_in, town, until
 
-#: Seconds of silence after which another process takes a bot over, and what it needs to connect.
+#: Seconds until another process takes over a bot without a lease and connects.
 TAKEN_WITHIN = 10.0
 MESSAGES = 24
 #: Seconds between two messages of a person.
@@ -31,7 +31,7 @@ class Twins:
     database: str
 
     def owner(self, platform: str) -> str | None:
-        """The boot that runs the bot of a platform."""
+        """Return the boot that runs the bot of a platform."""
         with psycopg.connect(self.database, autocommit=True) as connection:
             query = "SELECT owner FROM role_leases WHERE name = %s"
             row = connection.execute(query, (f"bot:{platform}:main",)).fetchone()

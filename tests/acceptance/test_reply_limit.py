@@ -1,4 +1,4 @@
-"""How long replies of models may be: one limit for all, another for a model that is named."""
+"""The length limit of replies: one for all models, and another one for a named model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What an agent wants to do is asked on a chat platform, the daemon is killed, and the answer comes from somewhere else: the tool
-runs once (seed 003)."""
+"""A tool call is asked about on a chat platform, the daemon is killed, and the answer comes from another place: the
+tool runs once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGENT = {"slug": "helper", "name": "Helper", "tools": ["write_file"], "model": "
 
 
 def call(daemon: Daemon, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-    """The dashboard's API, as its owner calls it."""
+    """Call the API as the dashboard of the owner does."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {daemon.api_key}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{daemon.url}{path}", data, headers, method=method)  # noqa: S310 - loopback
@@ -75,7 +75,7 @@ async def test_a_question_outlives_the_daemon_and_the_tool_runs_once(
 
 
 def timeline(daemon: Daemon) -> list[dict[str, Any]]:
-    """That of the message which asked for the tool."""
+    """Return the timeline of the message that asked for the tool."""
     for talk in call(daemon, "GET", "/api/conversations")["items"]:
         for message in call(daemon, "GET", f"/api/conversations/{talk['id']}/messages")["items"]:
             if message["role"] == "user" and message["content"].startswith("Write it down"):

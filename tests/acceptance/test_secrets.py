@@ -1,4 +1,4 @@
-"""Accounts and variables from the command line to the vendor, with a canary: a secret is in no file, log or answer."""
+"""Accounts and variables from the command line to the vendor: a known secret appears in no file, log or answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def model() -> AsyncIterator[OpenAIServer]:
 
 
 def holding(secret: str, folder: Path) -> list[Path]:
-    """Files with the secret in clear; an archive counts by what is in it."""
+    """Return the files that contain the secret in clear text; archives are searched, too."""
     found = []
     for file in (file for file in folder.rglob("*") if file.is_file()):
         contents = [file.read_bytes()]
@@ -131,7 +131,7 @@ async def test_an_account_that_one_process_was_given_is_used_by_another(
 
 @contextmanager
 def a_process(folder: Path, roles: str, database: str) -> Iterator[Daemon]:
-    """One of several, whose key for secrets comes from its environment."""
+    """One of several processes, with the encryption key in its environment."""
     own = folder / roles
     own.mkdir()
     settings: Mapping[str, str] = {

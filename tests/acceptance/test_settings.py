@@ -1,4 +1,5 @@
-"""Settings of a running daemon: they act at once or at the next start, survive it, and the examination is told over HTTP."""
+"""Settings of a running daemon act at once or at the next start, and survive a restart; the API returns the doctor's
+findings and the log."""
 
 from __future__ import annotations
 

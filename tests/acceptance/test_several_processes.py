@@ -1,4 +1,4 @@
-"""Several processes over one PostgreSQL: who talks to one of them notices nothing of the others, not even their death."""
+"""Several processes on one PostgreSQL: clients of one process notice nothing of the others, not even their death."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.testing.openai_server import Hang, OpenAIServer, Reply, openai_server
 from tests.acceptance.daemon import Daemon
 from tests.acceptance.place import PATIENCE, Place
 
-#: The role is taken over within this many seconds of its holder's death (issue: 5 s).
+#: Another process takes over a role within this many seconds of its holder's death.
 TAKEN_WITHIN = 5.0
 
 
@@ -60,7 +60,8 @@ async def cluster(tmp_path: Path, postgres_url: str) -> AsyncIterator[Cluster]:
 
 
 async def test_people_at_two_servers_share_a_channel(cluster: Cluster) -> None:
-    """Typing, pieces, status and answer of a worker reach the sockets of both; any of them can be asked."""
+    """Typing, pieces, status and answer from a worker reach the sockets of both servers, and both return the
+    timeline."""
     one, two, _ = [await cluster.start(roles) for roles in ("web", "web", "workers")]
     cluster.model.script.append(Reply(("Good ", "morning, ", "Ann ☀.")))
     async with one.socket("room") as ann, two.socket("room") as bob:
@@ -145,13 +146,13 @@ async def test_the_scheduler_of_a_dead_or_frozen_process_is_taken_over(cluster: 
 
 
 def ours(place: Place) -> dict[str, str]:
-    """The headers of a page of this server."""
+    """Return the headers that a page of this server sends."""
     return {"Origin": place.daemon.url, "X-Arvis": "1"}
 
 
 @asynccontextmanager
 async def watching(database: str) -> AsyncIterator[Callable[[], str | None]]:
-    """A function that says who holds the role of the scheduler (None: nobody)."""
+    """Yield a function that returns the holder of the scheduler's role, or None."""
     with psycopg.connect(database, autocommit=True) as connection:
 
         def held_by() -> str | None:

@@ -1,4 +1,4 @@
-"""The daemon tells a collector on this machine what a turn did, and works the same where there is none."""
+"""The daemon sends traces of turns to a collector on this machine, and works the same without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools in the shipped daemon: the demo model asks for them, and a person allows what changes something."""
+"""Tools in the shipped daemon: the demo model calls them, and a person approves those that change something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that no program of ours wrote: each costs itself, never the start, a list or another row."""
+"""Malformed rows that another program wrote fail alone: the start, lists and other rows work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.acceptance.daemon import Daemon, running_daemon
 
-#: One malformed row of each kind, beside sound ones that were made before.
+#: One malformed row of each kind, beside valid ones that were made before.
 MALFORMED = """
 UPDATE agents SET tools = '{"a": 1}', status = 'dancing' WHERE slug = 'broken';
 INSERT INTO accounts (id, name, provider, model, models, sealed_key, base_url, priority, status, created_at, updated_at)
@@ -37,7 +37,7 @@ INSERT INTO principals (id, platform, user_id, name, role, created_at, updated_a
 VALUES ('01', 'web', 'broken', 'Broken', 'unknown', 1, 1);
 """
 
-#: Every message of the web begins it.
+#: A workflow that every message of the web starts.
 DRAWN = {
     "nodes": [
         {"id": "t", "type": "trigger", "data": {"kind": "dashboard"}},
@@ -94,7 +94,7 @@ def test_malformed_rows_cost_themselves_alone(tmp_path: Path) -> None:
         daemon.stop()
     with closing(sqlite3.connect(tmp_path / "data" / "arvis.db")) as connection:
         connection.executescript(MALFORMED)
-    (tmp_path / "data" / "arvis.db-sums").unlink()  # as of a database that was put there by hand
+    (tmp_path / "data" / "arvis.db-sums").unlink()  # as if another program had put the database there
     with running_daemon(tmp_path) as daemon:
         assert {name: call(daemon, "GET", f"/api/{name}")[0] for name in LISTS} == dict.fromkeys(LISTS, 200)
         agents = {agent["slug"]: agent["status"] for agent in call(daemon, "GET", "/api/agents")[1]["items"]}
@@ -122,11 +122,11 @@ def test_malformed_rows_cost_themselves_alone(tmp_path: Path) -> None:
 
 
 def _malformed_work_is_refused(daemon: Daemon) -> None:
-    """Shown with its error, and begun by nothing; what is sound beside it works."""
+    """The API shows malformed rows with their error and starts nothing for them; valid rows beside them work."""
     hooks = {hook["name"]: hook["enabled"] for hook in call(daemon, "GET", "/api/webhooks")[1]["items"]}
     assert hooks == {"broken": False, "sound": True}
     assert call(daemon, "POST", "/hooks/broken", {})[0] in {404, 409}
-    assert call(daemon, "POST", "/hooks/sound", {})[0] == 401  # it asks for a signature
+    assert call(daemon, "POST", "/hooks/sound", {})[0] == 401  # accepted, but without a signature
     for slug in ("broken", "odd"):
         status, told = call(daemon, "GET", f"/api/workflows/{slug}")
         assert (status, told["document"]["nodes"]) == (200, []), told

@@ -1,6 +1,5 @@
-"""How agents of the shipped daemon work, as their user sees it: plans, scripts, hand-overs, what steers, stops, resets and
-survives. Each agent lives in the channel of its own name.
-"""
+"""Ways in which agents of the shipped daemon work, as their user sees them: plans, scripts, handovers, steering, stops,
+resets and restarts. Each agent has the channel of its name."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ STUCK = (
 
 @dataclass(slots=True)
 class Held:
-    """An answer that comes once it is let go."""
+    """A model behaviour that answers once the test releases it."""
 
     then: Behaviour
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -78,14 +77,14 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plac
 
 @pytest.fixture
 def place(shared: Place) -> Place:
-    """The shared daemon with a model server that remembers nothing of the last test."""
+    """The shared daemon, with a model server without requests and scripts of earlier tests."""
     shared.model.script.clear()
     shared.model.requests.clear()
     return shared
 
 
 def plays(*, first: Behaviour | None = None) -> list[Behaviour]:
-    """A planning run from its beginning; `first` is what the planner says."""
+    """Return the replies of a planning run from its start; `first` replaces the planner's reply."""
     before = [Reply((USUAL["plan_retrieval"],)), first or Reply((USUAL["planner"],))]
     texts = [DONE, USUAL["skill_critic"], "It is 42."]
     return [*before, Reply((USUAL["reasoning"],)), SUM, *(Reply((text,)) for text in texts)]
@@ -199,7 +198,7 @@ async def test_who_is_at_work_is_shown_and_can_be_stopped(place: Place) -> None:
 
 
 async def test_what_a_kill_cut_ends_once(place: Place) -> None:
-    """In the middle of a plan, and of the second cycle of a heartbeat."""
+    """The kill comes in the middle of a plan, and of the second cycle of a heartbeat."""
     beat = await made(
         place, "schedules", "create", "gardener", "@yearly", "--heartbeat", "--to", "web:gardener",
         "--prompt", "Water the roses.", "--max-cycles", "3",
@@ -230,7 +229,7 @@ async def test_what_a_kill_cut_ends_once(place: Place) -> None:
 
 @dataclass(slots=True)
 class ByPart:
-    """Answers by what is asked, as nobody knows the order of two works that go on at once."""
+    """A model that answers by its prompt, since two executions run at the same time in any order."""
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         return await Reply((part_played(received),)).answer(received)

@@ -1,4 +1,4 @@
-"""Web hooks with the real daemon: a program calls, the agent answers in a channel, also after the daemon was killed."""
+"""Web hooks with the real daemon: a program calls, and the agent answers in a channel, also after a kill."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def called(daemon: Daemon, path: str, body: bytes, secret: str, call_id: str) ->
 
 
 def said(daemon: Daemon, channel: str, number: int) -> list[str]:
-    """What was posted in a web channel, once there is so much."""
+    """Return the messages of a web channel once there are this many."""
     end, found = time.monotonic() + SECONDS, list[str]()
     while time.monotonic() < end:
         found = [

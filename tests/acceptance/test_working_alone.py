@@ -1,6 +1,5 @@
-"""What agents do that nobody asked for in a chat, as the user of the shipped daemon sees it: schedules, heartbeats, projects
-and web hooks, made by commands, seen in channels.
-"""
+"""Work without a chat message, as the user of the shipped daemon sees it: schedules, heartbeats, projects and web
+hooks, made by commands, with results in channels."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ READY = "The shed stands. <AGENT_DONE><KEY_RESULT>The shed stands.</KEY_RESULT><
 
 
 class Prices:
-    """A server that says what `price` is; private, so that the daemon asks it only because it is allowed to."""
+    """A server that returns `price`. Its address is private, so the configuration must allow it."""
 
     def __init__(self) -> None:
         self.price = 41
@@ -76,7 +75,7 @@ async def shared(prices: Prices, tmp_path_factory: pytest.TempPathFactory) -> As
 
 @pytest.fixture
 def place(shared: Place) -> Place:
-    """The shared daemon with a model server that remembers nothing of the last test."""
+    """The shared daemon, with a model server without requests and scripts of earlier tests."""
     shared.model.script.clear()
     shared.model.requests.clear()
     shared.model.default = Reply()
@@ -94,7 +93,8 @@ async def history(place: Place, schedule: str) -> list[dict[str, Any]]:
 
 
 async def ended(place: Place, schedule: str, number: int = 1) -> dict[str, Any]:
-    """The newest of so many times, once all of them are at their end: clients get no notice of it."""
+    """Poll until a schedule has this many ended occurrences, and return the newest one; clients get no notice of the
+    end."""
     async with asyncio.timeout(PATIENCE):
         while True:
             runs = await listed(place, f"/api/schedules/{schedule}/runs")
@@ -104,7 +104,7 @@ async def ended(place: Place, schedule: str, number: int = 1) -> dict[str, Any]:
 
 
 async def messages(place: Place, channel: str) -> list[dict[str, Any]]:
-    """Those of a channel, the newest first."""
+    """Return the messages of a channel, newest first."""
     talks = [talk for talk in await listed(place, "/api/conversations") if talk["channelId"] == channel]
     found = [await listed(place, f"/api/conversations/{talk['id']}/messages") for talk in talks]
     return [message for page in found for message in page]
@@ -189,7 +189,7 @@ async def test_a_script_says_a_number_and_no_model_is_asked(place: Place, prices
 
 async def test_a_heartbeat_works_on_its_project_over_two_cycles(place: Place) -> None:
     note = json.dumps({"project": "garden-shed", "note": "Laid the floor."})
-    # Whoever says neither that it is done nor that it is not is asked once; then the cycle is over.
+    # A reply without a status is asked for one once; then the cycle ends.
     place.model.script += [CallsTools((("update_project", note),)), WORKED, WORKED, Reply((READY,))]
     beat = await made(
         place, "schedules", "create", "gardener", "@yearly", "--heartbeat", "--to", GARDEN, "--graph", "overlord",

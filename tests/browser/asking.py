@@ -1,4 +1,4 @@
-"""Messages, agents and people for tests of the pages: what is asked of a daemon beside its page."""
+"""Helpers of the page tests that use the API: messages, agents and users."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _PATIENCE = 30
 
 
 async def say(daemon: Daemon, text: str, channel: str, **more: object) -> str:
-    """The id of the message."""
+    """Send a message, and return its id."""
     body = {"content": text, "channelId": channel, **more}
     return str((await daemon.api("POST", "/api/messages", body))["messageId"])
 
 
 async def ask(daemon: Daemon, text: str, channel: str, **more: object) -> dict[str, Any]:
-    """The timeline of a message that has come to rest."""
+    """Send a message, and return its timeline once it has a final status or waits for a person."""
     message = await say(daemon, text, channel, **more)
     found: dict[str, Any] = await daemon.api("GET", f"/api/messages/{message}/wait?timeout=10")
     return found
 
 
 async def hire(daemon: Daemon, slug: str, **more: object) -> None:
-    """An agent in the channel of its own name."""
+    """Create an agent with the channel of its slug."""
     place = {"platform": "web", "channel": slug}
     await daemon.api("POST", "/api/agents", {"slug": slug, "name": slug.title(), "bindings": [place], **more})
 
 
 async def until(ask: Callable[[], Awaitable[bool]]) -> None:
-    """Returns when the answer is yes."""
+    """Poll until `ask` returns true."""
     async with asyncio.timeout(_PATIENCE):
         while not await ask():  # noqa: ASYNC110  (what is asked is told to pages only)
             await asyncio.sleep(0.05)
@@ -43,7 +43,7 @@ async def until(ask: Callable[[], Awaitable[bool]]) -> None:
 
 @asynccontextmanager
 async def visitor(browser: Browser, daemon: Daemon, name: str, role: str) -> AsyncIterator[Page]:
-    """A page on which somebody with this role is logged in."""
+    """Yield a page on which a new user with this role is logged in."""
     made = await daemon.api("POST", "/api/users", {"id": name, "name": name.title(), "role": role})
     async with await browser.new_context(base_url=daemon.address) as context:
         login = await context.request.post("/api/auth/login", data={"code": made["link"]["code"]})

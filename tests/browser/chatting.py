@@ -1,4 +1,4 @@
-"""What tests of the chat do and look at."""
+"""Helpers of the chat tests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from playwright.async_api import Browser, Locator, Page, expect
 from tests.browser.daemon import Daemon
 from tests.browser.watching import Watch
 
-#: Longer than the longest pause between two tries to connect.
+#: Longer than the longest pause between two attempts to connect.
 PATIENCE_MS = 45_000
 
 _numbers = count(1)
 
 
 async def new_agent(daemon: Daemon, *tools: str) -> str:
-    """The slug of an agent that nobody has talked to; its name is the same with a capital."""
+    """Create an agent with its own chat, and return its slug; the name is the capitalised slug."""
     slug = f"helper-{next(_numbers)}"
     body = {"slug": slug, "name": slug.title(), "tools": list(tools), "model": "demo/demo"}
     await daemon.api("POST", "/api/agents", body)
@@ -24,7 +24,7 @@ async def new_agent(daemon: Daemon, *tools: str) -> str:
 
 
 async def talk_with(page: Page, daemon: Daemon, *tools: str) -> str:
-    """Opens the chat with a new agent; its slug."""
+    """Open the chat with a new agent, and return its slug."""
     slug = await new_agent(daemon, *tools)
     await page.goto(f"/chat/{slug}")
     await connected(page)
@@ -32,7 +32,7 @@ async def talk_with(page: Page, daemon: Daemon, *tools: str) -> str:
 
 
 async def guest(browser: Browser, daemon: Daemon, role: str) -> tuple[Page, Watch]:
-    """A page on which somebody of this role is logged in. Whoever asks closes its context."""
+    """Return a page on which a new user with this role is logged in. The caller closes its context."""
     made = await daemon.api("POST", "/api/users", {"id": role, "name": role.title(), "role": role})
     page = await (await browser.new_context(base_url=daemon.address)).new_page()
     watch = Watch(daemon.address)
@@ -46,7 +46,7 @@ async def connected(page: Page) -> None:
 
 
 async def log_in(page: Page, daemon: Daemon) -> None:
-    """By the first link of all, which would else lead to the first run."""
+    """Log in by the daemon's first link, after the first-run pages were dismissed."""
     await daemon.api("POST", "/api/setup/dismiss")
     await page.goto(daemon.login_link)
     await connected(page)

@@ -1,4 +1,4 @@
-"""A running daemon with a dashboard that is up to date, for the tests of the pages."""
+"""A running daemon with an up-to-date dashboard, for the page tests."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PHONE = ViewportSize(width=390, height=844)
 
 @pytest.fixture(scope="session", autouse=True)
 def _built() -> None:
-    """The tests see what the sources say."""
+    """Build the dashboard from the current sources."""
     require("node")
     Dashboard(Path(__file__).parents[2]).bring_up_to_date()
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
-    """One for all tests of a file: each brings agents and channels of its own names."""
+    """One daemon for all tests of a file; each test uses its own names for agents and channels."""
     daemon = Daemon(tmp_path_factory.mktemp("daemon"))
     try:
         await daemon.start()
@@ -37,7 +37,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def own_daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
-    """One of the test's own: it may be killed and started again."""
+    """A daemon for one test, which may kill and restart it."""
     daemon = Daemon(tmp_path)
     try:
         await daemon.start()
@@ -48,8 +48,8 @@ async def own_daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def dashboard(browser: Browser, daemon: Daemon) -> AsyncIterator[Page]:
-    """A page on which the owner is logged in. The test fails at its end when a script threw, the console showed an error, the
-    content policy was broken or anything was asked of another site."""
+    """A page on which the owner is logged in. The test fails at its end if a script threw an error, the console showed
+    one, the page violated the content policy, or requested another site."""
     async with await browser.new_context(base_url=daemon.address) as context:
         await context.add_cookies([await daemon.cookie()])
         page = await context.new_page()
@@ -61,7 +61,7 @@ async def dashboard(browser: Browser, daemon: Daemon) -> AsyncIterator[Page]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def phone(browser: Browser, daemon: Daemon) -> AsyncIterator[Page]:
-    """The same on a screen of 390 × 844 points that is touched."""
+    """Like `dashboard`, with a touch screen of 390 × 844 points."""
     async with await browser.new_context(
         base_url=daemon.address, viewport=PHONE, has_touch=True, is_mobile=True
     ) as context:

@@ -1,4 +1,4 @@
-"""The daemon as its user starts it, for the tests of the page: its address, its login link, a sudden death."""
+"""The daemon as its user starts it, for the page tests, with its address, its login link, and a sudden death."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START_SECONDS = 60
 
 
 class Daemon:
-    """One data folder, several lives on one port. The first life takes a free port."""
+    """A daemon that can be started several times with one data folder and one port, which the first start chooses."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -31,7 +31,7 @@ class Daemon:
         self.login_link = ""
 
     async def start(self) -> None:
-        """Returns when it is ready; the first start prints the login link as well."""
+        """Return when the daemon is ready; the first start sets `login_link`, too."""
         first = self._port == 0
         with (self.folder / "daemon.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -47,7 +47,7 @@ class Daemon:
             self.login_link = (await self._line(LINK))[0]
 
     async def api(self, method: str, path: str, body: object = None, *, status: int | None = None) -> Any:
-        """Call the API with the daemon's own key. Fails on another status than `status` (None: any success)."""
+        """Call the API with the daemon's key, and expect this status (None: any success)."""
         headers = {"Authorization": f"Bearer {self.key}"}
         async with (
             aiohttp.ClientSession(headers=headers) as session,
@@ -58,7 +58,7 @@ class Daemon:
             return json.loads(text)
 
     async def cookie(self) -> SetCookieParam:
-        """A fresh login of the owner."""
+        """Log in as the owner, and return the cookie."""
         code = (await self.api("POST", "/api/auth/codes"))["code"]
         async with (
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
@@ -72,14 +72,14 @@ class Daemon:
         return (self.folder / "data" / "api-key").read_text().strip()
 
     async def kill(self) -> None:
-        """SIGKILL, and wait until it is gone. A daemon that has ended by itself is a failure."""
+        """Send SIGKILL, and wait for the end of the process. Fail if the daemon has already ended."""
         assert self._process is not None
         self._process.kill()
         await self._process.communicate()
         assert self._process.returncode == -signal.SIGKILL, self._log()
 
     async def close(self) -> None:
-        """Leave nothing behind, whatever happened."""
+        """End the process, whatever happened before."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.communicate()
@@ -98,6 +98,6 @@ class Daemon:
 
 
 def _environment(port: int) -> Mapping[str, str]:
-    """Nothing of the caller's own settings or keys reaches the daemon, so the demo answers."""
+    """Return an environment without the caller's settings and keys, so that the demo model answers."""
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
     return kept | {"PYTHONPATH": str(Path(__file__).parents[2]), "ARVIS__WEB__PORT": str(port)}

@@ -1,4 +1,4 @@
-"""Workflows for tests of the pages: small documents, and what is asked of the API about them."""
+"""Workflows for page tests: small documents, and API calls for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tests.browser.asking import until
 from tests.browser.daemon import Daemon
 
-#: Asks the boss, then says one thing or the other.
+#: Asks the boss; each answer has its own response.
 ASKING: Mapping[str, Any] = {
     "schema": 1,
     "settings": {},
@@ -28,7 +28,7 @@ ASKING: Mapping[str, Any] = {
 
 
 def chain(*nodes: Mapping[str, Any]) -> dict[str, Any]:
-    """A start and these nodes, one after the other."""
+    """Return a document with a start and these nodes, one after the other."""
     first = {"id": "start", "type": "start", "data": {}}
     placed = [{"x": 320 * place, "y": 0, **node} for place, node in enumerate((first, *nodes))]
     ends = [str(node["id"]) for node in placed]
@@ -45,12 +45,12 @@ async def draw(daemon: Daemon, name: str, document: Mapping[str, Any], **more: o
 
 
 async def begin(daemon: Daemon, workflow: Mapping[str, Any], **more: object) -> str:
-    """The id of a new run."""
+    """Start a run, and return its id."""
     return str((await daemon.api("POST", f"/api/workflows/{workflow['id']}/runs", more))["id"])
 
 
 async def run_until(daemon: Daemon, run: str, statuses: Sequence[str]) -> dict[str, Any]:
-    """The run, once it has one of these."""
+    """Return the run once it has one of these statuses."""
     found: dict[str, Any] = {}
 
     async def there() -> bool:

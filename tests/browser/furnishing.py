@@ -1,4 +1,4 @@
-"""A daemon in which every page has something to show, and the addresses of all pages."""
+"""Content for every page of a daemon, and the addresses of all pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE = Path(__file__).parents[2] / "arvis" / "web" / "ui" / "src" / "pages" / 
 #: Every page of the dashboard.
 PAGES = tuple(re.findall(r'^    path: "([^"]+)"', _TABLE.read_text(), re.MULTILINE))
 
-#: One open detail or form of each kind; the names are those of `furnish`.
+#: One open detail or form of each kind; `furnish` returns the ids for the names.
 DETAILS = (
     *("/chat/{agent}", "/queue/{job}", "/schedules/{schedule}", "/schedules/new", "/questions/{wait}"),
     *("/agents/new", "/agents/{agent}", "/agents/{agent}/edit", "/agents/{agent}/history", "/agents/{agent}/memory"),
@@ -36,7 +36,7 @@ DETAILS = (
 
 
 async def furnish(daemon: Daemon) -> dict[str, str]:
-    """What was made, by name: ids as they stand in addresses."""
+    """Create an object of each kind, and return their ids by name."""
     await hire(daemon, "scribe", tools=["write_file"], prompt="Write down what you are told.")
     work = asyncio.gather(
         ask(daemon, "# A list\n\n- one\n- `two`\n\n| a | b |\n|---|---|\n| 1 | 2 |", "hall"),

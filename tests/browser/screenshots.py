@@ -1,6 +1,6 @@
-"""Takes the pictures of the documents anew: `python -m tests.browser.screenshots`, into `docs/images`.
+"""Take the screenshots of the documentation: `python -m tests.browser.screenshots` writes them to `docs/images`.
 
-A daemon of its own, filled with things that a small team could have, and the browser that the tests use.
+It starts a daemon with the data of a small shop, and the browser of the tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.parts import require
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 SIZE = ViewportSize(width=1280, height=800)
-#: For drawings, which are wide.
+#: A wide screen for drawings.
 WIDE = ViewportSize(width=1600, height=1000)
 
 AGENTS: list[dict[str, object]] = [
@@ -55,12 +55,12 @@ return --order 1042 --reason size
 
 ADDRESS = "You ask how to change the address of your account. Open Account, then Addresses, and choose Edit."
 SENT = "It left our house yesterday and arrives tomorrow before noon."
-#: What is answered, by a part of the question: the steps of the workflow first, whose questions hold answers.
+#: Replies by a part of the question. The workflow's steps come first, since their questions contain earlier replies.
 SAID = {"How sure is this answer?": "unsure", "APPROVED": "APPROVED", "address of my account": ADDRESS, "back": RETURNS}
 
 
 class Shop:
-    """Answers as a model would that knows the handbook; one order cannot be found."""
+    """A model that knows the shop's handbook; for one order the request fails."""
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         asked = str(received.document["messages"][-1]["content"])
@@ -95,7 +95,7 @@ async def _fill(daemon: Daemon, model: str) -> None:
 
 
 async def _draw(daemon: Daemon) -> tuple[str, str]:
-    """An example, and a run of it that waits for a person; their ids."""
+    """Save an example workflow and start a run that waits for a person. Return the slug and the run's id."""
     examples = (await daemon.api("GET", "/api/workflows/examples"))["items"]
     (support,) = [each for each in examples if each["slug"] == "support-answer"]
     made = await draw(daemon, support["name"], support["document"])
@@ -105,7 +105,7 @@ async def _draw(daemon: Daemon) -> tuple[str, str]:
 
 
 async def _take(page: Page, name: str, path: str, *, step: str = "") -> None:
-    """`step` is pressed first: a step of a drawing, by its name."""
+    """Take a screenshot of a page; `step` names a step of the drawing to click first."""
     await page.goto(path)
     await page.wait_for_load_state("networkidle")
     await page.wait_for_timeout(600)

@@ -1,4 +1,4 @@
-"""Whether a secret that was typed into a page is anywhere where it can be read again."""
+"""A check that a secret typed into a page can be read nowhere again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playwright.async_api import Error, Page, Response
 
 
 class SecretsWatch:
-    """Reads along what the API answers to a page."""
+    """A watch over a page that reads all API responses."""
 
     def __init__(self, page: Page, *secrets: str) -> None:
         self._page = page
@@ -18,7 +18,7 @@ class SecretsWatch:
         page.on("response", self._came)
 
     async def check(self) -> None:
-        """Fails when a secret was in an answer of the API, stands in the document, or is kept by the browser."""
+        """Fail if an API response, the document or the browser's storage contains a secret."""
         await asyncio.gather(*self._reading)
         kept = await self._page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
         places = {"the document": await self._page.content(), "the storage": kept}
@@ -35,5 +35,5 @@ class SecretsWatch:
         try:
             text = await response.text()
         except Error:
-            return  # the page went on before the answer was there
+            return  # the page navigated before the response was read
         self._found += [f"{response.url} answers {secret}" for secret in self._secrets if secret in text]

@@ -1,4 +1,5 @@
-"""Everybody can use every page: what axe finds, in light and dark and on a phone, and how far one comes by keyboard."""
+"""Every page is accessible: axe finds nothing serious in light, dark and on a phone, and the keyboard reaches
+everything."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 AXE = ROOT / "arvis" / "web" / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 DESK: ViewportSize = {"width": 1280, "height": 800}
 
-#: What axe is asked: everything that it takes for serious or critical.
+#: Runs axe, and returns the serious and critical violations.
 RUN = """async rules => {
     const options = { resultTypes: ["violations"], ...(rules && { runOnly: { type: "rule", values: rules } }) };
     const { violations } = await axe.run(document, options);
@@ -28,7 +29,7 @@ RUN = """async rules => {
         .flatMap(({ id, nodes }) => nodes.map(({ target, html }) => `${id}: ${target} ${html.slice(0, 200)}`));
 }"""
 
-#: Until a page has stood still for a moment.
+#: Waits until the page has not changed for a moment.
 STILL = """() => new Promise(done => {
     let timer = setTimeout(done, 120);
     new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, 120); })
@@ -42,7 +43,7 @@ WIDTHS = """() => [...document.querySelectorAll("html, body, #root, main, main >
 
 
 class Visitor:
-    """One page that goes from address to address without loading anew."""
+    """A page that goes from address to address without reloading."""
 
     def __init__(self, page: Page, ids: dict[str, str]) -> None:
         self.page = page
@@ -59,7 +60,7 @@ class Visitor:
         self._asked.discard(request)
 
     async def go(self, pattern: str) -> None:
-        """Returns when the page has all it asked for and stands still."""
+        """Open an address, and return when the page has all responses and does not change any more."""
         await self.page.evaluate("path => history.pushState(null, '', path)", pattern.format(**self._ids))
         await expect(self.page.locator("main :is(h1, h2)").first).to_be_visible()
         while True:
@@ -83,7 +84,7 @@ async def visitor(browser: Browser, daemon: Daemon, ids: dict[str, str]) -> Asyn
         Dashboard(ROOT).prepare_checks()
     async with await browser.new_context(base_url=daemon.address, reduced_motion="reduce") as context:
         await context.add_cookies([await daemon.cookie()])
-        await context.add_init_script(path=AXE)  # as the page's policy lets no script in
+        await context.add_init_script(path=AXE)  # the page's policy forbids to add a script later
         page = await context.new_page()
         watch = Watch(daemon.address)
         await watch.over(page)
@@ -108,7 +109,7 @@ async def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(visitor: V
     assert not found, "\n".join(found)
 
 
-#: What somebody must come to with the tab key: of radio buttons one of each group.
+#: Elements that the tab key must reach, with one radio button of each group.
 REACHABLE = """() => {
     const wanted = "a[href], button, input, select, textarea, summary, [tabindex='0']";
     window.wanted = [...document.querySelectorAll(wanted)].filter(one => one.checkVisibility({ visibilityProperty: true })
@@ -118,7 +119,7 @@ REACHABLE = """() => {
     return window.wanted.map(one => one.outerHTML.slice(0, 160));
 }"""
 
-#: The number of what has the focus (-1: nothing of these), and whether that can be seen.
+#: The number of the focused element (-1: not in the list), and true if the focus is visible.
 FOCUS = """() => {
     const now = document.activeElement;
     const seen = one => getComputedStyle(one).outlineStyle !== "none";
@@ -139,7 +140,7 @@ async def test_everything_is_reached_by_tab_and_seen_there(visitor: Visitor, add
         await page.keyboard.press("Tab")
         at, seen = await page.evaluate(FOCUS)
         assert seen, f"the focus cannot be seen at {wanted[at]}"
-        if at in reached:  # round once: no trap on the way
+        if at in reached:  # the focus has gone full circle, so there is no trap
             break
         if at >= 0:
             reached.append(at)

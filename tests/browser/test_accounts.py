@@ -1,4 +1,4 @@
-"""Accounts of models on their page: added, tried, changed, switched off, removed. A key comes in and never out."""
+"""Accounts of models on their page: added, tested, changed, switched off, removed. The page never shows a key again."""
 
 from __future__ import annotations
 

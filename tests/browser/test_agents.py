@@ -1,4 +1,4 @@
-"""Agents: made, changed, taken back, paused, bound to channels, deleted and tried on their pages."""
+"""Agents on their pages: created, changed, restored, paused, bound to channels, deleted and tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _numbers = count(1)
 
 
 async def agent(daemon: Daemon, **fields: object) -> str:
-    """The slug of a new one."""
+    """Create an agent, and return its slug."""
     slug = f"clerk-{next(_numbers)}"
     await daemon.api("POST", "/api/agents", {"slug": slug, "name": slug.title(), "model": "demo/demo", **fields})
     return slug

@@ -1,4 +1,4 @@
-"""Configuration, doctor, logs and audit: what one looks at when something is to be changed or understood."""
+"""The pages for configuration, doctor, logs and audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the chat can do beside words: questions inline, files both ways, several agents, roles, keys, small screens, long talks."""
+"""Parts of the chat beside text: questions, files, several agents, roles, keys, small screens and long
+conversations."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from tests.browser.daemon import Daemon
 
 BUDGET = 250 * 1024
 
-#: Notes the longest task of the page from now on, in ms.
+#: Records the duration of the page's longest task from now on, in ms.
 LONG_TASKS = """window.longest = 0; new PerformanceObserver(list => {
     for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
 }).observe({type: "longtask"})"""
@@ -209,7 +210,7 @@ async def test_an_answer_that_was_read_is_not_marked_as_new(dashboard: Page, dae
     await expect(dashboard.get_by_role("region", name="Conversation with Arvis")).to_be_visible()
     async with dashboard.expect_response("**/api/conversations?*"):
         left.set()
-    await dashboard.wait_for_timeout(200)  # a mark would appear now
+    await dashboard.wait_for_timeout(200)  # time for a wrong mark to appear
     await expect(dashboard.get_by_role("link", name=slug.title(), exact=True)).to_be_visible()
 
 
@@ -220,7 +221,7 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
         sent = await daemon.api("POST", "/api/messages", body)
         await daemon.api(
             "GET", f"/api/messages/{sent['messageId']}/wait"
-        )  # else waiting messages are answered together
+        )  # otherwise, waiting messages would be answered together
     await dashboard.goto(f"/chat/{slug}")
     await expect(answers(dashboard).last).to_have_text("answer 59", timeout=20_000)
     await dashboard.reload()
@@ -232,7 +233,7 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
 
 
 async def test_two_thousand_messages_stay_smooth(dashboard: Page, daemon: Daemon, figures: list[str]) -> None:
-    """The talk is made up, as it would take minutes to hold: what is measured is the page."""
+    """The messages are made up, since real ones would take minutes; the test measures the page."""
     slug = await new_agent(daemon)
     await dashboard.route("**/api/conversations?*channel=*", lambda route: route.fulfill(json=one_talk(slug)))
     await dashboard.route(
@@ -261,7 +262,7 @@ def one_talk(slug: str) -> dict[str, object]:
 
 
 def page_of(url: str) -> dict[str, object]:
-    """A hundred of two thousand messages; the cursor is the number of the first."""
+    """Return a hundred of two thousand messages; the cursor is the number of the first one."""
     first = int(parse_qs(urlparse(url).query).get("cursor", ["0"])[0])
     items = [stored(2_000 - number) for number in range(first, first + 100)]
     return {"items": items, "nextCursor": str(first + 100) if first < 1_900 else None}
@@ -275,7 +276,7 @@ def stored(number: int) -> dict[str, object]:
 
 
 async def test_a_hand_over_is_a_quiet_line(dashboard: Page, daemon: Daemon) -> None:
-    """What the daemon says when a conductor hands over, put into the socket."""
+    """The test sends the daemon's handover frames to the page's socket."""
     sockets: list[WebSocketRoute] = []
 
     def meet(socket: WebSocketRoute) -> None:
@@ -294,7 +295,7 @@ async def test_a_hand_over_is_a_quiet_line(dashboard: Page, daemon: Daemon) -> N
 
 
 async def test_the_first_load_is_small(browser: Browser, daemon: Daemon, figures: list[str]) -> None:
-    """What the page asks for, as the server packs it."""
+    """Measure the compressed size of all responses."""
     async with await browser.new_context(base_url=daemon.address) as context:
         await context.add_cookies([await daemon.cookie()])
         page = await context.new_page()

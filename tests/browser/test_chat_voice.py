@@ -1,4 +1,4 @@
-"""Voice in the chat: a recording is heard by the daemon, and what the browser hears itself becomes a message."""
+"""Voice in the chat: the daemon transcribes a recording, and speech that the browser recognises becomes a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.parts import require
 RECOGNISER = Path(__file__).parents[1] / "wings" / "recogniser.py"
 WORDS = "please tell me what the weather will be like in the north tomorrow"
 
-#: Stands for what some browsers offer: it hears what the test says with `hear(words, isFinal)`.
+#: Replaces the speech recognition of some browsers: `hear(words, isFinal)` sets its result.
 RECOGNITION = """
 window.SpeechRecognition = window.webkitSpeechRecognition = class {
     start() {
@@ -32,7 +32,7 @@ window.SpeechRecognition = window.webkitSpeechRecognition = class {
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def hearing(tmp_path: Path) -> AsyncIterator[Daemon]:
-    """A daemon that hears voice messages."""
+    """A daemon that transcribes voice messages."""
     (tmp_path / "config.yaml").write_text(
         f"speech:\n  stt:\n    engine: command\n    command: {sys.executable} {RECOGNISER} {{file}}\n"
     )
@@ -46,7 +46,7 @@ async def hearing(tmp_path: Path) -> AsyncIterator[Daemon]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def speaking(browser: Browser, tmp_path: Path) -> AsyncIterator[Page]:
-    """A page with a microphone into which somebody speaks."""
+    """A page whose microphone plays a recording of speech."""
     sound = tmp_path / "voice.wav"
     speech = (require("espeak-ng"), "-v", "en-us", "-s", "130", "-w", str(sound), WORDS)
     assert await (await asyncio.create_subprocess_exec(*speech)).wait() == 0

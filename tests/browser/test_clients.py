@@ -1,4 +1,4 @@
-"""Clients: made, served in channels, charged; operators look on."""
+"""Customers on their pages: created, bound to channels, charged; operators only read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Conversations: ten thousand of them in a list, one of them read, saved, closed and brought back from its summary."""
+"""Conversations on their pages: a list of ten thousand, and one that is read, saved, closed and restored from its
+summary."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.browser.asking import ask, say, visitor
 from tests.browser.daemon import Daemon
 
 MANY = 10_000
-#: Turns of the long conversation, and how many of them stand in a summary.
+#: Turns of the long conversation, and the number of them in a summary.
 TURNS, SUMMED = 60, 16
 LONG = "01ALONG".ljust(26, "0")
 FILE = {
@@ -26,7 +27,7 @@ FILE = {
     "data": base64.b64encode(b"a plan").decode(),
 }
 
-#: Scrolls down until there are more rows than so many.
+#: Scrolls down until the grid has more than this many rows.
 TO_THE_END = """async (many) => {
     const grid = document.querySelector("[role=grid]");
     while (Number(grid.ariaRowCount) <= many) {
@@ -39,7 +40,7 @@ TO_THE_END = """async (many) => {
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
-    """One with a past: its rows are written while it is down."""
+    """A daemon with old conversations, whose rows are written while it is down."""
     folder = tmp_path_factory.mktemp("daemon")
     daemon = Daemon(folder)
     try:

@@ -1,4 +1,4 @@
-"""Runs: the way each took, what it called, and its end by hand."""
+"""Executions on their page: the steps, the calls, and cancelling by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around every page: login, navigation, palette, keys, theme, offline."""
+"""Elements around every page: login, navigation, palette, keys, theme, offline."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""S9: what people, models, files and logs say is shown as text, on every page: nothing of it runs, nothing is fetched for it, nothing
-leads away.
+"""Texts of people, models, files and logs are shown as text on every page: they run nothing, fetch nothing and lead
+nowhere.
 
-`payloads.txt` holds the texts, one a line. Each goes into a message, a name, a title, a note, a tool's output, a file's name and a line of
-the log; then every page is opened on a screen that is tall enough to draw all rows, and what it shows is looked at.
+`payloads.txt` holds one text per line. Each one goes into a message, a name, a title, a note, a tool's output, a file
+name and a log line. Then every page is opened on a screen tall enough to draw all rows, and its document is checked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINES = (Path(__file__).parent / "payloads.txt").read_text(encoding="utf-8").spl
 PAYLOADS: Sequence[str] = [json.loads(line) for line in LINES]
 TALL = ViewportSize(width=1400, height=16_000)
 
-#: What the page shows for a hidden character, so that a payload is found again in its text.
+#: Characters that the page shows in a visible form; a payload is compared without them.
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 Make = Callable[[int, str], Awaitable[object]]
@@ -35,7 +35,7 @@ Make = Callable[[int, str], Awaitable[object]]
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def town(daemon: Daemon) -> AsyncIterator[Daemon]:
-    """A daemon whose every kind of thing is named by somebody who means harm."""
+    """A daemon in which an attacker has named an object of every kind."""
     await daemon.api("POST", "/api/agents", {"slug": "clerk", "name": "Clerk", "tools": ["calculate"]})
     for make in _makers(daemon):
         await _all(make)
@@ -44,7 +44,7 @@ async def town(daemon: Daemon) -> AsyncIterator[Daemon]:
 
 
 async def _all(make: Make) -> None:
-    """A few at a time; a name that the API refuses is no name that could be shown."""
+    """Create the objects eight at a time. A name that the API refuses cannot be shown, so an error is ignored."""
     for start in range(0, len(PAYLOADS), 8):
         await asyncio.gather(*(make(start + n, text) for n, text in enumerate(PAYLOADS[start : start + 8])))
 
@@ -82,7 +82,7 @@ def _makers(daemon: Daemon) -> Sequence[Make]:
 
 
 async def _draw(daemon: Daemon, number: int, text: str) -> None:
-    """Of every third a workflow, and a run of some: one that ends well, or one that fails."""
+    """Create a workflow of every third text, and start some runs, which complete or fail."""
     if number % 3:
         return
     steps = [
@@ -102,7 +102,7 @@ async def _draw(daemon: Daemon, number: int, text: str) -> None:
 
 
 def _write_log(daemon: Daemon) -> None:
-    """Lines that a library could have written."""
+    """Append log lines that a library could have written."""
     (file,) = sorted((daemon.folder / "data" / "logs").glob("arvis-*.log"))[-1:]
     with file.open("a", encoding="utf-8") as log:
         for text in PAYLOADS:
@@ -160,7 +160,7 @@ PAGES = {
 
 @pytest.mark.parametrize(("path", "least"), PAGES.items())
 async def test_a_list_shows_them_as_text(tall: Page, path: str, least: int) -> None:
-    """`least`: of how many texts the first 20 characters must be seen, so that an empty page proves nothing."""
+    """`least` is the minimum number of texts whose first 20 characters must be visible, so that an empty page fails."""
     await tall.goto(path)
     await tall.locator("h1").first.wait_for()
     await _settled(tall)

@@ -1,4 +1,4 @@
-"""The login page: with a password, by a link, refused; and a login that ends while the page is open."""
+"""The login page with a password, with a link, and with a refusal, and a login that ends while the page is open."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def inside(page: Page) -> None:
 
 
 async def test_without_any_password_the_page_tells_of_links(stranger: Page) -> None:
-    """Stands first: the others set passwords."""
+    """This test comes first, since the others set passwords."""
     await stranger.goto("/")
     await expect(stranger.get_by_role("heading", name="Log in with a link")).to_be_visible()
     await expect(stranger.get_by_text("arvis login", exact=True)).to_be_visible()
@@ -69,7 +69,7 @@ async def test_a_used_link_says_so_and_a_fresh_one_logs_in(stranger: Page, daemo
     await expect(stranger.get_by_role("alert")).to_contain_text("used before, or is older than ten minutes")
     assert "never-made" not in stranger.url
     link: dict[str, Any] = await daemon.api("POST", "/api/auth/codes")
-    # The page is open already, so the browser changes but the end of the address.
+    # The page is already open, so the browser changes only the address's fragment.
     await stranger.goto(link["url"])
     await inside(stranger)
     assert link["code"] not in stranger.url
@@ -141,7 +141,7 @@ async def test_somebody_else_at_the_same_screen_finds_nothing_of_the_one_before(
         await page.get_by_role("button", name="Log out").click()
         await fill(page, "eva", PASSWORD)
         await expect(page.get_by_title("You", exact=True)).to_contain_text("Eva")
-        # The page may load once more after the login, so the wait has to survive a navigation.
+        # The page may reload after the login, so the wait has to survive a navigation.
         kept = "JSON.stringify({ ...sessionStorage })"
         await page.wait_for_function(f"() => !{kept}.includes('for nobody else') && {kept}.includes('eva')")
         await expect(page.get_by_text("for nobody else")).to_have_count(0)

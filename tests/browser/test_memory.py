@@ -1,4 +1,5 @@
-"""Memory: facts are told, vouched for, deleted and brought back, values removed; everybody sees what they may."""
+"""Memory on its page: facts are added, confirmed, deleted and restored, values are removed, and each role sees its
+part."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.browser.daemon import Daemon
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module", autouse=True)
 async def _clerk(daemon: Daemon) -> AsyncIterator[None]:
-    """Somebody who keeps things in mind."""
+    """An agent that stores facts."""
     await daemon.api("POST", "/api/agents", {"slug": "clerk", "name": "Clerk", "model": "demo/demo"})
     yield
 
@@ -24,7 +25,7 @@ async def fact(daemon: Daemon, content: str, **fields: object) -> Any:
 
 
 async def say(daemon: Daemon, text: str, user: str, to: str = "clerk") -> None:
-    """Talks with an agent, and waits for the answer."""
+    """Send a message to an agent, and wait for the answer."""
     body = {"content": text, "userId": user, "userName": user.title(), "channelId": f"dashboard-agent-{to}"}
     message = (await daemon.api("POST", "/api/messages", body))["messageId"]
     answered = await daemon.api("GET", f"/api/messages/{message}/wait?timeout=20")

@@ -1,4 +1,4 @@
-"""Messages: each says first, in words, why it was answered or why it was not."""
+"""Message pages say first, in words, why a message was answered or not."""
 
 from __future__ import annotations
 
@@ -89,6 +89,6 @@ async def test_marks_that_hide_are_shown(dashboard: Page, daemon: Daemon) -> Non
 
 
 def test_every_reason_has_words() -> None:
-    """A code that is new in the product must not be shown bare."""
+    """A new reason of the product must have a text on the page."""
     written = set(re.findall(r"^ {6}(\w+):", WORDS.read_text(), re.MULTILINE))
     assert {*CHOSEN, *_REFUSED, *_FAILED} - written == set()

@@ -1,4 +1,4 @@
-"""Now and Usage: the figures are those of the API, live, and each leads to what it counts."""
+"""Now and Usage show the figures of the API, live, and each figure links to its details."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ async def test_a_plot_is_saved_as_a_table_for_spreadsheets(dashboard: Page, daem
 async def test_a_phone_shows_it_below_one_another(phone: Page) -> None:
     await phone.goto("/now")
     await expect(phone.locator("canvas").first).to_be_attached()
-    assert await phone.evaluate("document.scrollingElement.scrollWidth") <= 390  # nothing sideways
+    assert await phone.evaluate("document.scrollingElement.scrollWidth") <= 390  # no sideways scrolling

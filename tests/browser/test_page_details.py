@@ -1,4 +1,4 @@
-"""Small things that every page shares: addresses that lead nowhere, languages, lists by keyboard, what money says."""
+"""Details that every page shares: unknown addresses, languages, lists by keyboard, amounts of money."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def test_an_address_that_leads_nowhere_shows_the_page_and_programs_get_jso
 ) -> None:
     async with await browser.new_context(base_url=daemon.address) as context:
         await context.add_cookies([await daemon.cookie()])
-        page = await context.new_page()  # without a watch: the browser reports the 404 itself
+        page = await context.new_page()  # without a watch, since the browser logs the 404
         opened = await page.goto("/nowhere")
         assert opened is not None
         assert opened.status == 404

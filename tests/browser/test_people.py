@@ -1,4 +1,4 @@
-"""People: strangers are let in and turned away, roles given and taken back; viewers look on."""
+"""People: strangers are admitted or refused, roles are given and removed, and viewers only read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODES: dict[str, str] = {}
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
-    """Three strangers wait at a bot, and Ann and Bob are known."""
+    """A daemon in which three strangers wait at a bot, and Ann and Bob are known."""
     folder = tmp_path_factory.mktemp("daemon")
     daemon = Daemon(folder)
     try:

@@ -1,4 +1,4 @@
-"""Approvals: what exactly would be done is seen, allowed, changed or refused, and the first word counts."""
+"""Approvals: people see the exact change, and allow, edit or refuse it; the first answer counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.browser.daemon import Daemon
 
 
 async def asking(daemon: Daemon, slug: str, **arguments: str) -> dict[str, Any]:
-    """The question of a new agent that wants to write a file."""
+    """Return the question of a new agent whose tool call writes a file."""
     await hire(daemon, slug, tools=["write_file"])
     told = await ask(daemon, f"demo: tool write_file {json.dumps(arguments)}", slug)
     assert told["status"] == "waiting"
@@ -26,7 +26,7 @@ async def answer_to(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
 
 
 async def until_over(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
-    """The timeline of the message that the question was about."""
+    """Return the timeline of the question's message once it is answered."""
     path = f"/api/messages/{wait['messageId']}"
 
     async def answered() -> bool:
@@ -94,7 +94,7 @@ async def test_whoever_comes_too_late_is_told_who_was_faster(dashboard: Page, da
     card = dashboard.get_by_role("article", name="late wants")
     await expect(card).to_be_visible()
     old = await daemon.api("GET", "/api/questions")
-    await dashboard.route("**/api/questions?*", lambda route: route.fulfill(json=old))  # the news does not arrive
+    await dashboard.route("**/api/questions?*", lambda route: route.fulfill(json=old))  # hides the change
     await daemon.api("POST", f"/api/questions/{wait['id']}/answer", {"decision": "reject"})
     await card.get_by_role("button", name="Approve").click()
     await expect(dashboard.get_by_text("Rejected by Owner")).to_be_visible()

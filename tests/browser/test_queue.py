@@ -1,4 +1,4 @@
-"""The queue: what failed is found, explained, tried again, or cleared away."""
+"""The queue: failed jobs are found, explained, retried or deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def status_of(daemon: Daemon, job: str) -> str:
 
 
 async def dead_letter(daemon: Daemon, channel: str) -> str:
-    """The id of a job that was given up."""
+    """Create a job that was given up, and return its id."""
     return str((await ask(daemon, f"{FAIL}\nof {channel}", channel))["job"]["id"])
 
 

@@ -1,4 +1,4 @@
-"""Schedules: made with their next times shown, run by hand, changed, turned off, removed and brought back."""
+"""Schedules: created with a preview of their next times, run by hand, changed, turned off, removed and restored."""
 
 from __future__ import annotations
 

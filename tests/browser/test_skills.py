@@ -1,4 +1,4 @@
-"""Skills: looked at before they count, edited, put to rest, set back and removed."""
+"""Skills: reviewed before they are active, edited, turned off, restored and removed."""
 
 from __future__ import annotations
 

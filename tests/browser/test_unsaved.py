@@ -1,4 +1,4 @@
-"""Edits that are not saved: the page asks before it drops them, and agent drafts come back."""
+"""Unsaved edits: the page asks before it discards them, and offers drafts of agents again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def question(page: Page) -> Locator:
 
 
 async def edited_agent(page: Page, daemon: Daemon, slug: str) -> Locator:
-    """The prompt field of an agent with an edit that is not saved."""
+    """Return the prompt field of an agent with an unsaved edit."""
     await daemon.api("POST", "/api/agents", {"slug": slug, "name": slug.title(), "model": "demo/demo"})
     await page.goto(f"/agents/{slug}/edit")
     prompt = page.get_by_label("Prompt", exact=True)

@@ -1,4 +1,4 @@
-"""Users and keys: one's own password and logins, all users, and keys for programs."""
+"""Users and keys: the own password and logins, all users, and keys for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASSWORD = "four words for ann"
 
 
 async def enter(daemon: Daemon, body: dict[str, str]) -> int:
-    """The status of a login from elsewhere."""
+    """Log in from another browser, and return the status."""
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{daemon.address}/api/auth/login", json=body) as answer,

@@ -1,4 +1,4 @@
-"""Variables and projects: made, changed, removed and brought back on their pages."""
+"""Variables and projects on their pages: created, changed, removed and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web hooks: made with a secret that is shown once and a command that works, rotated, turned off and removed."""
+"""Web hooks: created with a secret that is shown once and a working command, rotated, turned off and removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def hook(daemon: Daemon, path: str, **more: object) -> dict[str, Any]:
 
 
 async def call(command: str) -> str:
-    """What the shell says to the command that the page shows."""
+    """Run the command that the page shows, and return its output."""
     process = await asyncio.create_subprocess_exec("bash", "-c", command, stdout=-1, stderr=-1)
     answer, _ = await process.communicate()
     return answer.decode()

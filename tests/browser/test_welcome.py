@@ -1,4 +1,4 @@
-"""The first run: from the link of the terminal to an agent that answers here and on a chat platform."""
+"""The first run: from the terminal's login link to an agent that answers here and on a chat platform."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOW_MS = 15_000
 
 
 class Hand:
-    """What a person does, counted: a link opened, a click, a filled field, a pressed key."""
+    """The actions of a person, counted: a link opened, a click, a filled field, a pressed key."""
 
     def __init__(self) -> None:
         self.interactions = 0
@@ -79,7 +79,7 @@ def button(page: Page, name: str) -> Locator:
 
 
 async def point(page: Page, disclosure: str, field: str, address: str) -> None:
-    """Lead a vendor or a platform to its server of this test, which no person does."""
+    """Direct a vendor or a platform to the server of this test."""
     await page.get_by_text(disclosure, exact=True).click()
     await page.get_by_label(field, exact=True).fill(address)
 

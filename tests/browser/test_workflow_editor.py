@@ -1,4 +1,4 @@
-"""The editor of workflows: drawn by mouse and by keyboard alone, checked, taken back, kept, saved and run."""
+"""The workflow editor: draw by mouse and by keyboard alone, check, undo, keep drafts, save and run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Document = dict[str, Any]
 
 
 def drawing(*nodes: Document, connections: list[tuple[str, str, str]] | None = None) -> Document:
-    """A document of these nodes; a connection is its source, its way out and its target."""
+    """Return a document of these nodes; a connection has a source, its output and a target."""
     lines = [
         {"id": f"c{at}", "source": source, "sourceHandle": way, "target": target, "targetHandle": ""}
         for at, (source, way, target) in enumerate(connections or [], 1)
@@ -29,7 +29,7 @@ def node(name: str, kind: str, at: int, **data: object) -> Document:
 
 
 async def kept(daemon: Daemon, document: Document) -> Document:
-    """The workflow as the API has it, under a name of its own; a document with errors becomes a draft."""
+    """Save the document as a new workflow; a document with errors becomes a draft."""
     name = f"Drawn {next(_numbers)}"
     body = {"name": name, "document": document, "draft": True}
     made: Document = await daemon.api("POST", "/api/workflows", body, status=201)
@@ -46,7 +46,7 @@ def ways(document: Document) -> set[tuple[str, str, str]]:
 
 
 def step(page: Page, name: str) -> Locator:
-    """A node of the drawing by its id."""
+    """Return a node of the drawing by its id."""
     return page.locator(f'.react-flow__node[data-id="{name}"]')
 
 
@@ -55,7 +55,7 @@ def handle(page: Page, name: str, way: str) -> Locator:
 
 
 async def drag(page: Page, source: Locator, target: Locator) -> None:
-    """With the mouse, as people do: not in one jump."""
+    """Drag with the mouse in several moves, as people do."""
     start, end = await source.bounding_box(), await target.bounding_box()
     assert start is not None
     assert end is not None
@@ -66,13 +66,13 @@ async def drag(page: Page, source: Locator, target: Locator) -> None:
 
 
 async def enter(button: Locator) -> None:
-    """What is still busy would not hear the key."""
+    """Press Enter on a button once it is enabled; a busy page would ignore the key."""
     await expect(button).to_be_enabled()
     await button.press("Enter")
 
 
 async def run_and_approve(page: Page, daemon: Daemon, press: Callable[[Locator], Awaitable[None]]) -> Document:
-    """Begin a run in the editor, which saves before, say yes where it is shown, and see what came of it: the run."""
+    """Start a run in the editor, which saves first, approve its question, wait for the result, and return the run."""
     await press(page.get_by_role("button", name="Run", exact=True))
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Input").fill("Tell the team.")

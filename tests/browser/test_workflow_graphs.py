@@ -1,4 +1,4 @@
-"""A workflow as what answers: chosen by its name for an agent, a schedule and a web hook, and shown by it with a way there."""
+"""A workflow as the graph of an agent, a schedule and a web hook: chosen by its name, and linked from their pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def _choose(field: Locator) -> None:
 
 
 async def _shown(page: Page, detail: str, all_: str, daemon: Daemon, path: str) -> None:
-    """In the detail and in the list, once it is saved."""
+    """Expect the link to the workflow in the detail and in the list, after saving."""
     await expect(page.get_by_text("Saved.")).to_be_visible()
     assert (await daemon.api("GET", path))["graph"] == GRAPH
     for address in (detail, all_):

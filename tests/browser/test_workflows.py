@@ -1,4 +1,4 @@
-"""Workflows: found, made, brought in, run, watched, answered, ended, run again and taken back to what they were."""
+"""Workflows: found, created, imported, run, watched, answered, cancelled, rerun and restored."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ OVER = ("completed", "failed", "cancelled")
 
 
 def step(page: Page, name: str, state: str = "") -> Locator:
-    """A node of the drawing, by its name and how it stands."""
+    """Return a step of the drawing by its name and state."""
     return page.locator(".react-flow__node").and_(page.get_by_label(re.compile(f"{name}.*{state}")))
 
 
 def _asking(prompt: str) -> list[dict[str, Any]]:
-    """The nodes of `ASKING` with a question of its own."""
+    """Return the nodes of `ASKING` with another question."""
     return [{**node, "data": {"prompt": prompt}} if node["id"] == "boss" else node for node in ASKING["nodes"]]
 
 

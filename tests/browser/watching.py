@@ -1,4 +1,4 @@
-"""What no page may do, noted while a test goes on."""
+"""A watch for page errors during a test."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from playwright.async_api import ConsoleMessage, Page, Request
 
 from tests.conftest import CSP_LISTENER
 
-#: What Chromium itself logs about answers and absences; no page can keep it from doing so.
+#: Messages that Chromium itself logs about responses and missing resources; no page can prevent them.
 KNOWN = ("WebSocket connection to", "Failed to load resource:")
 
 
 class Watch:
-    """Errors of scripts and console, breaches of the content policy, and requests to elsewhere."""
+    """Errors of scripts and console, violations of the content policy, and requests to other sites."""
 
     def __init__(self, address: str) -> None:
         self._address = address
