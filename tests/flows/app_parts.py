@@ -1,4 +1,4 @@
-"""The clock and the store of an app, as tests want them: one is moved by hand, the other tells of every commit."""
+"""The clock and the store of an app for tests: tests advance the clock, and the store reports every commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class MovableClock(SystemClock):
-    """The real clock, put forward by hand."""
+    """The real clock, which tests advance."""
 
     def __init__(self) -> None:
         self._ahead = 0
@@ -29,7 +29,7 @@ class MovableClock(SystemClock):
 
 
 class ObservedStore:
-    """The store, telling of every commit, so that tests await changes instead of polling for them."""
+    """A store that reports every commit, so that tests can await changes instead of polling."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,6 +1,6 @@
-"""What pages and programs that mean harm send to this port (reliability.md S1 to S3). The lists only grow.
+"""Requests that malicious pages and programs send to the web server's port. The lists only grow.
 
-`{port}` is ours, `{other}` one beside it, `{own}` our origin, `{host}` our host with its port.
+`{port}` is our port, `{other}` the next one, `{own}` our origin, and `{host}` our host with its port.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from tests.flows.web_server import DAEMON_KEY
 
 Headers = tuple[tuple[str, str], ...]
 
-#: Told to anybody's proxy, believed by none of ours.
+#: Headers that some proxies and servers trust; Arvis trusts none of them.
 FORGED: Headers = (
     ("X-Forwarded-For", "127.0.0.1"),
     ("X-Forwarded-For", "::1, 127.0.0.1"),
@@ -48,7 +48,7 @@ FORGED: Headers = (
     ("Cookie", "ARVIS_SESSION=x; __Host-arvis_session=x"),
     ("Cookie", f"arvis_session={DAEMON_KEY}"),
 )
-#: What is made of a route's address.
+#: Odd variants of a route's address.
 ODD_PATHS = (
     "/{path}", "//{path}", "/./{path}", "/../{path}", "/x/..{path}", "/x/%2e%2e{path}", "/%2e{path}", "/%2f{path}",
     "{path}/", "{path}//", "{path}/.", "{path}/..", "{path};", "{path};x=y", "{path}%20", "{path}%00", "{path}%0a",
@@ -63,7 +63,7 @@ ODD_HOSTS = (
     "127.0.0.1:", "127.0.0.1:x", "127.0.0.1/evil", "127.0.0.1 evil.example", "127.0.0.1,evil.example", "127.0.0.1#",
     "l\xd0\xbecalhost", "xn--lcalhost-xjb", "local%68ost", "127.0.0.1%00",
 )  # fmt: skip
-#: Sites that are not ours, by what they would be taken for.
+#: Foreign origins, many of which resemble ours.
 FOREIGN_ORIGINS = (
     "null", "NULL", "", "*", "about:blank", "file://", "data:", "http://evil.example", "https://evil.example",
     "http://127.0.0.1", "http://localhost", "http://localhost:{port}", "https://127.0.0.1:{port}",
@@ -78,7 +78,7 @@ FOREIGN_ORIGINS = (
     "http://xn--127-0-0-1:{port}", "http://\xef\xbc\x9127.0.0.1:{port}", "moz-extension://abc",
     "chrome-extension://abc", "http:127.0.0.1:{port}", "//127.0.0.1:{port}", "127.0.0.1:{port}",
 )  # fmt: skip
-#: What else a page of another site sends along, or leaves out; each comes with the login's cookie.
+#: Headers that a foreign page sends or omits; the login's cookie is always sent.
 FOREIGN_SHAPES: tuple[Headers, ...] = (
     (),
     (("Content-Type", "application/x-www-form-urlencoded"),),

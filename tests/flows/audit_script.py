@@ -1,4 +1,4 @@
-"""Insights without anything in the audit table, for tests that are about something else."""
+"""Insights with an empty audit, for tests that need none."""
 
 from __future__ import annotations
 

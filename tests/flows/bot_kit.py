@@ -1,4 +1,4 @@
-"""Bots whose platform is the test: what `run` meets is put into a queue."""
+"""Bots whose platform is the test: tests put the platform's next events into a queue."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOKEN = "canary-token-5Lm31"
 
 
 class Puppet:
-    """A connector. `play` takes what its platform does next: a `BotUp`, an error, or None for an end."""
+    """A connector. Tests put the next event of its platform into `play`: a `BotUp`, an error, or None for an end."""
 
     def __init__(self, spec: BotSpec, opening: Sequence[BotUp | Exception | None]) -> None:
         self.platform = spec.platform
@@ -80,7 +80,7 @@ class Puppet:
 
 
 class HookPuppet(Puppet):
-    """Takes web hooks, and says how it is set up."""
+    """A puppet that accepts web hooks and reports the result of a check."""
 
     hooks: list[tuple[Mapping[str, str], bytes]]
 
@@ -99,7 +99,7 @@ class HookPuppet(Puppet):
 
 
 class Workshop(ConnectorFactory):
-    """Makes puppets: with hooks for the platform `hooked`. A setting `bad` is refused."""
+    """A factory of puppets. Bots of the platform `hooked` accept web hooks; a setting `bad` is refused."""
 
     def __init__(self) -> None:
         super().__init__(services=ConnectorServices(clock=SystemClock(), commands=()))
@@ -120,7 +120,7 @@ class Workshop(ConnectorFactory):
 
 @dataclass
 class Troupe:
-    """A keeper that is running, with everything around it. `told` is what the owner heard: cause and text."""
+    """A running bot supervisor with its surroundings. `told` lists the cause and text of each notice to the owner."""
 
     store: Store
     bus: EventBus
@@ -135,7 +135,7 @@ class Troupe:
     states: asyncio.Queue[BotStateChanged] = field(default_factory=asyncio.Queue)
 
     async def until(self, *states: BotState) -> None:
-        """Until a bot has gone through these, one after the other."""
+        """Wait until a bot has gone through these states, in order."""
         for state in states:
             async with asyncio.timeout(5):
                 while (await self.states.get()).state is not state:
@@ -146,7 +146,7 @@ class Troupe:
         return next(status for status in found if status.name == name)
 
     async def put(self, bot: StoredBot) -> None:
-        """As another process would: the row, then the notice."""
+        """Store a bot as another process would: first the row, then the notice."""
         await self.store.write(put_bot, bot)
         self.bus.publish(BotsChanged())
 
@@ -212,7 +212,7 @@ async def playing(
 
 
 class TurnedClock:
-    """A clock that the test turns. `asleep` waits until somebody sleeps for a time that fits, and says how long."""
+    """A clock that the test turns. `asleep` waits for a sleep whose length fits, and returns that length."""
 
     def __init__(self) -> None:
         self._seconds = 1_800_000_000.0

@@ -1,4 +1,4 @@
-"""What the pages of the dashboard show, for tests of the web that need no database."""
+"""Data for the dashboard's pages, for tests of the web that need no database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from arvis.ports.pages import Page
 
 
 class GivenBrowsing:
-    """Over the jobs, waits and messages that a test gives."""
+    """Browsing over the jobs, waits and messages that a test gives."""
 
     all_jobs: dict[str, Job]
     all_waits: dict[str, Wait]

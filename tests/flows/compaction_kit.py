@@ -1,4 +1,4 @@
-"""A long conversation on a real store, a model that sums it up as a test says, and a process that may die at any commit."""
+"""A long conversation on a real store, a model with scripted summaries, and processes that may die at any commit."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from tests.flows.scripted import Answer, ScriptedProvider
 HELPER = Agent(
     id="agent-compacted", slug="compacted", name="Helper", model="scripted/own", fallbacks=("scripted/other",)
 )
-#: A small model: prompts of 2,000 tokens, a quarter of them in reserve.
+#: The limits of a small model: 2,000 tokens, of which 1,500 are usable.
 CEILING, USABLE = 2000, 1500
 ALL = 1000
 TURNS = 40
 
-#: Facts that nobody takes for one another.
+#: Facts so different that none counts as a duplicate.
 FACTS = (
     "[MEMORY:user_preference] Ann wants short answers without any greeting.",
     "[MEMORY:project_context] The heating pump in the cellar was replaced by a plumber.",
@@ -60,8 +60,8 @@ MEASURES = Measures(ceiling=lambda _: CEILING, usable=lambda _: USABLE, counter=
 
 
 class Summarist(ScriptedProvider):
-    """Answers by what it is asked. `during` happens while it thinks, `flush` and `summary` are said instead of what it
-    would say by itself; `longest` is the longest prompt, in characters, that it takes."""
+    """A model that answers memory and summary prompts. `during` runs before each answer. `flush` and `summary` replace
+    the default replies. `refuse` returns an error for a request, or None."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,10 +91,10 @@ class Town:
     measures: Measures = MEASURES
     conversation: str = ""
     address: Address = field(default_factory=lambda: Address("chat", "main", uuid4().hex))
-    #: Every message of an ended turn, by id, as it was said.
+    #: The sent text of every message in an ended turn, by id.
     said: dict[str, str] = field(default_factory=dict)
     boots: int = 0
-    #: Of those who talk, and whether only one person does.
+    #: The role of the people, and true if the conversation is a direct chat.
     role: PrincipalRole = PrincipalRole.OWNER
     direct: bool = False
 
@@ -106,7 +106,7 @@ class Town:
             assert await self.enqueue()
 
     async def talk(self, number: int, person: str = "ann") -> None:
-        """One more turn that ended."""
+        """Add one more ended turn."""
         words = f"Question {number} {uuid4().hex}\nжизнь 漢字 🙂 " + "words " * 20
         said = await self.store.write(
             _end_turn, self.conversation, self.address, words, self._user(person), role=self.role
@@ -114,14 +114,14 @@ class Town:
         self.said |= said
 
     def _user(self, person: str) -> str:
-        """People of other towns are other people."""
+        """Return an id that is unique to this town."""
         return f"{person}-{self.address.channel}"
 
     async def enqueue(self) -> bool:
         return await self.store.write(_enqueue, self.conversation, self.clock.now())
 
     async def play(self, death: Death | None = None, *, graph: Graph | None = None) -> int:
-        """One process: run what waits to the end, or to the death; how many writes it made."""
+        """Run one process until no job is left, or to its death, and return the number of its writes."""
         self.boots += 1
         boot = f"{self.conversation}-{self.boots}"
         await self.store.write(queue.rescue, "node", boot, self.clock.now())
@@ -166,18 +166,18 @@ class Town:
         return await self.store.read(lambda tx: tx.compactions.summaries(self.conversation, ALL))
 
     async def facts(self) -> Mapping[str, list[str]]:
-        """What is remembered, and what each fact went through."""
+        """Return the stored facts, each with its changes."""
         return await self.store.read(_facts, self.address, [self._user("ann"), self._user("bob")])
 
     async def execution(self) -> Execution:
-        """The one that compacted last."""
+        """Return the execution that compacted last."""
         [*_, newest] = await self.summaries()
         found = await self.store.read(lambda tx: tx.executions.get(newest.execution_id))
         assert found is not None
         return found
 
     async def check(self) -> None:
-        """At any moment: each message of an ended turn is in the history, as it was said, or in exactly one summary."""
+        """Check that each message of an ended turn is either unchanged in the history or in exactly one summary."""
         history, summaries = await self.history(), await self.summaries()
         shown = {message.id: message.content for message in history}
         assert shown.items() <= self.said.items()
@@ -191,7 +191,7 @@ class Town:
         assert all(one.summary for one in summaries)
 
     async def restore_all(self) -> None:
-        """Bring everything back; it is what was said, in order."""
+        """Restore all messages, and check that they equal the sent texts, in order."""
         for one in await self.summaries():
             await self.store.write(rows.restore_messages, one.id, self.clock.now())
         assert [(each.id, each.content) for each in await self.history()] == list(self.said.items())

@@ -1,4 +1,4 @@
-"""The part of scripted insights that tells of compaction: plain containers that a test fills."""
+"""The compaction part of scripted insights: plain containers that a test fills."""
 
 from __future__ import annotations
 

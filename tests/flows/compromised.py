@@ -97,7 +97,7 @@ TABLES = (
     "accounts", "agent_versions", "agents", "bindings", "client_channels", "clients", "delegations", "deliveries",
     "facts", "kv", "login_codes", "principals", "schedules", "sessions", "settings", "skills", "agent_state", "variables",
 )  # fmt: skip
-#: Columns that change by themselves: times, usage, the state of deliveries, and the last direct chat of an owner.
+#: Columns that change without an attack: times, usage, the state of deliveries, and the last direct chat of an owner.
 _RESTLESS = {"updated_at", "accessed_at", "access_count", "seen_at", "settled_at", "state", "platform_id"}
 _RESTLESS_VALUE = "owner_message"
 

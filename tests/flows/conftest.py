@@ -1,4 +1,4 @@
-"""Apps to test with: on SQLite, and for the central cases on PostgreSQL as well."""
+"""Apps for tests: on SQLite, and for the central cases also on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def either_app(either_database: Database) -> AsyncIterator[AppHarness]:
 
 @pytest.fixture(scope="session")
 def cuts_url(postgres: PostgresServer) -> Iterator[str]:
-    """One database for all: executions know nothing of one another."""
+    """One database for all cut tests, since executions are independent of one another."""
     with postgres.database("engine_cuts") as url:
         yield url
 

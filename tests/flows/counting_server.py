@@ -1,6 +1,6 @@
-"""A model server with a small window that counts tokens its own way, and refuses what is too long for it.
+"""A model server with a small window and its own token count, which refuses longer prompts.
 
-Used like this:
+Example:
 
     async with counting_server(window=8_192) as server:
         ...  # an account {provider: custom, base_url: server.url, model: small}
@@ -30,13 +30,13 @@ Document = Mapping[str, Any]
 
 
 def count_text(text: str) -> float:
-    """Its own way: heavier than others for code, Cyrillic and Chinese."""
+    """Count tokens; code, Cyrillic and Chinese count more than with other counters."""
     cjk, cyrillic, letters = (len(kind.findall(text)) for kind in (_CJK, _CYRILLIC, _LETTERS))
     return 2.0 * cjk + 0.9 * cyrillic + 0.25 * letters + 0.6 * (len(text) - cjk - cyrillic - letters)
 
 
 def count_prompt(document: Document) -> int:
-    """All messages, the calls of tools in them, and the tools on offer."""
+    """Count the tokens of all messages, their tool calls, and the offered tools."""
     messages: Sequence[Document] = document["messages"]
     texts = [json.dumps(tool, ensure_ascii=False) for tool in document.get("tools", ())]
     for message in messages:
@@ -47,14 +47,14 @@ def count_prompt(document: Document) -> int:
 
 
 def say_little(document: Document) -> str:
-    """A reply that differs from message to message, so that no two turns are the same."""
+    """Return a reply that differs from message to message, so that no two turns are equal."""
     return f"This is reply {len(document['messages'])} to {count_prompt(document)} tokens."
 
 
 @dataclass(slots=True)
 class Counted:
-    """What the server has seen: `prompts` holds the tokens of each prompt that it took, `refused` those of each that it
-    did not, with the tokens that were wanted for the reply. `documents` are all requests, in order."""
+    """The server's records. `prompts` holds the tokens of each accepted prompt. `refused` holds the tokens of each
+    refused prompt and of the reply that it asked for. `documents` are all requests, in order."""
 
     window: int
     reply: Callable[[Document], str]
@@ -72,7 +72,7 @@ class Counted:
         return len(self.refused)
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
-        """One call, in the words of OpenAI."""
+        """Answer one call in OpenAI's format."""
         document = received.document
         self.documents.append(document)
         prompt, wanted = count_prompt(document), document.get("max_tokens") or document.get("max_completion_tokens", 0)
@@ -92,7 +92,7 @@ class Counted:
 async def counting_server(
     *, window: int = 8_192, reply: Callable[[Document], str] = say_little
 ) -> AsyncIterator[Counted]:
-    """The server on a free port of 127.0.0.1; `reply` makes an answer from the document of a request."""
+    """Run the server on a free port of 127.0.0.1; `reply` returns the answer to a request."""
     counted = Counted(window, reply)
     async with openai_server(default=counted) as server:
         counted.url = server.base_url

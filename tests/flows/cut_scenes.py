@@ -1,4 +1,5 @@
-"""What is cut in `test_workflow_cut_scenes.py`: drawn workflows with all that follows on them, and what must be the same at their ends."""
+"""Plays of `test_workflow_cut_scenes.py`: workflows with all their consequences, and the data that must be equal at
+their ends."""
 
 from __future__ import annotations
 
@@ -23,18 +24,19 @@ from arvis.workflows.service import triggers_of
 from tests.flows.drawn_kit import MOST_LINES, Play, WorkflowStage
 from tests.flows.engine_kit import Cut, Death
 
-#: Ids and times are others in every run.
+#: Ids differ in every run.
 _OTHER = re.compile(r"\b[0-9a-f]{32}\b|\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
 @dataclass
 class Told(Play):
-    """A play that begins with a message; `others` may take it, and where several could, a model says which."""
+    """A play that begins with a message. The triggers of `others` match it; if several do, a model chooses."""
 
     words: str = "Do it"
 
     def __post_init__(self) -> None:
-        """Its workflows take no message of another play."""
+        """Add the play's mark to the message and the triggers, so that no workflow matches a message of another
+        play."""
         super().__post_init__()
         self.words = f"{self.words} {self.mark}"
         texts = {slug: json.dumps(document) for slug, document in self.others.items()}
@@ -56,7 +58,7 @@ class Told(Play):
 
 
 class Started(Play):
-    """A play that an agent began in a talk: its results are the agent's next turn."""
+    """A play that an agent started in a conversation: its results are the agent's next turn."""
 
     def begin(self, tx: Transaction, now: int) -> str:
         workflow = self.lay(tx, now)
@@ -70,7 +72,7 @@ class Started(Play):
 
 
 class Repeated(Play):
-    """A run that has ended is walked once more from `b` on."""
+    """A play in which an ended run is rerun from step `b`."""
 
     def begin(self, tx: Transaction, now: int) -> str:
         first = super().begin(tx, now)
@@ -89,7 +91,7 @@ class Repeated(Play):
 
 
 def trace(tx: Transaction, play: Play) -> dict[str, Any]:
-    """All that there is of a play: its runs, their logs, its messages, its deliveries."""
+    """Return the runs of a play with their logs, and its messages."""
     session = cast(SqlWorkflowRuns, tx.workflow_runs)._session
     runs = Counter[str]()
     lines = Counter[str]()
@@ -113,7 +115,7 @@ def trace(tx: Transaction, play: Play) -> dict[str, Any]:
 
 
 def _said(tx: Transaction, play: Play) -> Counter[str]:
-    """The messages of its talk."""
+    """Return the messages of its conversation."""
     address = Address("chat", "main", play.mark)
     conversation = tx.conversations.open(play.agent.id, address, 0, direct=False)
     rows = cast(SqlWorkflowRuns, tx.workflow_runs)._session.rows("history", conversation_id=conversation.id, limit=100)
@@ -125,7 +127,7 @@ def _plain(text: str, play: Play) -> str:
 
 
 async def outlived(store: Store, play: Play, *cuts: Death) -> tuple[dict[str, Any], int]:
-    """All that is left of a play after these deaths, and how many writes its last process made."""
+    """Return everything that is left of a play after these deaths, and the number of writes of its last process."""
     stage = WorkflowStage(store, play)
     await stage.begin()
     for death in cuts:

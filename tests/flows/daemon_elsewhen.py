@@ -1,5 +1,5 @@
-"""`python -m tests.flows.daemon_elsewhen SECONDS … arvis run --data FOLDER`: the daemon with a clock that is so much ahead of
-the system's. Everything between the seconds and `--data` is what would start it otherwise."""
+"""`python -m tests.flows.daemon_elsewhen SECONDS … arvis run --data FOLDER` runs the daemon with a clock that is this
+many seconds ahead of the system's. It ignores the arguments between the seconds and `--data`."""
 
 from __future__ import annotations
 

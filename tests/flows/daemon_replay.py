@@ -1,5 +1,5 @@
-"""`python -m tests.flows.daemon_replay --restarts 20`: the real daemon, killed or stopped and started again with its clock
-hours and days from where it was. Counted as in the replay of months, from the rows that it leaves."""
+"""`python -m tests.flows.daemon_replay --restarts 20` runs the real daemon, kills or stops it, and starts it again with
+a clock that differs by hours or days. It counts faults in the daemon's rows, as the month replay does."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.flows.schedule_kit import SCRIPT, add, everything, schedule_with
 
 R = TypeVar("R")
 
-#: How far the clock of the next life is from the true one, in hours.
+#: The difference between the clock of each life and the true clock, in hours.
 OFFSETS = (0, 1, 0, -1, 0, 24, 25, 24, 0, -24, -1, 0, 720, 0)
-#: How long a life lasts, in seconds.
+#: The length of a life in seconds.
 LIFE = 1.0
-#: What was done is counted at the end, and in one life it is a month later.
+#: The rows are counted at the end, so they must survive a life whose clock is a month ahead.
 KEEP = {"ARVIS__RETENTION__FINISHED_JOBS_DAYS": "365", "ARVIS__RETENTION__TIMELINE_DAYS": "365"}
 SCHEDULES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("every 30s", {"kind": ScheduleKind.HEARTBEAT}),
@@ -44,7 +44,7 @@ SCHEDULES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def replay(folder: Path, restarts: int, seed: int) -> tuple[int, list[str]]:
-    """How many times were run, and what was wrong."""
+    """Return the number of occurrences that ran, and the faults."""
     chance = random.Random(seed)
     daemon, wrong = Daemon(folder, settings=KEEP), list[str]()
     database = Database(daemon.data / "arvis.db", None, daemon.data)
@@ -97,7 +97,7 @@ def _all(tx: Transaction) -> list[Occurrence]:
 
 
 def _jobs_of(database: Database) -> int:
-    """All that schedules ever began."""
+    """Return the number of all jobs of schedules."""
     with closing(sqlite3.connect(database.file)) as connection:
         found = connection.execute("SELECT count(*) FROM jobs WHERE kind IN ('cron', 'heartbeat')").fetchone()
     return int(found[0])

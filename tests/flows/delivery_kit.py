@@ -1,5 +1,5 @@
-"""A chat that outlives every process, bots that send to it by each guarantee, and a driver that sends one delivery
-through as many deaths as it takes."""
+"""A chat that survives every process, bots that send to it with each guarantee, and a driver that sends a delivery
+through any number of deaths."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ from arvis.testing.clock import SteppedClock
 from tests.flows.engine_kit import PLENTY, Cut, CuttingStore, Death
 
 PLACEHOLDER = "…"
-#: A delivery that is not at its end after so many rounds never ends.
+#: A delivery that has not ended after this many rounds never ends.
 ROUNDS = 400
 
 
 @dataclass
 class Chat:
-    """What people see, by the platform's ids, in order; `keys` is what the platform remembers of sends. `script` is what
-    becomes of the next calls, and `death` the call that a process does not survive."""
+    """A chat platform. `shown` maps its message ids to the texts that people see. `keys` maps the keys of sends to
+    message ids. `script` lists the errors of the next calls (None: success), and `death` is the call at which the
+    process dies."""
 
     shown: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Chat:
     death: Death | None = None
 
     def call(self, what: str, carry_out: Callable[[], str | None]) -> str | None:
-        """An error that is uncertain comes after it was carried out."""
+        """Record and carry out a call; an uncertain error is raised after the call was carried out."""
         self.calls.append(what)
         error = self.script.popleft() if self.script else None
         death = self.death if self.death is not None and len(self.calls) == self.death.at else None
@@ -75,7 +76,7 @@ class Chat:
 
 
 class ChatBot:
-    """A bot whose messages are sent in as many pieces as their text has bars."""
+    """A bot that sends one part for each piece of a text between bars."""
 
     platform, name = "chat", "main"
 
@@ -84,7 +85,7 @@ class ChatBot:
         self._chat = chat
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Nobody writes to it."""
+        """Do nothing, since nobody writes to the bot."""
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
         *before, last = delivery.content.split("|")
@@ -103,7 +104,7 @@ class ChatBot:
         return Receipt(self._chat.call(f"send {part.number}", carry_out) or "")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since nothing is open."""
 
 
 class FindingBot(ChatBot):
@@ -123,7 +124,7 @@ def bot_of(chat: Chat, capabilities: Capabilities) -> Connector:
 
 
 class Voyage:
-    """Deliveries to one chat, from process to process."""
+    """Deliveries to one chat, sent by one process after the other."""
 
     def __init__(self, store: Store, capabilities: Capabilities, *, late_replies: LateReplies | None = None) -> None:
         self.store = store
@@ -139,7 +140,7 @@ class Voyage:
         self._boots = 0
 
     async def begin(self, content: str, **changes: object) -> str:
-        """A delivery that waits; its id."""
+        """Store a pending delivery, and return its id."""
         return await self.store.write(self._begin, content, changes)
 
     def _begin(self, tx: Transaction, content: str, changes: dict[str, object]) -> str:
@@ -179,14 +180,14 @@ class Voyage:
         return delivery.id
 
     async def draft(self, execution_id: str) -> str:
-        """A draft that is shown for this turn; its id in the chat."""
+        """Store a shown draft of a turn, and return its id in the chat."""
         platform_id = self.chat.post(f"draft {execution_id}", "Writ")
         draft = Draft(execution_id, "draft", self.address, DraftState.SHOWN, platform_id, self.clock.now())
         await self.store.write(lambda tx: tx.drafts.add(draft))
         return platform_id
 
     async def play(self, death: Death | None = None) -> int:
-        """Until no job is left, or to the death; how many writes that took."""
+        """Run until no job is left, or to the death, and return the number of writes."""
         self._boots += 1
         boot = f"boot-{self._boots}"
         await self.store.write(queue.rescue, "node", boot, self.clock.now())

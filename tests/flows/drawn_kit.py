@@ -37,8 +37,8 @@ def node(node_id: str, kind: str, label: str = "", /, **data: Any) -> dict[str, 
 
 
 def links(*lines: str) -> list[dict[str, Any]]:
-    """Read connections: `a > b`, `a:handle > b`, several in a row: `a > b > c`, and with the handle of the target: `a
-    > @handle b`."""
+    """Read connections: `a > b`, `a:handle > b`, several in a row as in `a > b > c`, and with the handle of the target
+    as in `a > @handle b`."""
     found = list[dict[str, Any]]()
     for one in lines:
         for start, end in pairwise(each.strip() for each in one.split(">")):

@@ -33,7 +33,7 @@ MORNING = Schedule(
     enabled=True, principal_id=None, last_run=None, next_run=NOW + 1, created_at=NOW, updated_at=NOW,
 )  # fmt: skip
 
-#: What stands in a tag of each kind, whom it is about, and that nothing but rights can be against it.
+#: For each kind, the subject and content of a tag that only missing rights can refuse.
 WISHES: dict[EffectKind, tuple[str, dict[str, Any]]] = {
     EffectKind.REMEMBER: ("user_preference", {"text": "prefers tea"}),
     EffectKind.STATE: ("alert.max", {"text": "150"}),
@@ -57,7 +57,7 @@ WISHES: dict[EffectKind, tuple[str, dict[str, Any]]] = {
 
 
 def wish(kind: EffectKind, ordinal: int = 1, /, subject: str | None = None, **fields: Any) -> Proposal:
-    """A tag of this kind: the usual one, or with this in it."""
+    """Return a tag of this kind, with the usual subject and content unless others are given."""
     usual, content = WISHES[kind]
     return Proposal(ordinal, kind, usual if subject is None else subject, fields or content)
 
@@ -91,8 +91,8 @@ def turn(
     place: Address = PLACE,
     standing: Mapping[str, Any] = {},
 ) -> ActionContext:
-    """A turn of this agent that ends just now, asked for by somebody of this role; `standing` is what its state tells of
-    them."""
+    """Return the context of a turn of this agent that ends now. A person with this role has asked for it; `standing` is
+    added to its state."""
     who, now = person(tx, role), tx.agents.get(agent.id)
     assert now is not None
     conversation = tx.conversations.open(agent.id, place, NOW, direct=direct)
@@ -111,5 +111,5 @@ def turn(
 
 
 def applied(tx: Transaction, proposals: list[Proposal], **about: Any) -> list[EffectResult]:
-    """What becomes of them in a turn of its own."""
+    """Apply the proposals in a turn of their own, and return the results."""
     return apply(tx, proposals, turn(tx, **about), NOW)

@@ -1,4 +1,4 @@
-"""Graphs that change while an execution sleeps in them."""
+"""Graphs that change while an execution waits in one of their steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def asking(world: World) -> Graphs:
 
 
 def grown(world: World) -> Graphs:
-    """The same with a step more at the end: whoever sleeps in it goes on where he is."""
+    """Return the graph with one more step at the end; a waiting execution continues at its step."""
     old = asking(world)["main"]
 
     async def finish(context: NodeContext) -> Decision:
@@ -38,7 +38,7 @@ def grown(world: World) -> Graphs:
 
 
 def replaced(world: World) -> Graphs:
-    """Another graph of that name: a step where somebody sleeps is gone."""
+    """Return another graph with the same name, without the step where executions wait."""
 
     async def begin(context: NodeContext) -> Decision:
         await context.once("begin", lambda: world.do("begin"))

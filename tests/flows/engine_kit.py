@@ -37,7 +37,7 @@ Graphs = Mapping[str, Graph]
 
 
 class Cut(BaseException):
-    """The process dies here. Not an `Exception`, so that no code of the product can catch it."""
+    """The death of the process. It is no `Exception`, so that no code of the product can catch it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class CuttingStore:
             return await self._store.write(script, *args, **kwargs)
         if self._death.committed and not self._dead:
             self._dead = True
-            with suppress(LeaseLost):  # nobody lives to hear of that either
+            with suppress(LeaseLost):  # a dead process ignores that error, too
                 await self._store.write(script, *args, **kwargs)
         self._dead = True
         raise Cut
@@ -82,8 +82,8 @@ class CuttingStore:
 
 @dataclass(slots=True)
 class World:
-    """The external world, which survives every crash. `meant` names the external event that an effect stands for, if
-    it has another name. `cancel` is a person who stops everything."""
+    """The external world, which survives every crash. `meant` maps the label of an effect to another name of its event.
+    `cancel` lets a person stop everything."""
 
     happened: Counter[str] = field(default_factory=Counter)
     meant: dict[str, str] = field(default_factory=dict)
@@ -113,9 +113,12 @@ def say_nothing(_wait: Wait, _world: World) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Graphs that act on a world; `later` are those of every process after the first. `results` are the allowed ends,
-    `happens` lists events with their minimum counts, `once` events with exact counts, whatever is cut, and `people`
-    the answers to questions (None: none)."""
+    """Graphs that act on a world. `later` are the graphs of every process after the first one. `results` are the
+    allowed results.
+
+    `happens` lists events with their minimum counts and `once` events with exact counts, both for any cuts. `people`
+    answers the questions (None: no question is answered).
+    """
 
     name: str
     graphs: Callable[[World], Graphs]
@@ -218,7 +221,7 @@ async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolic
         verdict: JobResult = await flow.run(job)
     except LeaseLost:
         return
-    except ValueError as error:  # what a node throws; the queue's boundary takes everything
+    except ValueError as error:  # the queue's boundary also catches every error of a node
         verdict = Retry(str(error))
     if not isinstance(verdict, Done):
         await store.write(queue.postpone, job, policy.scheduled(job, verdict, now()), flow.postponed, now())
@@ -237,7 +240,7 @@ def claim(tx: Transaction, boot: str, now: int) -> list[Job]:
 
 
 def family(tx: Transaction, execution_id: str) -> list[str]:
-    """Return the execution and all that it called."""
+    """Return the execution and all executions that it called, directly or not."""
     children = [one for child in tx.executions.children_of(execution_id) for one in family(tx, child.id)]
     return [execution_id, *children]
 

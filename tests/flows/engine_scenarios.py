@@ -1,4 +1,4 @@
-"""What an execution can do, each as small as it can be: these are cut at every commit."""
+"""Small scenarios, one for each ability of an execution. The tests cut them at every commit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _branches(world: World) -> Graphs:
 
 
 def _stumbling(world: World) -> Graphs:
-    """One branch throws twice; what the other did meanwhile is done."""
+    """One branch raises an error twice; the steps of the other branch stay done."""
 
     async def split(context: NodeContext) -> Decision:
         return Next()
@@ -111,7 +111,7 @@ def _timer(world: World) -> Graphs:
 
 
 def _early(world: World) -> Graphs:
-    """One branch ends everything while the others wait for a person and for a child."""
+    """One branch ends the execution while the others wait for a person and for a child."""
 
     async def split(context: NodeContext) -> Decision:
         return Next()
@@ -137,7 +137,7 @@ def _early(world: World) -> Graphs:
 
 
 def _photo_finish(world: World) -> Graphs:
-    """Both branches decide in the same moment: one ends everything, the other asks."""
+    """Two branches decide at the same moment: one ends the execution, the other asks."""
 
     async def split(context: NodeContext) -> Decision:
         return Next()
@@ -193,7 +193,7 @@ def _grandchild(world: World) -> Graphs:
 
 
 def _asking_child(world: World) -> Graphs:
-    """The child sleeps twice; its parent hears of its end only."""
+    """The child waits twice; its parent only learns of its end."""
 
     async def ask(context: NodeContext) -> Decision:
         return Pause(WaitKind.APPROVAL, "Well?") if context.answer is None else Next()
@@ -284,7 +284,7 @@ def _payment(world: World) -> Graphs:
 
 
 def _payments(world: World) -> Graphs:
-    """The same effect in two rounds, and a word about one is none about the next."""
+    """The same effect in two rounds; an answer about one does not count for the other."""
 
     async def pay(context: NodeContext) -> Decision:
         rounds = context.state.get("rounds", 0) + 1
@@ -296,7 +296,7 @@ def _payments(world: World) -> Graphs:
 
 
 def _order(world: World) -> Graphs:
-    """Two effects in one visit, and a question after them: what was skipped stays skipped."""
+    """Two effects in one visit, then a question; an effect that was skipped stays skipped."""
 
     async def order(context: NodeContext) -> Decision:
         await context.once("pay", lambda: world.do("pay"), repeatable=False)
@@ -309,7 +309,7 @@ def _order(world: World) -> Graphs:
 
 
 def _moody(world: World) -> Graphs:
-    """The way to the payment is another one each time that it is gone, and the payment is found all the same."""
+    """The branch that leads to the payment differs after each crash, and the engine still finds the payment."""
 
     async def choose(context: NodeContext) -> Decision:
         world.happened["chosen"] += 1
@@ -326,7 +326,7 @@ def _moody(world: World) -> Graphs:
 
 
 def _pair(world: World) -> Graphs:
-    """One in each of two branches."""
+    """One payment in each of two branches."""
 
     async def split(context: NodeContext) -> Decision:
         return Next()

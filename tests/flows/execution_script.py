@@ -1,4 +1,4 @@
-"""Insights with as many executions as a test gives, for tests of the web."""
+"""Insights with the executions that a test gives, for tests of the web."""
 
 from __future__ import annotations
 

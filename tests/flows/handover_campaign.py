@@ -1,7 +1,7 @@
-"""Thousands of towns of agents that hand over and delegate by chance: `python -m tests.flows.handover_campaign --graphs 10000`.
+"""Random towns of agents that hand over and delegate: `python -m tests.flows.handover_campaign --graphs 10000`.
 
-Each is asked one question and driven, without workers, until nothing is left to do. All must come to an end within their
-limits, and nobody may run whom the asking person does not reach. The seed is printed; with it, the same towns come again.
+Each town gets one question and works, without queue workers, until no job is left. Every question must end within its
+limits, and no agent may run that the asking person cannot use. The seed is printed; it reproduces the towns.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from tests.flows.handover_kit import Babbler, Record, Town, build, complaints
 from tests.flows.scripted import PlainBox, ScriptedTools
 from tests.flows.senses import Senses, file_rules
 
-#: One database serves so many towns.
+#: The number of towns that share one database.
 PER_DATABASE = 200
-#: A question that is not done after so many jobs never is: 21 turns of 63 speakers with a few jobs each.
+#: A question that needs more jobs never ends: 21 turns of 63 speakers with a few jobs each need fewer.
 MOST_JOBS = 20_000
 SLOTS = Slots(8, 7, 8)
 BOOT = "boot"
@@ -66,7 +66,7 @@ async def no_skills() -> list[Skill]:
 
 
 class Drive:
-    """One town, on a store that it shares with others."""
+    """One town on a store that it shares with other towns."""
 
     def __init__(self, *, store: Store, insights: Insights, town: Town) -> None:
         self._store = store
@@ -152,7 +152,7 @@ def _claim(tx: Transaction, now: int) -> list[Job]:
 
 
 def _leave(tx: Transaction, town: Town, now: int) -> None:
-    """Those of the next town do not see them."""
+    """Archive the agents, so that the next town does not see them."""
     for agent in town.agents:
         tx.agents.update(replace(agent, status=AgentStatus.ARCHIVED), now)
 
@@ -175,7 +175,7 @@ def _look(tx: Transaction, root_id: str, tasks: list[Delegation]) -> Record:
 
 @dataclass(slots=True)
 class Sums:
-    """What a campaign saw."""
+    """The sums and maxima of a campaign."""
 
     broken: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -201,7 +201,7 @@ class Sums:
 
 
 async def play(folder: Path, numbers: range, seed: int, sums: Sums, tell: Callable[[str], None] = print) -> None:
-    """The towns of these numbers, on databases in this folder."""
+    """Run the towns with these numbers on databases in this folder."""
     for start in range(numbers.start, numbers.stop, PER_DATABASE):
         with tempfile.TemporaryDirectory(dir=folder) as place:
             database = Database(Path(place) / "arvis.db", None, Path(place))

@@ -1,6 +1,6 @@
-"""Towns of agents made by chance, whose models hand over, delegate and talk nonsense; and what must hold of every one.
+"""Random towns of agents whose models hand over, delegate and write nonsense, and the rules that hold for each town.
 
-What may happen is told here a second time, from the rules and not from the code (behaviour.md 5.7; reliability.md T5, L1).
+The rules are written here independently of the product's code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NONSENSE = ("nobody", "[/DELEGATE]", "user", "a" * 200, "Ägent", "")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who asks: `agents` are those that their key names (None: no key)."""
+    """The person who asks; `agents` are those that the person's key names (None: no key)."""
 
     user_id: str
     role: PrincipalRole
@@ -47,7 +47,7 @@ class Person:
 
 @dataclass(slots=True)
 class Town:
-    """`limit` is what a turn may cost, in micros (None: as much as it likes); the first agent is asked."""
+    """A town, whose first agent gets the question. `limit` is the budget of a turn in micros (None: no limit)."""
 
     agents: list[Agent]
     person: Person
@@ -74,7 +74,8 @@ def build(number: int, seed: int) -> Town:
 
 
 def _agent(slug: str, slugs: Sequence[str], chance: random.Random, *, first: bool) -> Agent:
-    """White lists may name oneself, strangers and rings; names may be alike."""
+    """Return a random agent. Lists of helpers may contain the agent itself, unknown agents and rings; names may be
+    equal."""
     helpers = chance.sample([*slugs, "ghost"], chance.randint(0, len(slugs)))
     return Agent(
         id=f"id-{slug}",
@@ -97,7 +98,7 @@ def _person(slugs: Sequence[str], chance: random.Random) -> Person:
 
 
 class Babbler(ScriptedProvider):
-    """A model that says whatever chance says."""
+    """A model with random replies."""
 
     def __init__(self, town: Town) -> None:
         super().__init__()
@@ -140,8 +141,8 @@ def _block(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is left of a question: the execution that it began, all below it, its tasks, what it cost, and whether something
-    still waits or runs."""
+    """The data that a question leaves: its execution, all executions below it, its tasks, its cost, and the number of
+    live executions."""
 
     turns: Sequence[Execution]
     children: Mapping[str, Sequence[Execution]]
@@ -152,7 +153,7 @@ class Record:
 
 
 def complaints(town: Town, record: Record) -> list[str]:
-    """What is wrong; nothing, if all is well."""
+    """Return all broken rules."""
     found = [f"{record.live} still live"] if record.live else []
     if record.answers != len(record.turns):
         found.append(f"{record.answers} ends for {len(record.turns)} turns")
@@ -191,7 +192,7 @@ def _of_tasks(record: Record) -> list[str]:
 
 
 def _of_talk(town: Town, turn: Execution, children: Sequence[Execution]) -> list[str]:
-    """Who spoke, walked through a second time."""
+    """Follow the speakers of a handover, and return all broken rules."""
     by_id = {agent.id: agent for agent in town.agents}
     spoke = [
         turn.state[f"said {number}"]["agent"]
@@ -211,7 +212,7 @@ def _of_talk(town: Town, turn: Execution, children: Sequence[Execution]) -> list
             stack.pop()
         elif by_id[now].slug in by_id[before].helpers:
             stack.append(before)
-        elif now in stack:  # those in between may speak no more
+        elif now in stack:  # the agents in between may not speak any more
             del stack[stack.index(now) :]
         else:
             found.append(f"{before} may not hand over to {now}")

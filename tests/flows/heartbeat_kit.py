@@ -1,4 +1,4 @@
-"""Heartbeats to test: the real graphs on a real store; only the model is scripted, by the cycle that it is asked in."""
+"""Heartbeats for tests: the real graphs on a real store, and a model that answers by the cycle."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def going_on(report: str) -> str:
 
 
 class CycleModel(ScriptedProvider):
-    """Answers by the cycle in its prompt, not by how often it was asked: a process that died has asked in vain. What a
-    cycle has no answer for is done, and so is what follows the use of a tool. `during` is what happens while it thinks."""
+    """A model that answers by the cycle in its prompt, since a process that died may ask again. A cycle without an
+    answer is done, and so is a prompt with tool outputs. `during` runs before each answer."""
 
     def __init__(self, answers: Mapping[int, Answer]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def cycle_of(request: RunRequest) -> int:
 
 @dataclass(slots=True)
 class Pulse:
-    """One heartbeat: what its schedule says, what the model answers in each cycle, what there is when it begins."""
+    """One heartbeat: its schedule, the model's answer in each cycle, and the rows that exist before it."""
 
     answers: Mapping[int, Answer] = field(default_factory=dict)
     prompt: str = "Look after the garden."
@@ -90,7 +90,7 @@ class Pulse:
         return build_graphs(parts_with(store, self.model, self.tools, permits={}, skills=self._skills))
 
     def begin(self, tx: Transaction, now: int) -> str:
-        """The first time with the agent and its projects, the first of which was longest left alone."""
+        """Start the run; the first call also adds the agent and its projects, the least recently updated one first."""
         if tx.agents.get(self.agent.id) is None:
             tx.agents.add(self.agent, now)
             choose_place(tx, self.owner, now)
@@ -118,7 +118,7 @@ def project(slug: str, agent: Agent, at: int, **more: Any) -> Project:
 
 
 class PulseStage(Stage):
-    """A heartbeat on a store, through as many deaths as it takes; its deliveries are taken as sent."""
+    """A heartbeat on a store, through any number of deaths; its deliveries count as sent."""
 
     def __init__(self, store: Store, pulse: Pulse) -> None:
         super().__init__(store=store, scenario=Scenario("heartbeat", lambda _: pulse.graphs(store), [], {}))
@@ -148,12 +148,12 @@ class PulseStage(Stage):
 
     @property
     def posted(self) -> list[str]:
-        """What came to its channel."""
+        """Return the texts in its channel."""
         return [each.content for each in self.sent if each.address.channel == self.pulse.address.channel]
 
     @property
     def told(self) -> list[str]:
-        """What the owner was told."""
+        """Return the texts to the owner."""
         return [each.content for each in self.sent if each.address.channel == self.pulse.owner.channel]
 
 
@@ -165,7 +165,7 @@ def _sent(tx: Transaction, job: Job) -> Delivery:
 
 
 async def beat(store: Store, pulse: Pulse) -> tuple[PulseStage, Execution]:
-    """A heartbeat to its end."""
+    """Run a heartbeat to its end."""
     stage = PulseStage(store, pulse)
     await stage.begin()
     await stage.play()
@@ -173,11 +173,11 @@ async def beat(store: Store, pulse: Pulse) -> tuple[PulseStage, Execution]:
 
 
 def prompts_of(pulse: Pulse) -> list[str]:
-    """The words of each cycle."""
+    """Return the prompt of each cycle."""
     found: dict[int, str] = {}
     for request in pulse.model.asked:
         prompt = next(turn.content for turn in request.turns if _CYCLE.search(turn.content))
-        # Where several people write, lines behind the first are set in.
+        # In a conversation with several people, the lines after the first are indented.
         found.setdefault(cycle_of(request), prompt.replace("\n  ", "\n"))
     return [found[number] for number in sorted(found)]
 

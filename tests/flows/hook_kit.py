@@ -73,7 +73,7 @@ async def called(
 
 
 async def jobs(site: Site) -> list[dict[str, Any]]:
-    """Of calls, the oldest first."""
+    """Return the jobs of calls, oldest first."""
     return list(reversed((await site.call("GET", "/api/jobs?kind=webhook&limit=200")).json()["items"]))
 
 

@@ -1,4 +1,4 @@
-"""A person at a browser: a cookie, the page's own origin, and a socket."""
+"""A person at a browser, with a cookie, the page's own origin, and a socket."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def owner(site: Site, **headers: str) -> Browser:
 
 
 async def add_user(site: Site, user_id: str, role: str, name: str = "") -> Browser:
-    """A new user who has followed the link."""
+    """Add a user who has followed the login link."""
     wanted = {"id": user_id, "role": role, **({"name": name} if name else {})}
     made = await site.call("POST", "/api/users", key=DAEMON_KEY, json=wanted)
     assert made.status == 201, made.text

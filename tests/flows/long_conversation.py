@@ -1,4 +1,4 @@
-"""`python -m tests.flows.long_conversation --messages 2000`: the whole long conversation, once for each variant."""
+"""`python -m tests.flows.long_conversation --messages 2000` runs the whole long conversation, once for each variant."""
 
 from __future__ import annotations
 

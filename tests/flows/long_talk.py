@@ -1,5 +1,5 @@
-"""A long conversation in four languages with a model that holds little and counts its own way, and what an observer sees
-of it: everything that the model was sent, and every row of what was summed up."""
+"""A long conversation in four languages with a model that has a small window and its own token count. An observer
+checks each request to the model and each row of the summaries."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.flows.counting_server import Counted, Document, count_prompt, count_t
 from tests.unit.vendor_counters import KINDS, said
 
 WINDOW = 8_192
-#: Who says how much the model holds: the configuration, the agent, or nobody, so that a refusal has to tell.
+#: The source of the window's size: the configuration, the agent, or neither, so that a refusal has to give it.
 VARIANTS: Mapping[str, tuple[Agent, Mapping[str, int]]] = {
     "config": (HELPER, {"custom/small": WINDOW}),
     "agent": (agent_with(context_tokens=WINDOW), {}),
     "nobody": (HELPER, {}),
 }
 
-#: Calls after which a model counts as known (reliability.md P5).
+#: Calls after which token estimates must be exact.
 CALIBRATED = 20
 _ALL = 1_000_000
-#: A turn and what is asked next may be too large for one prompt above so many tokens: half of what is usable.
+#: A turn and the next question may be too large for one prompt from this many tokens on: half of the usable tokens.
 LARGE = 3_072
-#: Every so manieth message is a very long one.
+#: Every 80th message is very long.
 _RARE = 80
 _MARK = re.compile(r"\b([QA]\d+);")
 _FACTS = ("The crane of berth %d is out of order.", "Причал %d закрыт до весны.", "%d 号泊位的吊车已经修好了。")
@@ -46,11 +46,12 @@ _FACTS = ("The crane of berth %d is out of order.", "Причал %d закры�
 
 @dataclass
 class Speaker:
-    """Both sides of the conversation. Each message begins with a mark of its own, `Q7;` and its answer `A7;`."""
+    """Both sides of the conversation. Each message begins with its own mark: `Q7;` for a question, `A7;` for its
+    answer."""
 
     chance: random.Random = field(default_factory=lambda: random.Random(5))
     facts: int = 0
-    #: What was said by both, by mark.
+    #: The texts of both sides, by mark.
     words: dict[str, str] = field(default_factory=dict)
 
     def question(self, number: int) -> str:
@@ -58,7 +59,7 @@ class Speaker:
         return self._note(f"Q{number}", self._some(number, self.chance.randrange(1, most)))
 
     def answer(self, document: Document) -> str:
-        """What the model says to this request."""
+        """Return the model's reply to a request."""
         task = str(document["messages"][0]["content"])
         if task.startswith("You keep the memory"):
             self.facts += 1
@@ -70,7 +71,7 @@ class Speaker:
         return self._note(f"A{number}", self._some(number, self.chance.randrange(1, 250)))
 
     def _some(self, number: int, words: int) -> str:
-        """Ten messages in one language, then ten in all of them."""
+        """Return words in one language for ten messages, then in all languages for ten."""
         kind = KINDS[number // 10 % len(KINDS)] if number % 20 < 10 else self.chance.choice(KINDS)
         return said(self.chance, kind, words).strip()
 
@@ -80,7 +81,7 @@ class Speaker:
 
 
 def marks_of(document: Document) -> list[str]:
-    """Of the messages of a request, in order; what a system text says does not count."""
+    """Return the marks of a request's messages in order, without its system text."""
     turns = [message for message in document["messages"] if message["role"] != "system"]
     return _MARK.findall("\n".join(str(turn["content"]) for turn in turns))
 
@@ -91,8 +92,8 @@ def is_turn(document: Document) -> bool:
 
 @dataclass
 class Figures:
-    """What came of it. `errors` are the estimates of prompts by the true size, less one; `inline` and `planned` count
-    summaries; `failures` are turns in which one was wanted and not written."""
+    """The results of a conversation. `errors` holds, for each prompt, the estimate divided by the true size, minus one.
+    `inline` and `planned` count summaries. `failures` counts turns in which a summary was needed and not written."""
 
     turns: int = 0
     answers: int = 0
@@ -107,7 +108,7 @@ class Figures:
 
     @property
     def usual_error(self) -> float:
-        """The 95th percentile after calibration."""
+        """The 95th percentile of the error after calibration."""
         late = sorted(map(abs, self.errors[CALIBRATED:]))
         return late[len(late) * 95 // 100] if late else 0.0
 
@@ -123,7 +124,7 @@ class Figures:
 
 
 class Observer:
-    """Looks after every turn."""
+    """The checks after every turn."""
 
     def __init__(self, app: AppHarness, server: Counted, speaker: Speaker) -> None:
         self._app = app
@@ -136,7 +137,7 @@ class Observer:
         self.figures = Figures()
 
     async def turn(self, number: int) -> None:
-        """One question, answered, and everything that must be true then."""
+        """Ask one question, and check everything after its answer."""
         timeline = await self._app.ask(self._speaker.question(number))
         await self._app.until_idle()
         asked = timeline.message
@@ -156,7 +157,8 @@ class Observer:
         self.figures.turns += 1
 
     def _look_at_calls(self, number: int) -> Document:
-        """The request that was answered; none is refused but the first that is too long for an unknown window."""
+        """Return the answered request. The server may only refuse the first one that is too long for an unknown
+        window."""
         asked = self._server.documents[self._seen :]
         self._seen = len(self._server.documents)
         turns = [document for document in asked if is_turn(document)]
@@ -171,8 +173,8 @@ class Observer:
         return turns[-1]
 
     def _look_at_prompt(self, number: int, marks: Sequence[str], covered: Sequence[Compaction]) -> None:
-        """What is not in it is in a summary that was there before the model was asked, and in no two; all is in
-        order, and the turn before is there unless it and this one are large."""
+        """Check that every message missing from the prompt is in exactly one summary that existed before the model
+        call, that all others are in order, and that the last turn is present unless it and this one are large."""
         standing = Counter(turn for one in covered for turn in range(one.first_turn, one.last_turn + 1))
         assert all(count == 1 for count in standing.values()), f"turn {number}: a turn is in two summaries"
         earlier = [f"{side}{turn}" for turn in range(number) for side in "QA"]
@@ -186,7 +188,7 @@ class Observer:
         return tx.compactions.summaries(self.conversation, _ALL)
 
     async def end(self) -> Figures:
-        """Count the summaries, and bring back everything that they stand for: it is what was said, byte for byte."""
+        """Count the summaries, restore their messages, and check that the history equals the sent texts."""
         found = await self._app.store.read(self._summaries)
         graphs = Counter(await self._app.store.read(_graphs, found))
         self.figures.planned = graphs.pop(COMPACTION, 0)
@@ -202,7 +204,7 @@ class Observer:
 
 @asynccontextmanager
 async def long_talk(database: Database, variant: str) -> AsyncIterator[Observer]:
-    """An app with a model of this variant."""
+    """Run an app with a model of this variant."""
     agent, windows = VARIANTS[variant]
     speaker = Speaker()
     async with counting_server(window=WINDOW, reply=speaker.answer) as server, open_http_client() as http:
@@ -214,7 +216,7 @@ async def long_talk(database: Database, variant: str) -> AsyncIterator[Observer]
 
 
 async def talk(database: Database, variant: str, messages: int) -> Figures:
-    """So many messages of both sides, looked at one by one."""
+    """Send this many messages of both sides, with checks after each turn."""
     async with long_talk(database, variant) as observer:
         for number in range(messages // 2):
             await observer.turn(number)
@@ -236,13 +238,13 @@ def _estimated(tx: Transaction, execution_id: str) -> int:
 
 
 def _graphs(tx: Transaction, summaries: Sequence[Compaction]) -> list[str]:
-    """Of the executions that wrote them."""
+    """Return the graphs of the executions that wrote the summaries."""
     found = [tx.executions.get(one.execution_id) for one in summaries]
     return [one.graph for one in found if one is not None]
 
 
 def _look_at_roles(document: Document) -> None:
-    """One system text, then both in turn, the person first and last."""
+    """Expect one system text, then alternating roles that begin and end with the person."""
     system, *roles = [message["role"] for message in document["messages"]]
     assert system == "system"
     assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]

@@ -1,4 +1,4 @@
-"""Files as people send them, made by hand, and a chat platform that keeps them."""
+"""Handmade files such as people send, and a chat platform that stores them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pdf(text: str) -> bytes:
 
 
 def pdf_of(stream: bytes, more: bytes = b"") -> bytes:
-    """One page that is drawn by the stream; `more` is for the stream's dictionary."""
+    """Return a PDF with one page, drawn by `stream`; `more` is added to the stream's dictionary."""
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -52,7 +52,7 @@ def pdf_of(stream: bytes, more: bytes = b"") -> bytes:
 
 
 def pdf_bomb(size: int) -> bytes:
-    """A page whose drawing unpacks to so many bytes."""
+    """Return a page whose drawing has this many bytes after unpacking."""
     packer, piece = zlib.compressobj(9), b" " * 1_000_000
     packed = b"".join(packer.compress(piece) for _ in range(size // len(piece))) + packer.flush()
     return pdf_of(packed, b"/Filter /FlateDecode")
@@ -76,7 +76,7 @@ def archive(files: dict[str, str]) -> bytes:
 
 
 def png(width: int = 2, height: int = 2) -> bytes:
-    """A whole picture where it is small; of a large one the head."""
+    """Return a whole picture if it is small, else only the head of a large one."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     lines = zlib.compress((b"\0" + b"\x7f" * width) * height) if width * height < 10_000 else b""
     chunks = [(b"IHDR", header), (b"IDAT", lines), (b"IEND", b"")]
@@ -86,7 +86,7 @@ def png(width: int = 2, height: int = 2) -> bytes:
 
 
 def wav(seconds: float = 1.0) -> bytes:
-    """Silence."""
+    """Return silence."""
     samples = bytes(int(seconds * 8_000))
     head = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, 8_000, 8_000, 1, 8)
     return (
@@ -100,14 +100,14 @@ def wav(seconds: float = 1.0) -> bytes:
 
 
 def waiting(name: str, *, voice: bool = False) -> Attachment:
-    """As it is stored before its bytes are fetched; its source is its name."""
+    """Return an attachment whose bytes are not fetched yet; its source is its name."""
     kind = FileKind.VOICE if voice else None
     return Attachment(name, "application/octet-stream", 0, "", state=FileState.WAITING, kind=kind, source=name)
 
 
 class KeepingConnector(RecordingConnector):
-    """A platform that keeps `files`; an error among them is raised, and the next time they are there. `fetched` are all
-    tries."""
+    """A platform that stores `files`. A fetch raises the next of the file's `errors`, if there is one. `fetched` lists
+    all attempts."""
 
     def __init__(self) -> None:
         super().__init__(safe_resend=True)

@@ -1,4 +1,4 @@
-"""The part of scripted insights that tells of memory: nothing is kept."""
+"""The memory part of scripted insights: nothing is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of scripted insights that tells of money: nobody used anything, and there are no clients."""
+"""The usage part of scripted insights: no usage, and no customers."""
 
 from __future__ import annotations
 

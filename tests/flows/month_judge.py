@@ -1,4 +1,4 @@
-"""Whether a replay of months was without fault: what should have come is worked out here once more, minute by minute."""
+"""The judge of a month replay: it computes the expected times minute by minute, independently of the product."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from arvis.scheduler.due import MOST_MISSED
 
 MINUTE = 60_000
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-#: Seconds by which a step may come later than it should: what ran before has to end, and polls to pass.
+#: Seconds by which a step may be late: the run before it has to end, and polls have to come.
 _SLACK = 120
 
 
 @dataclass(slots=True)
 class Told:
-    """What happened. `covered` are stretches of the wall clock that passed without trouble, from look to look; `begun` are
-    occurrences with the number of troubles before them, and the seconds that the scheduler had been awake by then."""
+    """The events of a replay. `covered` are stretches of the wall clock without trouble, from poll to poll. `begun` are
+    occurrences with the number of troubles before them and the seconds that the scheduler had been awake."""
 
     schedules: dict[str, Schedule] = field(default_factory=dict)
     occurrences: list[Occurrence] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Told:
 
 
 def judge(told: Told) -> list[str]:
-    """Everything that is wrong, in words."""
+    """Return all faults as sentences."""
     return [
         *_twice(told),
         *_made_up_for_too_often(told),
@@ -44,7 +44,7 @@ def judge(told: Told) -> list[str]:
 
 
 def _twice(told: Told) -> Iterator[str]:
-    """One execution for each time, and for each time that clocks show one run."""
+    """Yield executions that ran for several occurrences, and local times that ran several times."""
     for execution, number in Counter(told.jobs).items():
         if number > 1:
             yield f"the run {execution} stands for {number} times"
@@ -59,7 +59,7 @@ def _twice(told: Told) -> Iterator[str]:
 
 
 def _shown(schedule: Schedule, due: int) -> str:
-    """What clocks of its zone show; an interval knows instants alone."""
+    """Return the local time in the schedule's zone; for an interval, the instant."""
     if schedule.schedule.startswith("every"):
         return str(due)
     return datetime.fromtimestamp(due / 1000, ZoneInfo(schedule.timezone or "UTC")).isoformat()[:16]
@@ -74,7 +74,7 @@ def _made_up_for_too_often(told: Told) -> Iterator[str]:
     )
     for (schedule_id, epoch), number in often.items():
         schedule = told.schedules[schedule_id]
-        # Where all are wanted, one more may come while the others run.
+        # With `Missed.ALL`, one more may come while the others run.
         if number > (MOST_MISSED + 1 if schedule.missed is Missed.ALL else 1):
             yield f"{schedule.schedule} was made up for {number} times after trouble {epoch}"
 
@@ -91,7 +91,7 @@ def _of_schedule(told: Told, schedule: Schedule) -> Iterator[str]:
 
 
 def _steps(told: Told, schedule: Schedule) -> Iterator[str]:
-    """Neither standing still nor in a burst, by the time that the scheduler was awake."""
+    """Check that an interval neither stops nor comes in a burst, counted by the scheduler's awake time."""
     _, number, unit = schedule.schedule.split() if schedule.schedule.count(" ") > 1 else _glued(schedule.schedule)
     step = int(number) * _UNITS[unit]
     own = {one.id for one in told.occurrences if one.schedule_id == schedule.id}
@@ -121,7 +121,7 @@ def _did_not_come(told: Told, schedule: Schedule) -> Iterator[str]:
 
 
 def _comes(line: str, local: datetime) -> bool:
-    """The first time that clocks show it."""
+    """Return true if a cron line matches a local time, at its first occurrence when clocks go back."""
     minute, hour, _, _, weekday = line.split()
     return (
         local.fold == 0

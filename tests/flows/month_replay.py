@@ -1,9 +1,9 @@
-"""`python -m tests.flows.month_replay --restarts 200`: two months of schedules in fast motion, over the days on which clocks in
-Berlin, New York and on Lord Howe Island change, while the clock is set by hours and days and the scheduler dies between its
-commits. Counted are times that ran twice, times that nobody missed and that did not come, intervals that stood still or
-came in a burst, and times that were made up for more than once.
+"""`python -m tests.flows.month_replay --restarts 200` runs two months of schedules in fast motion, over the days on
+which the clocks of Berlin, New York and Lord Howe Island change. Meanwhile, the clock is set by hours and days, and the
+scheduler dies between its commits.
 
-What should have come is worked out minute by minute, without `arvis.calendar`.
+The faults are times that ran twice, times that did not come, intervals that stopped or came in a burst, and missed
+times that were made up for more than once. The expected times are computed minute by minute, without `arvis.calendar`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from tests.flows.month_schedules import wanted
 from tests.flows.replay_parts import Cut, CuttingStore, Trouble, troubles
 from tests.flows.schedule_kit import DAY, Desk, WildClock, add, add_helper, at, end_one, everything
 
-#: Start and days: the clocks of all three zones change in each.
+#: First day and number of days; the clocks of all three zones change in each window.
 SPRING, AUTUMN = ("2027-03-07 00:00", 31), ("2027-10-02 00:00", 38)
-#: After a clock was set, the next look at the latest.
+#: The scheduler polls at the latest after this time when a clock was set.
 POLL_SECONDS = 10.0
 
 
 @dataclass(slots=True)
 class Replay:
-    """One window. `told` is what happened, for the judge."""
+    """One window of time; `told` collects the events for the judge."""
 
     database: Database
     clock: WildClock
@@ -67,7 +67,7 @@ class Replay:
     # -- a quiet time --------------------------------------------------------------------------------------
 
     async def _live_until(self, end: float) -> None:
-        """Look whenever something is due, and end what has run for long enough."""
+        """Poll whenever an occurrence is due, and end runs after their time."""
         since = None
         while self.clock.monotonic() < end:
             try:
@@ -89,7 +89,7 @@ class Replay:
             self.told.awake += step
             await self._end_what_is_over()
             if ending <= step:
-                # One whose time came meanwhile is seen at the next poll.
+                # The next poll sees occurrences that became due meanwhile.
                 self.clock.pass_time(min(POLL_SECONDS, max(0.0, end - self.clock.monotonic())))
 
     async def _note_begun(self) -> None:
@@ -164,7 +164,7 @@ def _all(tx: Transaction) -> list[Occurrence]:
 
 
 def _begun(tx: Transaction) -> list[str]:
-    """The executions of all times that were run."""
+    """Return the executions of all occurrences that ran."""
     found = [one.execution_id for one in _all(tx) if one.execution_id is not None]
     return [execution_id for execution_id in found if tx.executions.get(execution_id) is not None]
 
@@ -173,7 +173,7 @@ def _begun(tx: Transaction) -> list[str]:
 
 
 async def replay(start: str, days: float, restarts: int, seed: int, folder: Path) -> tuple[Told, list[str]]:
-    """What happened in one window, and what was wrong with it."""
+    """Return the events and the faults of one window."""
     clock = WildClock(at(start, "UTC"))
     one = Replay(Database(folder / "arvis.db", None, folder), clock, random.Random(seed))
     told = await one.run(days, restarts)

@@ -1,4 +1,4 @@
-"""The schedules of a replay: of all kinds, at the hours at which clocks change."""
+"""The schedules of a replay: all kinds, at the hours at which clocks change."""
 
 from __future__ import annotations
 

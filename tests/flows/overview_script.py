@@ -1,4 +1,4 @@
-"""The part of scripted insights that tells how things are: nothing runs, nothing waits, nothing was answered."""
+"""The overview part of scripted insights: nothing runs, waits or was answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People who answer what runs of workflows ask in a real chat."""
+"""People who answer the questions of workflow runs in a real chat."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _draw(tx: Transaction, slug: str, document: dict[str, Any], now: int) -> Wor
 async def begun(
     app: AppHarness, workflow: Workflow, *, user: str = "ann", role: PrincipalRole = PrincipalRole.MEMBER
 ) -> str:
-    """A run that somebody began in the chat."""
+    """Start a run in the chat."""
     return await app.store.write(_begin, workflow, user, role, app.clock.now())
 
 

@@ -1,4 +1,4 @@
-"""Insights without people, for tests that are about something else."""
+"""Insights without people, for tests that need none."""
 
 from __future__ import annotations
 

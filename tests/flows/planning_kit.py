@@ -1,4 +1,4 @@
-"""A model that plays every part of a planning run, each by what it is told to do, and an app with an agent that plans."""
+"""A model that plays every part of a planning run, by its instructions, and an app with a planning agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.flows.scripted import Answer, ScriptedProvider
 PLANNER = replace(HELPER, graph="planning", tools=("look", "srv.dig", "pay"))
 REQUEST = "Please put the shop online with a page that sells tea, and tell me the address"
 
-#: How the instructions of each part begin.
+#: The beginning of each part's instructions.
 TASKS = {
     "Judge how much work": "plan_retrieval",
     "You plan work": "planner",
@@ -39,13 +39,13 @@ def part_of(request: RunRequest) -> str:
 
 
 def shown(request: RunRequest) -> str:
-    """All that a model was told and asked."""
+    """Return the whole prompt of a request."""
     said = [f"{turn.content} {[output.content for output in turn.outputs]}" for turn in request.turns]
     return "\n".join([request.system, request.changing, *said])
 
 
 class PlanningModel(ScriptedProvider):
-    """Each part takes the next of its plays; the last one stays."""
+    """A model whose parts each take the next of their plays; the last play repeats."""
 
     def __init__(self, **plays: Play | list[Play]) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class PlanningModel(ScriptedProvider):
 
     @property
     def parts(self) -> list[str]:
-        """Who was asked, in order; several calls of one in a row count once."""
+        """Return the parts in the order of their calls; several calls in a row count once."""
         asked = [part_of(request) for request in self.asked]
         return [part for index, part in enumerate(asked) if index == 0 or asked[index - 1] != part]
 
@@ -136,10 +136,10 @@ async def execution_of(app: AppHarness, timeline: MessageTimeline) -> Execution:
 
 
 def visible_everywhere(app: AppHarness) -> str:
-    """All that people could see: what was sent, and what was streamed."""
+    """Return all sent and streamed texts."""
     return "\n".join([*app.connector.texts, *(getattr(event, "text", "") for event in app.events)])
 
 
 async def ask(app: AppHarness, text: str = REQUEST) -> MessageTimeline:
-    """As the owner, who may use every tool."""
+    """Ask as the owner, who may use every tool."""
     return await app.ask(text, user="owner")

@@ -1,5 +1,5 @@
-"""Platforms that repeat every event (reliability.md R7): each event one to five times, shuffled, from several
-channels and people, while turns run and join and the process dies; and when all is answered, the whole day once more.
+"""Platforms that repeat every event: each event comes one to five times, shuffled, from several channels and people,
+while turns run and join and the process dies. When all events are answered, the whole day comes once more.
 
 `python -m tests.flows.redelivery --deliveries 100000` is a long run.
 """
@@ -86,7 +86,7 @@ class MortalApp(AppHarness):
 
     async def crash(self) -> None:
         self.store.die()
-        await self.queue.stop(0)  # it can hand nothing back any more
+        await self.queue.stop(0)  # it cannot return any job any more
         self.store.alive = True
         self._boots += 1
         self.queue = self._queue(f"boot-{self._boots}")
@@ -107,8 +107,9 @@ class Counts:
 
 
 class Platform:
-    """A platform that sends events until they are acknowledged, and then again. By event: the results (`told`) of
-    each delivery, and the steps at which it was first `brought` and first `acknowledged`."""
+    """A platform that sends events until they are acknowledged, and then again. For each event, `told` holds the result
+    of each delivery. `brought` and `acknowledged` hold the steps of its first delivery and its first
+    acknowledgement."""
 
     def __init__(self, app: MortalApp, chance: random.Random, counts: Counts) -> None:
         self._app = app
@@ -160,7 +161,7 @@ class Platform:
         key = key_of(event)
         self._counts.deliveries += 1
         self.brought.setdefault(key, next(self._moments))
-        with suppress(StoreError):  # not acknowledged: it is brought again
+        with suppress(StoreError):  # not acknowledged, so it is sent again
             self.told[key].append(await self._app.inbox.receive(event))
             self.acknowledged.setdefault(key, next(self._moments))
 
@@ -202,7 +203,7 @@ def _day_of(rows: Callable[[str], list[dict[str, Any]]]) -> Day:
 
 async def run_day(database: Database, events: int, seed: int, counts: Counts) -> None:
     """Run one database: all events until everything is answered, then all of them once more."""
-    with capture_logs():  # what the product says of its deaths
+    with capture_logs():  # hide the product's log lines about its deaths
         async with open_mortal_app(database) as app:
             platform = Platform(app, random.Random(seed), counts)
             happenings = platform.happenings(events)

@@ -1,4 +1,4 @@
-"""What goes wrong in a replay of months: restarts, cuts between commits, clocks that are set and set back."""
+"""Troubles of a month replay: restarts, cuts between commits, clocks that are set and set back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HOUR, DAY = 3_600, 86_400
 
 
 class Cut(Exception):
-    """The process died."""
+    """The death of the process."""
 
 
 class CuttingStore:
-    """A store whose process dies at a chosen write: before its commit, or after it and before anybody hears of it."""
+    """A store whose process dies at a chosen write, before the commit or directly after it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -66,8 +66,8 @@ class CuttingStore:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """`at` is a steady time. One of: the clock is set by `jump` seconds, the process dies at its `cut`-th write, or is away
-    for `down` seconds."""
+    """One trouble at the monotonic time `at`: the clock is set by `jump` seconds, the process dies at its `cut`-th
+    write, or it is down for `down` seconds."""
 
     at: float
     jump: int = 0
@@ -76,7 +76,7 @@ class Trouble:
 
 
 def troubles(chance: random.Random, seconds: float, restarts: int) -> list[Trouble]:
-    """In order. Each jump is taken back after some hours."""
+    """Return troubles in order. Each jump of the clock is reverted after some hours."""
     found = [_restart(chance, chance.uniform(0, seconds)) for _ in range(restarts)]
     for jump in (HOUR, -HOUR, DAY, -DAY):
         begin = chance.uniform(0, seconds * 0.7)

@@ -1,5 +1,4 @@
-"""A scheduler over a real store and a clock that does what clocks do: it is set, put back, and stands still while nobody is
-there. What runs begin is ended by hand."""
+"""A scheduler over a real store, and a clock that is set, goes back, and stands still. Tests end the runs by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ NOW = 1_795_334_400_000
 
 
 class WildClock:
-    """`pass_time` moves both of its times; `set_by` the wall clock alone."""
+    """A clock with two times: `pass_time` moves both, `set_by` only the wall clock."""
 
     def __init__(self, now: int = NOW) -> None:
         self._wall = now
@@ -51,7 +50,7 @@ class WildClock:
 
 
 class Desk:
-    """One process that schedules: made anew after each restart."""
+    """One scheduler process; a restart makes a new one."""
 
     def __init__(self, store: Store, clock: WildClock, *, poll_seconds: float = 10, zone: str = "UTC") -> None:
         self.store = store
@@ -66,7 +65,7 @@ class Desk:
         return await self.scheduler.look(self.holding)
 
     async def pass_time(self, seconds: float, *, ends: OccurrenceStatus | None = OccurrenceStatus.DONE) -> None:
-        """Look whenever the scheduler wants to, for so long; what begins ends at once, unless `ends` is None."""
+        """Let the scheduler poll for this long. Runs end at once with status `ends`, unless that is None."""
         end = self.clock.monotonic() + seconds
         while True:
             wait = await self.look()
@@ -81,12 +80,12 @@ class Desk:
         return await self.store.write(add, schedule_with(schedule, **fields), self.clock.now())
 
     async def occurrences(self, schedule: Schedule) -> list[Occurrence]:
-        """The oldest first."""
+        """Return the occurrences, oldest first."""
         found = await self.store.read(lambda tx: tx.occurrences.newest(schedule.id, 10_000))
         return sorted(found, key=lambda occurrence: (occurrence.created_at, occurrence.due))
 
     async def ran(self, schedule: Schedule) -> list[tuple[int, Cause]]:
-        """The times that were run, and why."""
+        """Return the times and causes of the occurrences that ran."""
         found = await self.occurrences(schedule)
         return [(one.due, one.cause) for one in found if one.status is not OccurrenceStatus.SKIPPED]
 
@@ -109,7 +108,7 @@ def schedule_with(text: str, **fields: Any) -> Schedule:
 
 
 def at(text: str, zone: str = "Europe/Berlin", *, fold: int = 0) -> int:
-    """A local time in ms."""
+    """Return a local time in ms."""
     return round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold).timestamp()) * 1000
 
 
@@ -134,7 +133,7 @@ def end_all(tx: Transaction, status: OccurrenceStatus, report: str, now: int) ->
 def end_one(
     tx: Transaction, schedule: Schedule, occurrence: Occurrence, status: OccurrenceStatus, report: str, *, now: int
 ) -> None:
-    """As the commit does that ends a run, or the call of a script."""
+    """End an occurrence like the commit that ends its run or script call."""
     if (job := tx.jobs.head_of_lane(schedule.key)) is not None:
         tx.jobs.cancel(job.id, now)
     execution = tx.executions.get(occurrence.execution_id or "")
@@ -150,6 +149,6 @@ def everything(tx: Transaction) -> list[Schedule]:
 
 
 def begun(tx: Transaction, schedule: Schedule) -> tuple[Job | None, Execution | None]:
-    """The job of what runs now, and its execution."""
+    """Return the current job of a schedule, and its execution."""
     job = tx.jobs.head_of_lane(schedule.key)
     return job, tx.executions.get(job.execution_id or "") if job is not None else None

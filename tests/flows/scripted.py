@@ -19,11 +19,11 @@ from arvis.ports.inbox import Inbox
 from arvis.ports.tool import Caller, Tool
 
 PLATFORM, BOT = "chat", "main"
-#: Timeout in seconds: nothing here takes long unless it is broken.
+#: Timeout in seconds; only a broken part reaches it.
 PATIENCE_SECONDS = 15
 
-#: The parts of a message in a prompt that differ at every run: the day, and in chats with several people the mark of
-#: each.
+#: The parts of a prompt's message that differ in every run: the day, and in conversations with several people the mark
+#: of each message.
 _DAY = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n", re.MULTILINE)
 _MARK = re.compile(r"^(\S+) #[0-9a-z]{5}: ", re.MULTILINE)
 

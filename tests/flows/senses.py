@@ -1,4 +1,4 @@
-"""The senses of an app's agents: what they see, hear and say."""
+"""Files, hearing and speech for the agents of an app."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from arvis.ports.connector import Connector, FetchesFiles
 from arvis.ports.transcriber import Speaker, Transcriber
 from arvis.process.subprocesses import GuardedPrograms
 
-#: Of one file.
+#: The size limit of one file.
 MOST_BYTES = 1_000_000
 
 
 @dataclass(slots=True)
 class Senses:
-    """`sessions` is the folder of the conversations' folders; `sighted`: the model sees."""
+    """The settings of `file_rules`: `sessions` is the folder of the conversations' folders; with `sighted`, the model
+    sees pictures."""
 
     sessions: Path
     transcriber: Transcriber | None = None

@@ -1,4 +1,5 @@
-"""A real turn of a conversation that is killed at chosen commits: with a scripted model, and tools that count."""
+"""A real turn of a conversation that is killed at chosen commits, with a scripted model and tools that count their
+calls."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def parts_with(
     skills: Callable[[], Awaitable[Sequence[Skill]]] = no_skills,
     **more: Any,
 ) -> GraphParts:
-    """What graphs are made of; `more` are fields of it."""
+    """Return the parts from which graphs are built; `more` replaces some of them."""
     account = Account(name="main", provider="scripted", model="model")
     runner = Runner(
         providers=GivenProviders({"scripted": model}),
@@ -70,7 +71,7 @@ def parts_with(
 
 
 class TurnStage(Stage):
-    """Ann asks the first of the agents; deliveries are taken as sent."""
+    """A turn in which Ann asks the first agent; deliveries count as sent."""
 
     def __init__(self, *, store: Store, scenario: Scenario, agents: Sequence[Agent], words: str = "Go") -> None:
         super().__init__(store=store, scenario=scenario)
@@ -94,7 +95,7 @@ class TurnStage(Stage):
 
 
 async def outlive(stage: Stage, cuts: Sequence[Death]) -> tuple[Execution, int]:
-    """The execution at its end after these deaths, and how many writes its last process made."""
+    """Return the execution at its end after these deaths, and the number of writes of its last process."""
     await stage.begin()
     for death in cuts:
         with pytest.raises(Cut):

@@ -1,4 +1,4 @@
-"""What the web is handed for settings, logs, the examination and lists, over the real store."""
+"""The web server's services for settings, logs, the doctor and lists, over the real store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def admin_services(
     accounts: Sequence[Account] = (),
     sources: Sequence[Registry] = (),
 ) -> AdminServices:
-    """`text` is that of the configuration's file, which lies in the folder."""
+    """Return the services; `text` is the content of the configuration file in the folder."""
     file = folder / "config.yaml"
     file.write_text(text or "", "utf-8")
     given = environ or {}

@@ -1,4 +1,4 @@
-"""Requests as no client of HTTP would send them, byte by byte, and their answers."""
+"""Requests that no HTTP client would send, byte by byte, and their responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.flows.web_server import Site
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """Names of headers in lower case."""
+    """A response, with header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -21,7 +21,7 @@ class RawAnswer:
 
     @property
     def code(self) -> str | None:
-        """The code of the error, in whichever form the route speaks."""
+        """Return the code of the error in either error format."""
         try:
             found: Any = json.loads(self.body)["error"]["code"]
         except (ValueError, KeyError, TypeError):
@@ -30,7 +30,8 @@ class RawAnswer:
 
 
 async def ask_raw(site: Site, line: str, *headers: tuple[str, str], host: str | None = None) -> RawAnswer:
-    """`line` is method and target. Without `host` the site's own is sent. Of an upgrade only the head is read."""
+    """Send a request; `line` is its method and target. Without `host`, the site's own host is sent. The response to an
+    upgrade is read without its body."""
     upgrade = any(name == "Upgrade" for name, _ in headers)
     lines = [f"{line} HTTP/1.1", f"Host: {host or site.url.removeprefix('http://')}"]
     lines += [f"Connection: {'Upgrade' if upgrade else 'close'}", *(f"{name}: {value}" for name, value in headers)]
@@ -44,7 +45,7 @@ async def ask_raw(site: Site, line: str, *headers: tuple[str, str], host: str | 
 
 
 def _answer(data: bytes) -> RawAnswer:
-    """A body that comes in chunks stays as it came."""
+    """Split a response; a chunked body is not decoded."""
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     pairs = [line.partition(":") for line in lines]

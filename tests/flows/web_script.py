@@ -1,4 +1,4 @@
-"""Inbox, insights and operations that follow a script: plain containers that a test fills and reads."""
+"""A scripted inbox, insights and operations: plain containers that a test fills and reads."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def a_delivery(seq: int, address: Address, *, content: str | None = None) -> Del
 
 
 def a_part(seq: int, address: Address, *, content: str | None = None) -> Part:
-    """The same as the connector is given it."""
+    """Return the part that the connector gets for `a_delivery`."""
     return whole(a_delivery(seq, address, content=content))
 
 
@@ -79,7 +79,7 @@ def web_address(channel: str, thread: str = "") -> Address:
 
 
 def database_text(text: str) -> str:
-    """PostgreSQL takes no NUL."""
+    """Remove NUL characters, which PostgreSQL does not accept."""
     if "\0" in text:
         raise ValueError("invalid byte sequence for encoding")
     return text
@@ -99,7 +99,7 @@ class ScriptedInsights(
     NoWorkflows,
     GivenExecutions,
 ):
-    """Answers from plain containers that a test fills."""
+    """Insights from plain containers that a test fills."""
 
     def __init__(self) -> None:
         self.timelines: dict[str, MessageTimeline] = {}
@@ -109,7 +109,7 @@ class ScriptedInsights(
         self.all_conversations: list[ConversationView] = []
         self.stored: list[StoredMessage] = []
         self.asked: list[Mapping[str, Any]] = []
-        #: Runs in the middle of a replay, between the look at the database and its answer.
+        #: Runs in the middle of a replay, after the database was read and before its result is returned.
         self.during_replay: asyncio.Event | None = None
         self.replaying = asyncio.Event()
 
@@ -175,7 +175,8 @@ class ScriptedInsights(
 
 
 class ScriptedInbox(RecordingInbox):
-    """Accepts what it has no reason to refuse, knows duplicates by address and event id, and keeps everything."""
+    """An inbox that accepts a message unless it has a reason to refuse it, recognises duplicates by address and event
+    id, and stores everything."""
 
     def __init__(self, insights: ScriptedInsights, bus: EventBus) -> None:
         super().__init__()
@@ -226,7 +227,7 @@ def a_timeline(message_id: str, message: IncomingMessage, status: MessageStatus)
 
 
 class ScriptedOperations:
-    """Retries what failed, refuses the rest; the first answer to a wait wins."""
+    """Operations that retry failed jobs and refuse everything else; the first answer to a wait wins."""
 
     def __init__(self, insights: ScriptedInsights) -> None:
         self._insights = insights

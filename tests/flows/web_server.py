@@ -127,7 +127,7 @@ class Site:
         return answer
 
     def _check_shape(self, method: str, path: str, answer: Answer) -> None:
-        """Check every answer against its route in /openapi.json."""
+        """Check a response against its route in /openapi.json."""
         for endpoint in self.server.endpoints:
             pattern = re.sub(r"\{\w+\}", "[^/]+", endpoint.path)
             if endpoint.method == method and re.fullmatch(pattern, path.partition("?")[0]):
@@ -137,7 +137,7 @@ class Site:
                 assert schema is not None, f"{method} {path} answers {answer.status}, which is not described"
                 if answer.headers["content-type"] == "application/json":
                     check_shape(answer.json(), schema, f"{method} {path}")
-                return  # of two routes that fit, the first serves
+                return  # if two routes match, the first one serves the request
 
     def rest(self, message_id: str, status: MessageStatus, **changes: Any) -> None:
         """Settle a message: write the row first, then publish the event."""
@@ -246,7 +246,7 @@ async def running_site(
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
         acts: Operations = StoreOperations(store=store, bus=bus, clock=clock) if real_operations else operations
-        if behind is not None:  # the whole way of a message behind it
+        if behind is not None:  # the whole path of a message behind the server
             store, reading, acts, real_insights = behind.store, behind.insights, behind.operations, True
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
         book = AccountRegistry(configured=accounts, store=store, secrets=box)

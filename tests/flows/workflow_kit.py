@@ -1,4 +1,4 @@
-"""Workflows drawn in a few words, kept in a real store, and their runs looked at."""
+"""Workflows described in few words and stored in a real store, and their runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def node(node_id: str, kind_of: str, /, **data: Any) -> dict[str, Any]:
 
 
 def chain(*nodes: dict[str, Any], agent: str = "") -> dict[str, Any]:
-    """Each leads to the next."""
+    """Return a document in which each node leads to the next."""
     ways = [
         {"id": f"c{number}", "source": one["id"], "target": other["id"], "sourceHandle": "", "targetHandle": ""}
         for number, (one, other) in enumerate(pairwise(nodes))
@@ -44,7 +44,7 @@ async def draw(
 
 
 async def runs_of(app: AppHarness, workflow: Workflow) -> list[Execution]:
-    """The oldest first."""
+    """Return the runs of a workflow, oldest first."""
 
     page = await app.insights.executions(graph=workflow.graph, status=None, limit=50, cursor=None)
     return sorted(page.items, key=lambda each: each.id)

@@ -1,5 +1,6 @@
-"""`python -m tests.flows.workflow_races --rounds 200`: workers on several connections of one PostgreSQL walk the children of runs, while two
-people answer what a run asks, and a third one cancels it. Each run ends once, and its log has no gaps."""
+"""`python -m tests.flows.workflow_races --rounds 200` lets workers on several connections of one PostgreSQL execute the
+children of runs. Meanwhile, two people answer a run's questions, and a third one cancels it. Each run must end once,
+with a log without gaps."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ from tests.postgres import running_postgres
 
 WORKERS = 3
 _PEOPLE = 8
-#: Of three runs, one is cancelled.
+#: One of three runs is cancelled.
 CANCELLED = 1 / 3
 PATIENCE_SECONDS = 30
 
 
 def scene() -> Play:
-    """Four branches: agents with subagents, which write into the log of the run at once, and two questions."""
+    """Return four branches: agents with subagents, which write the run's log at the same time, and two questions."""
     on = {"subagents": True}
     document = drawing(
         START,
@@ -77,7 +78,7 @@ def scene() -> Play:
 
 
 class Race:
-    """One run, and all that is done to it at once."""
+    """One run, with everything that is done to it at the same time."""
 
     def __init__(self, store: Store, rng: Random) -> None:
         self._store = store
@@ -146,7 +147,7 @@ def _live_jobs(tx: Transaction, execution_id: str) -> list[str]:
 
 
 async def races(url: str, *, rounds: int, seed: str) -> Counter[str]:
-    """How many runs ended how."""
+    """Return the number of runs for each end."""
     rng, ends = Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         async with opened(Database(Path(folder) / "arvis.db", url, Path(folder))) as store:
@@ -171,7 +172,8 @@ def _begun(tx: Transaction, agent: Agent) -> None:
 
 
 async def savings(url: str, *, writes: int, seed: str) -> Counter[str]:
-    """What people did at once to the workflow of one slug, and how often; afterwards its rows fit one another."""
+    """Let people create, change, run and delete the workflow of one slug at the same time. Check its rows, and return
+    the number of each action."""
     rng, done, numbers = Random(seed), Counter[str](), count(1)
     agent = Agent(id="raced", slug="raced", name="Raced")
 
