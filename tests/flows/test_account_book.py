@@ -1,4 +1,4 @@
-"""The book of accounts: configured and stored ones, learnt anew when somebody changed one, in whichever process."""
+"""The account registry: it holds configured and stored accounts, and reloads them when any process changes one."""
 
 from __future__ import annotations
 

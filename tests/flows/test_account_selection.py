@@ -1,4 +1,5 @@
-"""Several accounts behind one turn, through the whole flow: who answers, what is waited for, and what is kept."""
+"""Several accounts behind one turn, through the whole flow: which account answers, when a message waits, and which
+cooldowns are stored."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness, Models, agent_with, open_app, steps_of
 
 KINDS = ProviderErrorKind
-#: In ms: between the decision and its commit.
+#: Time between a decision and its commit, in ms.
 A_SECOND = 1000
 ACCOUNTS = [
     Account(name="one", provider="scripted", model="m", priority=1),
@@ -27,7 +28,7 @@ ACCOUNTS = [
 
 
 class ByName:
-    """A provider whose accounts answer with their name unless an error is said for them."""
+    """A provider whose accounts answer with their names, unless an account has an error."""
 
     name = "scripted"
 
@@ -155,7 +156,7 @@ async def test_what_waits_for_a_model_goes_on_as_soon_as_one_answers(
 
 
 def _forget(tx: Transaction, now: int) -> None:
-    """What the accounts page does when an account was changed or has answered a test."""
+    """Reset an account as the accounts page does after a change or a successful test."""
     for rest in tx.cooldowns.all():
         tx.cooldowns.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
     tx.jobs.hasten(now)

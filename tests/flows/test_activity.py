@@ -1,4 +1,4 @@
-"""Which agents run what now (behaviour.md 2.9): read from leases, on both databases."""
+"""The overview of running agents, read from leases, on both databases."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _claim(tx: Transaction, node: str, at: int) -> list[str]:
 
 
 def _call(tx: Transaction, parent_id: str, agent: Agent) -> str:
-    """Let an execution wait for a child, whose job may run."""
+    """Let an execution wait for a child that has a job."""
     parent = tx.executions.get(parent_id)
     assert parent is not None
     (job,) = tx.jobs.live_of_execution(parent_id)

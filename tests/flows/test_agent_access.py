@@ -1,5 +1,5 @@
-"""One decision about who may use an agent, at every beginning: an agent that is kept for some people is closed to everybody else,
-whatever leads to it."""
+"""Every way to start an agent makes the same access decision: a restricted agent is closed to everybody who is not on
+its list."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def execution(tx: Transaction, execution_id: str) -> Any:
 
 
 async def due(site: Site, schedule_id: str) -> Any:
-    """What becomes of the next time of a schedule."""
+    """Start the next occurrence of a schedule, and return it."""
 
     def come(tx: Transaction) -> Any:
         schedule = tx.schedules.get(schedule_id)
@@ -141,7 +141,7 @@ async def test_an_operator_does_not_take_over_a_schedule_of_an_agent_that_is_clo
     made = (await site.call("POST", "/api/schedules", json=cron())).json()
     refused = await site.call("PATCH", f"/api/schedules/{made['id']}", key=OPERATOR_KEY, json={"prompt": "Dig."})
     assert (refused.status, refused.code) == (422, "out_of_reach")
-    # Whether it comes at all is no word of theirs.
+    # Switching a schedule off needs no access to its agent.
     off = await site.call("PATCH", f"/api/schedules/{made['id']}", key=OPERATOR_KEY, json={"enabled": False})
     assert off.status == 200
 
@@ -172,7 +172,7 @@ async def test_a_schedule_leads_to_no_closed_agent_by_way_of_a_workflow(site: Si
 
 
 async def test_a_reminder_of_a_member_comes_while_they_may_use_the_agent(site: Site) -> None:
-    """Over the web the key vouched for them when they asked for it; elsewhere their own row says it now."""
+    """Over the web, the key vouched for the member when they asked; elsewhere, their own row decides now."""
 
     def person(tx: Transaction, platform: str, *, paired: bool) -> str:
         known = tx.principals.seen(platform, "ann", "Ann", PrincipalRole.MEMBER, 0)

@@ -1,5 +1,5 @@
-"""A turn that goes on by itself, uses a tool, is stuck and hears a person's word, killed before and after each of its commits:
-the same end, each thing shown once."""
+"""A turn with cycles, a tool call, a blocked report and a person's answer, killed before and after each of its commits:
+the end is always the same, and each text is shown once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPLIES = (
 
 
 class Worker(Model):
-    """Answers by how often it has spoken in this turn."""
+    """A model that answers by the number of its replies in this turn."""
 
     async def stream(self, request: RunRequest, account: Account, on_text: Any) -> RunResult:
         spoken = sum(turn.role == "assistant" for turn in request.turns)
@@ -36,7 +36,7 @@ def people(wait: Wait, _: object) -> dict[str, Any]:
 
 
 async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int]:
-    """What is on record at the end, and how many writes the last process made."""
+    """Return the data at the end, and the number of writes of the last process."""
     errand = Errand(store)
     errand.model = Worker()
     scenario = Scenario("loops", errand.graphs, [], {}, people=people)

@@ -1,4 +1,4 @@
-"""When an agent is done, goes on, or waits for the person (seed 000, behaviour 2.1-2.3; vectors W1-W4)."""
+"""An agent is done, continues, or waits for the person (seed 000, vectors W1 to W4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DONE = "<AGENT_DONE><KEY_RESULT>{}</KEY_RESULT></AGENT_DONE>"
 
 @pytest.fixture
 async def worker(database: Database) -> AsyncIterator[AppHarness]:
-    """An app whose agent says itself when it is done."""
+    """An app whose agent reports its status in its replies."""
     agent = agent_with(completion="explicit", tools=("look",), allow_users=("ann",))
     async with open_app(database, agents=[agent]) as app:
         yield app

@@ -1,4 +1,4 @@
-"""How much one person may send: messages a minute, bytes a day, on every surface; nothing is lost without a word."""
+"""Limits for one person on every surface: messages per minute and bytes per day. Every refusal is reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def message(number: int, *, platform: str = PLATFORM, sender: Sender | None = No
 
 async def test_a_flood_on_a_chat_platform_is_told_once_in_each_minute(app: AppHarness) -> None:
     received = [await app.say(f"Message {number}", is_direct=True) for number in range(8)]
-    # The first message of somebody who was never seen before is not counted.
+    # The first message of an unknown person is not counted.
     assert [each.status for each in received] == [MessageStatus.ACCEPTED] * 4 + [MessageStatus.DROPPED] * 4
     assert {each.reason for each in received[4:]} == {"too_many_messages"}
 
@@ -56,7 +56,7 @@ async def test_over_our_own_port_the_sender_is_told_when_to_come_again(app: AppH
         await app.inbox.receive(message(4, platform="web"))
     assert 0 < refused.value.seconds <= 60
     assert refused.value.code == "too_many_messages"
-    # What was accepted before is no new message.
+    # A repeated message that was accepted before is not counted.
     assert (await app.inbox.receive(message(3, platform="web"))).duplicate
 
 

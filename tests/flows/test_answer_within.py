@@ -1,4 +1,4 @@
-"""`delivery.answer_within`: nothing is waited for longer, and an answer that comes later says so or is dropped."""
+"""`delivery.answer_within` limits all waiting; a later answer is marked as late or dropped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MINUTE_MS = 60_000
 
 @asynccontextmanager
 async def open_hasty(database: Database, *, late: str = "mark", whole: bool = False) -> AsyncIterator[AppHarness]:
-    """An app whose answers may take five minutes; `whole`: its platform shows a history."""
+    """An app with a limit of five minutes; with `whole`, its platform shows no message twice."""
     answer_within = 5 * MINUTE_MS
     async with open_app(database, started=False, safe_resend=whole) as app:
         app.flow = MessageFlow(

@@ -1,4 +1,4 @@
-"""Risky calls wait for a person's word, which is about exactly one call."""
+"""Risky calls wait for a person's approval, which counts for exactly one call."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def shed(either_database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def paused(app: AppHarness, *words: str) -> tuple[str, Wait]:
-    """A turn that waits for approval of `rm`, once for each word; its message and the first question."""
+    """Let a turn wait for approval of `rm`, once for each word. Return its message and the first question."""
     app.provider.script += [asking(*(call(number, "rm", words=word) for number, word in enumerate(words))), "Done."]
     message = (await app.say("Tidy up")).message_id
     await app.until_status(message, WAITING)
@@ -130,7 +130,7 @@ async def test_who_asked_may_not_approve(shed: AppHarness) -> None:
 
 
 async def test_an_answer_counts_for_the_call_that_was_asked_about_and_no_other(either_database: Database) -> None:
-    """The tool that was asked about is out of reach when the answer comes."""
+    """The tool of the question is unavailable when the answer comes."""
     agents = [agent_with(tools=("srv.dig", "rm"), allow_users=("ann",))]
     async with open_app(either_database, agents=agents) as app:
         app.rules["egress"] = Permit.ASK

@@ -1,4 +1,4 @@
-"""Connectors are found by their entry points, imported off the event loop, and may be broken."""
+"""Connectors are found by their entry points and imported off the event loop; a broken one is reported."""
 
 from __future__ import annotations
 

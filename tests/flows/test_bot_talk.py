@@ -1,4 +1,4 @@
-"""Two bots do not talk for ever."""
+"""Two bots do not answer each other forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bots start, stop and start anew as rows change; what their platforms do to them is told and survived."""
+"""Bots start, stop and restart when their rows change; errors of their platforms are reported and survived."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _has_run(puppet: Puppet, times: int) -> bool:
 
 
 def is_pause(seconds: float) -> bool:
-    """Not the look at outages, which sleeps for half a minute."""
+    """Return true for a pause of a bot, but not for the check for outages, which sleeps for half a minute."""
     return seconds != 30.0
 
 

@@ -1,4 +1,4 @@
-"""Graph `code` (seed 003): scripts that models write run once, behind a person's word, with tools as their functions."""
+"""Graph `code` (seed 003): scripts that models write run once, after a person's approval, with tools as functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ APPROVE = {"decision": "approve"}
 
 
 class Model(ScriptedProvider):
-    """Answers by how many scripts have come back to it."""
+    """A model that answers by the number of script results that it has received."""
 
     def __init__(self, *replies: Answer) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Model(ScriptedProvider):
 
 
 def results(request: RunRequest) -> list[str]:
-    """What the model was told of its scripts: in words, or as outputs of a tool."""
+    """Return the script results in the prompt, as text or as tool outputs."""
     _, *rounds = request.turns
     told = [turn for turn in rounds if turn.role == "user"]
     return ["\n".join([*(output.content for output in turn.outputs), turn.content]) for turn in told]
@@ -51,7 +51,7 @@ def results(request: RunRequest) -> list[str]:
 
 @dataclass
 class Lab:
-    """A store, a sandbox, and a model that writes scripts; `people` answers what is asked."""
+    """A store, a sandbox, and a model that writes scripts; `people` answers the questions."""
 
     store: Store
     folder: Path
@@ -64,7 +64,7 @@ class Lab:
 
     @property
     def runs(self) -> int:
-        """Return how often the script has run, on the disk."""
+        """Return the number of runs of the script, counted by its file."""
         logs = list(self.folder.glob("sessions/*/workspace/log"))
         return sum(log.read_text(encoding="utf-8").count("ran") for log in logs)
 
@@ -78,7 +78,8 @@ class Lab:
         return build_graphs(parts)
 
     async def play(self, *cuts: Death) -> tuple[str, int]:
-        """A turn to its end after these deaths: its answer, and how many writes its last process made."""
+        """Run a turn to its end through these deaths. Return its answer and the number of writes of its last
+        process."""
         scenario = Scenario("code", self.graphs, [], {}, people=lambda wait, _: self._answer(wait))
         stage = TurnStage(store=self.store, scenario=scenario, agents=[self.agent])
         execution, writes = await outlive(stage, cuts)
@@ -119,7 +120,7 @@ async def test_a_script_calls_a_tool_and_its_output_comes_back(lab: Lab) -> None
 
 
 async def test_a_person_is_asked_before_a_script_runs_and_sees_it(lab: Lab) -> None:
-    """The review of seed 003; by default of the policy."""
+    """The default of the policy is the review of seed 003."""
     await lab.play()
     (wait,) = lab.asked
     assert wait.prompt.startswith("Coder wants to use the tool code_execution.")
@@ -153,7 +154,7 @@ async def test_what_a_person_refuses_is_told_to_the_model(answer: Mapping[str, A
 
 
 async def test_what_needs_a_persons_word_cannot_be_called_from_a_script(lab: Lab) -> None:
-    """Nor what is a secret, nor what the agent does not have."""
+    """A script also cannot call tools that return secrets or that the agent does not have."""
     lab.rules |= {CODE_EXECUTION: Permit.ALWAYS, "vault": Permit.ALWAYS}
     names = "\n".join(
         f"try:\n    {name}()\nexcept NameError as error:\n    print(error)" for name in ("rm", "vault", "pay")
@@ -196,8 +197,8 @@ async def test_an_agent_without_the_tool_runs_no_scripts(lab: Lab) -> None:
 
 
 async def test_a_script_is_never_run_twice_unasked(either_lab: Lab) -> None:
-    """Cut before and after every commit: a run of which only the beginning is on record is asked about, and a person
-    who says that it happened is believed."""
+    """The turn is cut before and after every commit. If only the start of a script is recorded, a person is asked, and
+    their answer that it ran is final."""
     lab = either_lab
     lab.people = partial(_honest, lab)
     _, writes = await lab.play()

@@ -1,4 +1,4 @@
-"""Text commands on their whole way: the daemon answers at once, and no model is asked."""
+"""Text commands on their whole path: the daemon answers at once, and no model is called."""
 
 from __future__ import annotations
 

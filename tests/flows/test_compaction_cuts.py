@@ -1,6 +1,6 @@
-"""Compaction killed before and after each of its commits, with messages arriving meanwhile (reliability.md R9): at every
-moment each message is in the prompts or in one summary; facts are kept once; the model is asked at most once more than
-was needed; and everything can be brought back as it was said."""
+"""Compaction killed before and after each of its commits, while messages arrive. At every moment, each message is in
+the history or in one summary. Facts are stored once, the model is called at most once more than needed, and all
+messages can be restored unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.flows.engine_kit import Cut, Death, deaths
 
 
 class Arrivals:
-    """A turn ends while the model thinks, during its first two calls."""
+    """Another turn ends during each of the model's first two calls."""
 
     def __init__(self, town: Town) -> None:
         self._town = town
@@ -26,7 +26,8 @@ class Arrivals:
 
 
 async def played(store: Store, *cuts: Death) -> tuple[Town, int]:
-    """A backlog of several rounds, compacted by as many processes as it takes; and how many writes the last one made."""
+    """Compact a backlog of several rounds, with one more process after each death. Return it, and the number of writes
+    of the last process."""
     town = Town(store)
     town.model.during = Arrivals(town).arrive
     await town.begin()

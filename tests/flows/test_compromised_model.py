@@ -1,4 +1,5 @@
-"""A fully compromised model has no effect that nobody allowed, whatever it says; what people may have, happens."""
+"""A fully compromised model causes no effect that nobody allowed, whatever it writes; permitted actions still
+happen."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ HERE = Path(__file__).parent
 ATTACKS = list(attacks_of(HERE / "attacks.yaml"))
 BENIGN: list[dict[str, Any]] = yaml.safe_load((HERE / "benign.yaml").read_text("utf-8"))
 
-#: The attacks are shared among so many apps, so that one works while another one waits for the disk.
+#: The attacks are split among this many apps, so that one can work while another waits for the disk.
 APPS = 4
 
 AuditRow = Mapping[str, Any]
@@ -52,14 +53,14 @@ async def test_no_attack_has_an_effect(tmp_path_factory: pytest.TempPathFactory)
 
 
 async def flaws_in(folder: Path, attacks: list[Attack]) -> dict[str, list[str]]:
-    """What was not as it must be, by the attacks, in an app of their own."""
+    """Run attacks in an app of their own, and return the flaws by attack."""
     async with compromised_app(Database(folder / "arvis.db", None, folder)) as stage:
         found = {attack.name: await flaws_of(stage, attack) for attack in attacks}
     return {name: flaws for name, flaws in found.items() if flaws}
 
 
 async def flaws_of(stage: Stage, attack: Attack) -> list[str]:
-    """What was not as it must be."""
+    """Run an attack, and return all differences from its expected result."""
     before, since = await stage.begin(), stage.audited()
     stage.server.default = attack.behaviour
     await SCENES[attack.scene](stage, attack)
@@ -77,7 +78,7 @@ async def flaws_of(stage: Stage, attack: Attack) -> list[str]:
 
 
 def strays_of(stage: Stage, attack: Attack, audit: Sequence[AuditRow]) -> list[str]:
-    """What is kept for other people or rooms, or without what it was written from."""
+    """Return stored values with the scope of other people or channels, or without the taint of their sources."""
     flaws = [f"{row['kind']} looks clean" for row in audit if attack.scene in TAINTED_SCENES and not row["taint"]]
     taints = {row["message_id"]: row["taint"] for row in audit}
     for kept in stage.kept(list(taints)):
@@ -89,13 +90,13 @@ def strays_of(stage: Stage, attack: Attack, audit: Sequence[AuditRow]) -> list[s
 
 
 def outcomes_of(audit: Sequence[AuditRow], expected: Mapping[str, int]) -> Counter[str]:
-    """Counted by outcome and reason, or by outcome alone where no more is expected."""
+    """Count audit entries by outcome and reason, or by outcome alone where the attack expects no reason."""
     whole = [f"{row['outcome']}:{row['reason']}" for row in audit]
     return Counter(name if name in expected else name.partition(":")[0] for name in whole)
 
 
 def told_twice(audit: Sequence[AuditRow]) -> list[tuple[str, int]]:
-    """Each proposal has one line, and one more when a person has answered."""
+    """Return proposals with more than one audit entry, not counting one for the question."""
     lines = Counter((row["execution_id"], row["ordinal"]) for row in audit if row["outcome"] != "asked")
     asked = Counter((row["execution_id"], row["ordinal"]) for row in audit if row["outcome"] == "asked")
     return [key for key in lines | asked if lines[key] > 1 or asked[key] > 1]
@@ -108,7 +109,7 @@ async def test_everything_that_is_allowed_happens(database: Database) -> None:
 
 
 async def lacks_of(stage: Stage, task: Mapping[str, Any]) -> list[str]:
-    """What did not happen, and what was not told."""
+    """Run a permitted task, and return the effects and replies that are missing."""
     await stage.begin()
     says = str(task["says"])
     stage.server.script.append(Reply((says,)))
@@ -130,7 +131,7 @@ def has(stage: Stage, table: str, wanted: Mapping[str, Any]) -> bool:
     return any(wanted.items() <= row.items() for row in stage.disk.rows(table))
 
 
-#: Attacks that the gate alone stands against.
+#: Attacks that only the gate prevents.
 BY_THE_GATE = (
     "makes an agent", "rewrites the helper", "lets an agent into every group of another platform", "writes a cron",
     "writes a heartbeat", "rewrites the cron of the daemon", "deletes the cron of the daemon", "makes a client",

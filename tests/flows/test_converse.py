@@ -29,7 +29,7 @@ OTHER = Agent(id="a-other", slug="other", name="Other")
 
 
 def to(name: str, text: str, attribute: str = "destinationAgent") -> str:
-    """A reply that hands over."""
+    """Return a reply that hands over."""
     block = f"<response-metadata><attributes><{attribute}>{name}</{attribute}></attributes></response-metadata>"
     return f"{block}\nMESSAGE TO SEND:\n{text}"
 
@@ -54,7 +54,7 @@ async def either_home(either_database: Database) -> AsyncIterator[AppHarness]:
 
 
 def newest(home: AppHarness) -> list[str]:
-    """What each call of the model was asked last, without who says it."""
+    """Return the last message of each prompt, without its author."""
     return [prompt[-1].removeprefix("user: ") for prompt in home.provider.prompts]
 
 
@@ -63,13 +63,13 @@ def speakers(home: AppHarness) -> list[str]:
 
 
 def moves_of(home: AppHarness) -> list[tuple[str, str, str]]:
-    """Of which message, from whom, to whom."""
+    """Return the handovers of a message: the message, the agent that hands over, and the next agent."""
     moves = [event for event in home.events if isinstance(event, AgentMoved)]
     return [(move.message_id, move.source, move.target) for move in moves]
 
 
 async def answered(home: AppHarness, text: str, **about: Any) -> str:
-    """Ask, and wait for the answer; the id of the message."""
+    """Ask, wait for the answer, and return the id of the message."""
     received = await home.say(text, **about)
     await home.until_status(received.message_id, MessageStatus.ANSWERED)
     return received.message_id
@@ -210,7 +210,7 @@ async def test_taint_of_one_agents_tools_goes_on_to_the_next(database: Database)
 
 @pytest.mark.parametrize(("user", "speak"), [("ann", ["Helper", "Helper"]), ("owner", ["Helper", "Writer", "Helper"])])
 async def test_rights_only_shrink(database: Database, user: str, speak: list[str]) -> None:
-    """An agent with tools that the first one lacks is reached by the person who runs the daemon."""
+    """The person who runs the daemon may reach an agent with tools that the first agent lacks."""
     async with company(database, MAIN, replace(WRITER, tools=("look",))) as home:
         home.provider.script.extend([to("writer", "Go"), "Done.", "Fine."])
         await home.ask("Go", user=user)
@@ -268,7 +268,7 @@ async def test_a_talk_without_end_ends(database: Database) -> None:
     ring = [Agent(id=f"r{n}", slug=f"r{n}", name=f"R{n}", helpers=(f"r{(n + 1) % 3}",)) for n in range(3)]
     async with company(database, replace(ring[0], graph="handover"), *ring[1:]) as home:
         home.provider.script.extend([to(f"r{(n + 1) % 3}", "you") for n in range(8)])
-        # From then on nobody may hand over; whoever tries is told, and answers at last.
+        # From here on, handovers are refused; the model is told so, and answers at last.
         home.provider.script.extend([to("r0", "you")] * 50)
         received = await home.say("Go", assigned_agent="r0")
         await home.until_status(received.message_id, MessageStatus.ANSWERED)

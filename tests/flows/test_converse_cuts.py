@@ -1,4 +1,5 @@
-"""A turn that goes from agent to agent and back, killed before and after each of its commits: it ends the same."""
+"""A turn that is handed over to other agents and back, killed before and after each of its commits: its end is always
+the same."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ CALLS_NEEDED = 4
 
 
 class Model(ScriptedProvider):
-    """Answers by what it is shown: a process that died has asked in vain."""
+    """A model that answers by its prompt, since a process that died may ask again."""
 
     async def stream(self, request: RunRequest, account: Account, on_text: Any) -> RunResult:
         newest = request.turns[-1].content
@@ -60,7 +61,7 @@ def _found(tx: Transaction, execution_id: str) -> dict[str, Any]:
 
 
 async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int, int]:
-    """How the turn stands at its end, how often the model was asked, and how many writes its last process made."""
+    """Return the turn's result, the number of model calls, and the number of writes of the last process."""
     errand = Errand(store)
     errand.model = Model()  # type: ignore[assignment]
     scenario = Scenario("talk", errand.graphs, [], {})

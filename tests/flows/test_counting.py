@@ -1,4 +1,4 @@
-"""A long conversation with a server that holds little and counts its own way: one refusal, then none."""
+"""A long conversation with a server that has a small window and its own token count: one prompt is refused at most."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = 1_800_000_000_000
 
 
 def fitting(history: Sequence[Turn], room: float, estimator: Estimator) -> RunRequest:
-    """The newest messages that fit, beginning with one of the user."""
+    """Return the newest messages that fit, beginning with a person's message."""
     kept: list[Turn] = []
     for turn in reversed(history):
         room -= estimator.tokens(turn.content) + estimator.message_tokens
@@ -34,7 +34,8 @@ def fitting(history: Sequence[Turn], room: float, estimator: Estimator) -> RunRe
 
 
 async def talk(runner: Runner, store: Store, history: Sequence[Turn]) -> str | None:
-    """One turn, with what is stored before it, and what it found out stored after it; None: it was too long."""
+    """Run one turn with the stored calibration, and store the new one. Return the reply, or None if the prompt was too
+    long."""
     runner.learn((), await store.read(lambda tx: tx.calibrations.all()))
     window, model = runner.profile(None).window, runner.profile(None).name
     estimator = estimator_of(await store.read(lambda tx: tx.calibrations.get(model)))

@@ -1,4 +1,4 @@
-"""What becomes of replies that were cut at the output limit, and of replies without a word."""
+"""Replies that the output limit cuts, and replies without text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks from agent to agent: how far they go, for whom, in whose name, and how answers come back."""
+"""Tasks from agent to agent: their limits, rights, payers and reports."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def test_a_paused_agent_gets_no_tasks(store: Store) -> None:
 
 
 class Chain:
-    """Turns that follow from one another."""
+    """Turns that follow from one another by tasks."""
 
     def __init__(self, store: Store, insights: Insights) -> None:
         self.store = store
@@ -185,7 +185,7 @@ class Chain:
         return await self.store.write(turn, agent, role, taint, **about)
 
     async def give(self, situation: ActionContext, *slugs: str, report: bool = False) -> list[EffectResult]:
-        """End this turn with a task for each."""
+        """End this turn with a task for each of these agents."""
         wishes = [
             wish(DELEGATE, number, subject=slug, text=f"Task {number}", report=report)
             for number, slug in enumerate(slugs, 1)
@@ -204,7 +204,7 @@ class Chain:
         return list(await self._insights.delegations(root.execution.id))
 
     async def situation(self, given: Delegation, limits: Limits) -> ActionContext:
-        """The turn of a delegation, as it ends."""
+        """Return the context of a delegation's turn at its end."""
 
         def script(tx: Transaction) -> ActionContext:
             execution, agent = tx.executions.get(given.execution_id), tx.agents.get(given.agent_id)

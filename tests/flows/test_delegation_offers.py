@@ -1,4 +1,5 @@
-"""To which agents an agent is told that it can hand a task: to every one that the person may use, also if it can do more."""
+"""An agent is offered, as targets of tasks, all agents that the person may use, even those with more tools than
+itself."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ async def test_an_abler_agent_is_offered_to_whom_may_use_it(
 async def test_a_paired_member_reaches_an_abler_agent_by_words_of_their_own(
     store: Store, paired: bool, taint: Taint, reason: str | None
 ) -> None:
-    """Words of others do not lend the power of an agent that the front agent lacks."""
+    """Other people's words do not give access to an agent with tools that the front agent lacks."""
 
     def script(tx: Transaction) -> EffectResult:
         furnish(tx)

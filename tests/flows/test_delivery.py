@@ -1,4 +1,4 @@
-"""Deliveries: in order, once where the platform can tell, and never silently lost."""
+"""Deliveries arrive in order, once where the platform can recognise repeats, and are never lost silently."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SENT, FAILED, UNKNOWN, PENDING = (
 
 @pytest.fixture
 async def unsafe(either_database: Database) -> AsyncIterator[AppHarness]:
-    """On a platform that shows a message twice when it is sent twice."""
+    """An app on a platform that shows a message twice when it is sent twice."""
     async with open_app(either_database, safe_resend=False) as app:
         yield app
 
 
 async def until_state(app: AppHarness, state: DeliveryState, number: int = 1) -> Delivery:
-    """Until the delivery of this number is in this state."""
+    """Wait until the delivery with this number has this state."""
 
     async def check() -> Delivery | None:
         found = [one for one in await app.deliveries() if one.seq == number and one.state is state]
@@ -46,7 +46,7 @@ async def job_of_delivery(app: AppHarness) -> Job:
 
 
 async def until_rested(app: AppHarness) -> Job:
-    """Until the delivery's job rests after a failed try."""
+    """Wait until the delivery's job waits after a failed attempt."""
 
     async def check() -> Job | None:
         job = await job_of_delivery(app)
@@ -161,7 +161,7 @@ async def test_what_may_have_arrived_is_sent_again_where_nobody_sees_it_twice(ap
 
 
 async def interrupt_a_send(app: AppHarness) -> None:
-    """The process ends while the platform has not answered."""
+    """End the process before the platform has answered."""
     held = Held()
     app.connector.script.append(held)
     await app.ask("Hello")
@@ -212,7 +212,7 @@ async def test_a_delivery_that_waits_can_be_cancelled(app: AppHarness) -> None:
 
 
 async def test_deliveries_have_slots_of_their_own(database: Database) -> None:
-    """Models that hang hold up no reply of others that is ready to go, and the other way round."""
+    """Model calls that hang do not delay replies that are ready, and hanging deliveries do not delay model calls."""
     async with open_app(database, workers=2) as app:
         stuck = [Held(), Held()]
         app.connector.script += stuck

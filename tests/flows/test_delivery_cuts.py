@@ -1,5 +1,5 @@
-"""A delivery in three parts, killed at each of its commits and of its calls: what people see then is what the guarantee of
-the platform says, on both databases."""
+"""A delivery in three parts, killed at each commit and each call: people see what the platform's guarantee promises, on
+both databases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SENT, UNKNOWN = DeliveryState.SENT, DeliveryState.UNKNOWN
 async def sail(
     store: Store, guarantee: Guarantee, *, write: Death | None = None, call: Death | None = None, draft: bool = False
 ) -> tuple[Voyage, DeliveryState, int]:
-    """To the end, after a death at a write or at a call; how many writes its last process made."""
+    """Run a delivery to its end through a death at a write or a call. Return it, its state, and the number of writes of
+    the last process."""
     voyage = Voyage(store, Capabilities(guarantee))
     turn = await store.write(lambda tx: tx.new_id())
     delivery_id = await voyage.begin(TEXT, execution_id=turn)
@@ -69,7 +70,7 @@ async def test_a_delivery_survives_a_cut_at_every_call(store: Store, guarantee: 
 
 @pytest.mark.parametrize("guarantee", Guarantee)
 async def test_a_draft_becomes_the_answer_whatever_is_cut(store: Store, guarantee: Guarantee) -> None:
-    """One complete message: the draft is the first part, and nothing of it stays."""
+    """People see one complete message: the draft becomes the first part."""
     voyage, _, writes = await sail(store, guarantee, draft=True)
     assert voyage.chat.texts == PARTS
     for death in deaths(writes):

@@ -1,4 +1,4 @@
-"""Deliveries that leave in parts: what a platform may answer, and what becomes of them then."""
+"""Deliveries in parts, with every possible answer of the platform."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_what_stays_uncertain_to_the_end_is_unknown(store: Store) -> None:
     voyage.chat.script += [SendError("no answer in time", uncertain=True) for _ in range(200)]
     await voyage.play()
     assert await voyage.state(delivery_id) is UNKNOWN
-    assert 50 < len(voyage.chat.calls) < 100  # an hour, and not a storm
+    assert 50 < len(voyage.chat.calls) < 100  # an hour of attempts, but not a storm
 
 
 async def test_nothing_to_show_is_not_sent(store: Store) -> None:

@@ -1,5 +1,5 @@
-"""A disk without room, a database that another program holds: new work is told, what has begun waits, and nothing is
-run twice."""
+"""A full disk, and a database that another program locks: new messages are refused with a reason, running turns wait,
+and nothing runs twice."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.flows.test_stop import begin_held
 from tests.flows.web_server import Site, check_shape, running_site
 
 ANSWERED = MessageStatus.ANSWERED
-#: Its pages do not fit into what the file already has.
+#: More than the free pages of the file can hold.
 LONG = "x" * 100_000
 
 
 @asynccontextmanager
 async def full_disk(app: AppHarness) -> AsyncIterator[None]:
-    """The file can take no further page until the end of the block."""
+    """Let the file take no further page until the end of the block."""
     store = app.store._store
     assert isinstance(store, SqliteStore)
     await store.write(lambda tx: None)
@@ -40,7 +40,7 @@ async def full_disk(app: AppHarness) -> AsyncIterator[None]:
 
 @contextmanager
 def locked(database: Database) -> Iterator[None]:
-    """Another program is writing, and takes its time."""
+    """Let another program hold a write lock until the end of the block."""
     other = sqlite3.connect(database.file, isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")

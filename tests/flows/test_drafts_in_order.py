@@ -1,4 +1,4 @@
-"""Drafts stand where their answers will: never above an earlier answer, never beside their own."""
+"""A draft stands where its answer will be: never above an earlier answer, and never beside its own."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HALF = "half a sent"
 
 
 class FindingConnector(ShowingConnector):
-    """Finds its drafts again by their keys. While `unheard`, nobody hears of a draft that was shown; `broken` are errors of
-    the next sends, `lost` those of the next searches."""
+    """A platform that finds drafts by their keys. With `unheard`, a draft is shown but the call fails. `broken` are
+    errors of the next sends, `lost` those of the next searches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ async def test_a_draft_that_nobody_heard_of_is_cleared_away(app: AppHarness, cha
 
 
 async def test_a_rest_that_another_lane_was_told_of_is_kept(app: AppHarness, chat: FindingConnector) -> None:
-    """It came while this part was put on record."""
+    """The rest began while this part was stored."""
     backoff = ChannelBackoff(clock=app.clock)
     backoff.note(ROOM, 60.0)
     await app.ask("one", channel="other")

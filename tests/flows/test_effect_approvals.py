@@ -1,4 +1,5 @@
-"""What a person is asked about first: the question with the exact change, who may answer, and what the answer does."""
+"""Actions that need an approval: the question with the exact change, the people who may answer, and the effect of the
+answer."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ OWNER, OPERATOR, MEMBER = PrincipalRole.OWNER, PrincipalRole.OPERATOR, Principal
 
 
 class Room:
-    """A place where changes are asked for, with an engine that walks what was begun."""
+    """A channel in which actions are proposed, with an engine that executes the jobs."""
 
     def __init__(self, store: Store, insights: Insights, *, on_expiry: str, approvers: str) -> None:
         self.store = store
@@ -54,7 +55,7 @@ class Room:
     async def ask(
         self, *proposals: Proposal, role: PrincipalRole = OWNER, taint: Taint = TAINTED, helper: bool = False
     ) -> list[Outcome]:
-        """A turn asks for these; the questions about them are put."""
+        """Propose these actions in a turn, store the questions, and return the outcomes."""
         agent = HELPER if helper else CONDUCTOR
 
         def script(tx: Transaction) -> list[Outcome]:
@@ -65,7 +66,7 @@ class Room:
         return found
 
     async def work(self) -> None:
-        """Do the jobs that are due, but for deliveries."""
+        """Do the due jobs, except deliveries."""
         now = self.clock.now()
         await self.store.write(lifecycle.expire, now)
         for job in await self.store.write(lambda tx: tx.jobs.claim(PLENTY, "boot", "node", now, now + 30_000)):
@@ -83,7 +84,7 @@ class Room:
         await self.work()
 
     async def said(self) -> list[str]:
-        """What was told in the place, in order."""
+        """Return the texts in the channel, in order."""
         return [delivery.content for delivery in await self.insights.deliveries_after(PLACE, 0, 100)]
 
     async def audit(self) -> list[tuple[Outcome, str | None]]:
@@ -92,7 +93,7 @@ class Room:
 
 
 def _completion(execution: Execution) -> Callable[[Transaction, int], None]:
-    """What the flow of messages does with executions of this graph."""
+    """Complete an execution of this graph as the message flow does."""
 
     def closing(tx: Transaction, now: int) -> None:
         if execution.status is ExecutionStatus.DONE:

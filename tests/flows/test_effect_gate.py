@@ -22,7 +22,7 @@ OPERATORS: set[PrincipalRole | None] = {OWNER, OPERATOR}
 OWNERS: set[PrincipalRole | None] = {OWNER}
 DO, ASK = None, Outcome.ASKED
 
-#: Kind -> whether only a conductor may, for whom, and what happens in a clean and in a tainted turn.
+#: Kind: true if only a conductor may do it, the roles that may, and the outcomes in a clean and in a tainted turn.
 EXPECTED: dict[EffectKind, tuple[bool, set[PrincipalRole | None], Outcome | None, Outcome | None]] = {
     EffectKind.REMEMBER: (False, EVERYBODY, DO, DO),
     EffectKind.STATE: (False, EVERYBODY, DO, DO),
@@ -90,7 +90,7 @@ async def test_tools_that_reach_further_need_an_owner_and_a_word(store: Store, k
 
 @pytest.mark.parametrize("kind", [EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT, EffectKind.DELETE_AGENT])
 async def test_an_operator_rewrites_no_agent_by_way_of_the_conductor(store: Store, kind: EffectKind) -> None:
-    """As over the API, where they may pause agents and no more."""
+    """The API gives operators the same rights: they may only pause agents."""
     assert await verdict_on(store, wish(kind), role=OPERATOR) == (Outcome.REFUSED, "no_right")
 
 

@@ -1,4 +1,4 @@
-"""What the tags of a reply lead to: done, asked about or refused, each once, each with a line in the audit."""
+"""The tags of a reply: each action is done, asked about or refused once, with one audit entry."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_facts_and_states_are_kept_with_their_taint_and_nothing_is_said_of
         kinds = {scopes[0]: "person", scopes[1]: "room"}
         return sorted((kinds[fact.scope], fact.content, fact.taint) for fact in facts), state.taint, state.value
 
-    of_others = TAINTED | {Label.PEOPLE}  # what a room keeps is read by people who did not say it
+    of_others = TAINTED | {Label.PEOPLE}  # others read what an agent stores about a channel
     assert await store.read(kept) == (
         [("person", "prefers tea", TAINTED), ("room", "The code is 7.", of_others)],
         of_others,

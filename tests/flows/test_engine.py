@@ -1,4 +1,4 @@
-"""The engine's rules, one by one. That its scenarios survive every cut is in `test_engine_cuts.py`."""
+"""The engine's rules, one by one. `test_engine_cuts.py` tests that its scenarios survive every cut."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def store(either_database: Database) -> AsyncIterator[Store]:
 
 
 def scenario_of(*graph_nodes: Any, **more: Any) -> Scenario:
-    """One graph, whose first node is its start."""
+    """Return a scenario with one graph, which starts at the first node."""
     graph = Graph("main", graph_nodes[0].__name__, nodes(*graph_nodes), {})
     return Scenario("one", lambda _: graphs(graph), [None], {}, **more)
 
@@ -48,7 +48,7 @@ async def played(store: Store, scenario: Scenario) -> Execution:
 
 
 async def asleep(store: Store, name: str) -> Stage:
-    """A scenario whose process died right after its first commit."""
+    """Return a scenario whose process died directly after its first commit."""
     stage = Stage(store=store, scenario=next(each for each in SCENARIOS if each.name == name))
     await stage.begin()
     with pytest.raises(Cut):
@@ -150,8 +150,8 @@ def _changed(_: World) -> Graphs:
 async def changed_asleep(
     store: Store, answers: list[str], *later: Callable[[World], Graphs]
 ) -> tuple[Stage, list[str]]:
-    """Somebody approved, and `later` are the graphs of the processes after that; people say `answers` to the questions
-    about the step, which are returned."""
+    """Approve a question, then run each later process with the next of the `later` graphs. People give `answers` to the
+    questions about the missing step; these questions are returned."""
     asked: list[str] = []
     graphs_of = iter(later)
 
@@ -239,10 +239,10 @@ async def test_cancel_ends_questions_jobs_and_children(store: Store) -> None:
 
 
 def answered_during_a_walk(ended: list[str], child_ended: asyncio.Event) -> Graphs:
-    """A graph with a child beside a slow branch, and one that comes later in the same lane."""
+    """Return a graph with a child beside a slow branch, and another one that waits in the same lane."""
 
     async def at_once() -> None:
-        """Call outside, so that the engine commits."""
+        """Do nothing; the call makes the engine commit."""
 
     async def split(_: NodeContext) -> Decision:
         return Next()
@@ -273,7 +273,7 @@ def answered_during_a_walk(ended: list[str], child_ended: asyncio.Event) -> Grap
 
 
 async def test_an_answer_during_a_walk_lets_the_execution_go_on_before_its_lane(store: Store) -> None:
-    """A job of its own for the answer would come behind the messages that wait in the lane."""
+    """A separate job for the answer would come after the messages that wait in the lane."""
     ended: list[str] = []
     child_ended = asyncio.Event()
     bus = EventBus()
@@ -295,7 +295,7 @@ async def test_an_answer_during_a_walk_lets_the_execution_go_on_before_its_lane(
     walk = asyncio.create_task(engine.advance(first, completion=nothing))
     while not (calls := await claimed()):  # noqa: ASYNC110 - the store has no event for new jobs
         await asyncio.sleep(0.001)
-    await engine.advance(calls[0], completion=nothing)  # the child answers while its parent's job runs
+    await engine.advance(calls[0], completion=nothing)  # the child ends while its parent's job runs
     child_ended.set()
     await walk
     while jobs := await claimed():
@@ -313,7 +313,7 @@ async def test_what_has_ended_neither_fails_nor_begins_again(store: Store) -> No
 
 
 async def test_a_failed_execution_takes_no_persons_word(store: Store) -> None:
-    """It would go on with a word that the person gave to something that had failed."""
+    """Otherwise, a retry would use an approval that was given after the failure."""
     stage = await asleep(store, "question")
     await store.write(lifecycle.fail, stage.execution_id, "broken", 0)
     (wait,) = await waits_of(store, stage.execution_id)
@@ -324,7 +324,7 @@ async def test_a_failed_execution_takes_no_persons_word(store: Store) -> None:
 
 
 async def test_what_time_says_to_a_failed_execution_is_kept(store: Store) -> None:
-    """It would be due for ever, and a retry by hand would sleep for ever."""
+    """Otherwise, the wait would stay due forever, and a retry by hand would never wake."""
     stage = await asleep(store, "timer")
 
     def due(tx: Transaction) -> int | None:

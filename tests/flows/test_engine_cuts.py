@@ -1,7 +1,7 @@
-"""Every scenario is cut before and after each of its commits, on both databases, and ends the same (issue: engine).
+"""Every scenario is cut before and after each of its commits, on both databases, and its end is always the same.
 
-What must not happen twice is cut a second time at every commit of what follows (on SQLite: nothing there depends on the
-database): a word about an interrupted effect holds for one start.
+Scenarios with effects that must not repeat are cut a second time at every later commit, since an answer about an
+interrupted effect holds for one start. The second cuts run on SQLite only, as they do not depend on the database.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tests.flows.engine_scenarios import PAYMENTS, SCENARIOS
 
 
 async def played(store: Store, scenario: Scenario, *cuts: Death) -> tuple[Stage, int]:
-    """The scenario after these deaths, one of each process, at its end; and the commits of the last process."""
+    """Run the scenario through these deaths, one in each process. Return it at its end, and the number of commits of
+    the last process."""
     stage = Stage(store=store, scenario=scenario)
     await stage.begin()
     for death in cuts:
@@ -37,5 +38,5 @@ async def test_what_must_not_happen_twice_survives_a_second_cut(store: Store, sc
     _, commits = await played(store, scenario)
     for first in deaths(commits):
         _, left = await played(store, scenario, first)
-        for second in deaths(left) if left else ():  # the first cut may have left nothing to commit
+        for second in deaths(left) if left else ():  # after the first cut, there may be nothing left to commit
             await played(store, scenario, first, second)

@@ -1,4 +1,5 @@
-"""What a message cost with all that was begun for it: its timeline counts the calls of every execution below its turn."""
+"""The cost of a message includes everything that it started: its timeline counts the calls of all executions below its
+turn."""
 
 from __future__ import annotations
 

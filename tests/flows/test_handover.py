@@ -1,5 +1,5 @@
-"""Some towns of the campaign (`handover_campaign.py`): whatever agents say to one another, it ends within its limits,
-and nobody runs whom the asking person does not reach."""
+"""Some towns of the campaign in `handover_campaign.py`: every turn ends within its limits, and no agent runs that the
+asking person cannot use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph `heartbeat` (seed 000; behaviour.md 2.6, vector H1): cycles, blockers, what is posted, and when no model is asked."""
+"""Graph `heartbeat` (seed 000, vector H1): cycles, blockers, posts, and heartbeats that call no model."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_another_blocker_is_news_while_cycles_are_left(store: Store) -> No
 
 
 async def test_who_is_not_done_goes_on_while_cycles_are_left(store: Store) -> None:
-    """A cycle without a word of its end is one; the next is told what came of it, and every cycle begins anew."""
+    """A cycle without a status counts as ended; the next one begins anew and gets its result."""
     pulse = Pulse({1: "I dug a bed.", 2: "I sowed beans.", 3: "I watered them."}, max_cycles=3)
     stage, execution = await beat(store, pulse)
     first, second, third = prompts_of(pulse)
@@ -177,7 +177,7 @@ async def test_what_is_open_makes_it_work(store: Store, happen: Any, shown: str)
 
 
 async def test_what_was_written_before_the_last_look_is_no_work(store: Store) -> None:
-    """A look that came to nothing was none."""
+    """A heartbeat that failed does not count as a look."""
     pulse = Pulse(prompt="")
     now = 1_800_000_000_000
     await beat(store, pulse)
@@ -289,7 +289,7 @@ def test_the_names_of_seed_000_are_known() -> None:
 
 
 async def test_going_on_inside_a_cycle_is_one_cycle(store: Store) -> None:
-    """CONTINUE is the graph's own loop; the heartbeat counts children."""
+    """`CONTINUE` loops within the graph of the cycle; the heartbeat counts children."""
     pulse = Pulse({1: going_on("half done")}, max_cycles=1)
     stage, execution = await beat(store, pulse)
     assert len(await stage.cycles()) == 1

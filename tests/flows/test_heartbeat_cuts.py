@@ -1,5 +1,5 @@
-"""A heartbeat of several cycles, killed before and after each of its commits: the same cycles, the same end, the owner told
-once, and the model asked at most once more than was needed."""
+"""A heartbeat of several cycles, killed before and after each of its commits. It has the same cycles and the same end,
+the owner gets one notice, and the model is called at most once more than needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def played(store: Store, pulse: Pulse, *cuts: Death) -> tuple[PulseStage, 
 
 
 async def end_of(stage: PulseStage) -> object:
-    """All that must be the same whatever was cut."""
+    """Return everything that must be equal after any cut."""
     execution = await stage.execution()
     cycles = await stage.cycles()
     assert [each.status for each in cycles] == [ExecutionStatus.DONE] * len(cycles)

@@ -1,4 +1,4 @@
-"""What becomes of messages of a group: answered, read along, or left to the people; each event once."""
+"""Messages of a group are answered, overheard or dropped; each event counts once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def club(either_database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def talk(app: AppHarness, text: str, *, user: str = "ann", **more: Any) -> str:
-    """Said in a group; what became of it."""
+    """Send a message to a group, and return its result."""
     given: dict[str, Any] = {"is_direct": False, "addressed": False, "observe": 20}
     received = await app.say(text, user=user, **{**given, **more})
     return received.reason if received.status is DROPPED else str(received.status)

@@ -1,5 +1,5 @@
-"""Messages that change after they were written, come in parts, or are answered by a button: each event once, and only by
-who may."""
+"""Messages that are edited or deleted, come in parts, or are answered by a button: each event counts once, and only for
+permitted people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def deletion(ref: str = "m2") -> MessageDeletion:
 
 
 async def behind(app: AppHarness, text: str, **more: Any) -> tuple[Held, str]:
-    """A message whose turn cannot begin yet, because another one is at work; its id."""
+    """Send a message whose turn waits behind another one, and return its id."""
     held = Held("first")
     app.provider.script.append(held)
     await app.say("wait", user="bob", platform_ref="m1")
@@ -177,7 +177,7 @@ def press(data: str, user: str = "owner", event: str = "click-1") -> Click:
 
 
 async def asked_to_dig(app: AppHarness) -> tuple[str, str]:
-    """A turn that waits for approval; its message, and the button that says yes."""
+    """Let a turn wait for approval. Return its message and the button for yes."""
     app.provider.script += [asking(call(1, "rm", words="all")), "Done."]
     message = (await app.say("Tidy up")).message_id
     await app.until_status(message, WAITING)

@@ -1,4 +1,4 @@
-"""Tools of other people's packages, which are found by their entry points and may be broken (ADR 0016)."""
+"""Tools of other packages are found by their entry points, and a broken one is left out (ADR 0016)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODULES = {
 
 @pytest.fixture
 async def installed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[InstalledTools]:
-    """A package with one tool for each of `MODULES`."""
+    """Install a package with one tool for each of `MODULES`."""
     folder = tmp_path / "site"
     about = folder / "tools_of_others-1.dist-info"
     about.mkdir(parents=True)

@@ -1,5 +1,5 @@
-"""What joins a turn on its way is part of it in every respect: its files, what it was made of, its place in the talk; and what a
-turn began anew without is gone."""
+"""A message that joins a running turn belongs to it with its files, its taint and its place in the conversation; a
+restart of the turn forgets its earlier outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def agents(way: str | None) -> list[Agent]:
 
 
 async def look_while(app: AppHarness, text: str, **more: object) -> tuple[str, str]:
-    """Asks, and says this while the tool looks; the ids of both messages."""
+    """Ask, and send this text while the tool runs. Return the ids of both messages."""
     looking = Held("a view")
     app.tools.look.script.append(looking)
     first = await app.say("Look")

@@ -1,5 +1,5 @@
-"""A message that comes while a turn is under way, killed before and after each of its commits: it is answered once and with the
-turn, and the model has read it."""
+"""A message that comes while a turn runs, killed before and after each of its commits: the turn answers it once, and
+the model has read it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MORE = "to the left"
 
 
 class Listener(Model):
-    """Looks around until it has read what was said meanwhile; `asks` for it instead."""
+    """A model that calls tools until it has read the second message; with `asks`, it reports that it is blocked."""
 
     def __init__(self, stage: Talk, *, asks: bool) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Listener(Model):
 
 
 class Talk(TurnStage):
-    """Somebody says more, once: while the model thinks, or when the agent asks."""
+    """A turn in which a person writes once more, while the model thinks or when the agent is blocked."""
 
     async def say_more(self) -> None:
         await self._plain.write(_say, self.execution_id)
@@ -68,7 +68,7 @@ def _say(tx: Transaction, execution_id: str) -> None:
 
 
 async def play(store: Store, way: str, *cuts: Death, asks: bool = False) -> tuple[dict[str, Any], int]:
-    """What is on record at the end, and how many writes the last process made."""
+    """Return the data at the end, and the number of writes of the last process."""
     errand = Errand(store)
     scenario = Scenario("joining", errand.graphs, [], {}, people=say_nothing)
     stage = Talk(store=store, scenario=scenario, agents=[replace(HELPER, on_new_message=way)])

@@ -1,5 +1,5 @@
-"""A conversation that is far longer than its model holds, in four languages: nothing leaves the prompt that no summary
-stands for, and nothing is refused once the model is known. The whole length: `python -m tests.flows.long_conversation`."""
+"""A conversation far longer than the model's window, in four languages: every message is in the prompt or in a summary,
+and no prompt is refused once the window is known. The whole length: `python -m tests.flows.long_conversation`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MESSAGES = 200
 
 @pytest.mark.parametrize("variant", VARIANTS)
 async def test_nothing_is_lost_and_nothing_is_too_long(database: Database, variant: str) -> None:
-    """What holds after each turn stands in `Observer`."""
+    """`Observer` checks the rules after each turn."""
     figures = await talk(database, variant, MESSAGES)
     assert figures.refusals == (1 if variant == "nobody" else 0)
     assert figures.failures == 0
     assert figures.usual_error <= 0.10, figures
-    # One call for each answer and two for each summary, of which there is one in four or five turns.
+    # One call for each answer and two for each summary; a summary comes every four or five turns.
     assert figures.answers + figures.others <= MESSAGES, figures
     assert figures.inline + figures.planned >= MESSAGES // 20, figures
 

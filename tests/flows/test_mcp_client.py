@@ -1,5 +1,5 @@
-"""Tools of servers of the Model Context Protocol: servers made with its own package, as programs and over HTTP, and
-programs that misbehave."""
+"""Tools of MCP servers: servers made with the official package, as programs and over HTTP, and servers that
+misbehave."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def hostile(mode: str, **more: Any) -> McpServer:
 
 
 class Bench:
-    """The source of tools of some servers."""
+    """The tools of some servers."""
 
     def __init__(self, servers: McpServers) -> None:
         self.servers = servers
@@ -69,7 +69,7 @@ async def bench(*settings: McpServer) -> AsyncIterator[Bench]:
 
 @asynccontextmanager
 async def over_http(port: int = 0, **how: Any) -> AsyncIterator[str]:
-    """The fixture's server at a free port; its address."""
+    """Run the fixture's server on a free port, and yield its address."""
     listener = socket.create_server(("127.0.0.1", port))
     app = make_server().streamable_http_app(**how)
     config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1, access_log=False)
@@ -85,7 +85,7 @@ async def over_http(port: int = 0, **how: Any) -> AsyncIterator[str]:
 
 
 def no_signals() -> Any:
-    """The signals belong to the test's own process."""
+    """Keep the signal handlers of the test's process."""
     return contextlib.nullcontext()
 
 
@@ -100,10 +100,10 @@ def names(tools: Sequence[Tool]) -> list[str]:
 
 
 def alive(pid: int) -> bool:
-    """Return whether it runs; a killed one that nobody has buried yet does not."""
+    """Return true if the process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # gone before it was looked for, or in the middle of it
+    except (FileNotFoundError, ProcessLookupError):  # gone before or during the read
         return False
 
 
@@ -174,7 +174,7 @@ async def test_a_program_sees_only_its_own_environment_and_its_secret_reaches_no
             assert "TOKEN" in kept
             # Python itself adds the others.
             assert kept <= {"PATH", "HOME", "LANG", "TOKEN", "LC_CTYPE"}
-            # It reached the server; what comes back is masked.
+            # The value reached the server; the output is redacted.
             assert await fix.call("fix.environment", name="TOKEN") == "[redacted]"
             assert await fix.call("fix.complain", lines=500) == "complained"
             await until(lambda: said(logs, "mcp_server_says"))
@@ -263,7 +263,7 @@ async def test_a_result_without_a_type_counts_as_complete() -> None:
 
 @pytest.mark.parametrize("mode", ["elicits", "requires"])
 async def test_a_question_of_a_server_is_declined_and_told(mode: str) -> None:
-    """By a request of its own in the older protocol, by an unfinished result in the newer one."""
+    """The older protocol asks with a request of its own, the newer one with an unfinished result."""
     async with bench(hostile(mode)) as fix:
         told = await fix.call("bad.plain", text="x")
         assert told.startswith("decline\n")
@@ -322,7 +322,7 @@ async def test_headers_reach_the_server_and_no_log(caplog: pytest.LogCaptureFixt
 async def test_a_changed_list_is_read_again_over_http() -> None:
     async with over_http() as url, bench(McpServer(name="net", url=url)) as net:
         assert await net.servers.find(["net.grown"]) == []
-        # The stream of news is opened beside the first calls.
+        # The stream of notifications opens together with the first calls.
         await asyncio.sleep(0.3)
         await net.call("net.grow")
         await until(lambda: net.servers.find(["net.grown"]))

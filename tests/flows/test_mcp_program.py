@@ -1,4 +1,4 @@
-"""Programs that serve tools end with all that they started, however the daemon ends (reliability.md H22)."""
+"""A program that serves tools ends with all its child processes, however the daemon ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from arvis.tools.mcp.transports import environment_of, program
 from tests.flows.test_mcp_client import alive, until, until_gone
 
-#: A daemon in small: it starts a program and is killed.
+#: A small daemon that starts a program and is killed.
 DAEMON = """
 import asyncio, os, sys
 from arvis.tools.mcp.transports import environment_of, program
@@ -22,7 +22,8 @@ async def main():
         await asyncio.sleep(60)
 asyncio.run(main())
 """
-#: It hears no polite signal, and nor does its child, which has a session of its own; their numbers in a file.
+#: A program that ignores polite signals, with a child that does, too, in its own session. It writes both process ids to
+#: a file.
 STUBBORN = """
 trap '' HUP TERM PIPE
 setsid sh -c 'echo $$ > child; exec sleep 61' &

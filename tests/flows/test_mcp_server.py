@@ -1,4 +1,4 @@
-"""Arvis as a server of the Model Context Protocol: a real daemon, the package's own client, keys of every role."""
+"""Arvis as an MCP server: a real daemon, the client of the official package, and keys of every role."""
 
 from __future__ import annotations
 

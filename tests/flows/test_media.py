@@ -1,4 +1,4 @@
-"""Files that come with messages: what the model is shown of them, what people are told, and what is never done twice."""
+"""Files that come with messages: the prompts with them, the notices to people, and work that is never repeated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 
 
 class Ears:
-    """A `Transcriber` that hears what it is told."""
+    """A `Transcriber` that returns the given texts."""
 
     def __init__(self, *heard: str | SpeechError | Held) -> None:
         self.heard = list(heard)
@@ -70,7 +70,7 @@ async def app_with_files(
 
 
 async def sent(app: AppHarness, text: str, *files: Attachment) -> str:
-    """A message that stands in the queue with these files."""
+    """Queue a message with these files."""
     received = await app.say(text)
 
     def add(tx: Transaction) -> None:
@@ -81,7 +81,7 @@ async def sent(app: AppHarness, text: str, *files: Attachment) -> str:
 
 
 async def answered(app: AppHarness, message_id: str) -> RunRequest:
-    """The request for the answer."""
+    """Return the request for the answer."""
     await app.start()
     await app.until_status(message_id, MessageStatus.ANSWERED)
     return app.provider.asked[-1]
@@ -112,7 +112,7 @@ async def test_a_model_that_does_not_see_is_told_of_it(database: Database) -> No
 
 
 async def test_later_turns_know_which_files_came(database: Database) -> None:
-    """Their names are part of the history; their texts are read once, and lie in the folder."""
+    """The history names the files; their texts are read once and stay in the folder."""
     async with app_with_files(database) as (app, platform):
         platform.files |= {"plan.txt": b"the plan", "a[b].txt": b"x"}
         message_id = await sent(app, "", *map(waiting, platform.files))
@@ -269,7 +269,7 @@ async def test_a_file_that_a_tool_gave_leaves_with_the_reply(database: Database)
 
 
 def state_files(tx: Transaction, message_id: str) -> list[str]:
-    """What the turn of a message sends along."""
+    """Return the files that a message's turn sends."""
     message = tx.messages.get(message_id)
     execution = tx.executions.get(message.execution_id or "") if message else None
     return [file.filename for file in WorkState.from_json(execution.state).files] if execution else []

@@ -1,4 +1,4 @@
-"""`/memory` in a chat: people see and correct what is kept about them, and nothing of anybody else."""
+"""`/memory` in a chat: people see and correct the facts about themselves, and no others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 class Chat:
-    """One person who writes in the hall."""
+    """One person who writes in the channel `HALL`."""
 
     def __init__(self, store: Store, person: Principal) -> None:
         self.store = store

@@ -1,4 +1,4 @@
-"""From a connector's event to the reply on its way: accepted once, answered once, nothing lost, nothing doubled."""
+"""From a connector's event to the reply's delivery: each event is accepted once and answered once, and none is lost."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ async def test_a_plain_message_costs_one_look_at_the_store_and_four_commits(app:
 
 
 async def test_the_bus_tells_of_everything_in_order(app: AppHarness) -> None:
-    """A turn may begin before its message's receiver has heard of the commit; each of the two keeps its order."""
+    """A turn may begin before the message's receiver learns of the commit; the events of each of the two keep their
+    order."""
     timeline = await app.ask("Hello")
     await app.until_told(timeline.message.id, "running", "answered")
     told = [type(event) for event in app.events]

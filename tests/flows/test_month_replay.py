@@ -1,5 +1,5 @@
-"""Days of schedules in fast motion, with clocks that change, jumps and restarts (reliability.md R10). The whole of it:
-`python -m tests.flows.month_replay --restarts 200`."""
+"""Days of schedules in fast motion, with clock changes, jumps and restarts. The whole replay: `python -m
+tests.flows.month_replay --restarts 200`."""
 
 from __future__ import annotations
 

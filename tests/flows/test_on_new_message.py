@@ -1,4 +1,4 @@
-"""A message of the same person that comes while its agent works: it waits, steers, or has the turn begin anew."""
+"""A second message of the same person while the agent works: it waits, steers the turn, or restarts it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.flows.scripted import Held, asking, call
 
 
 async def _second_while_looking(app: AppHarness, *, user: str = "ann") -> tuple[str, str]:
-    """Asks, and says more while the tool runs; the ids of both messages."""
+    """Ask, and write again while the tool runs. Return the ids of both messages."""
     looking = Held("a view")
     app.tools.look.script.append(looking)
     first = await app.say("Look")

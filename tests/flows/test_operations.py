@@ -1,4 +1,4 @@
-"""Retry, cancel, delete, answer: what the state allows, to whom, and what it leaves behind."""
+"""Retry, cancel, delete and answer: the states and roles that allow them, and their effects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ APPROVE = WaitAnswer("approve")
 
 
 def asks(kind: WaitKind, *choices: str) -> Graph:
-    """A graph that asks and then says what it was told."""
+    """Return a graph that asks, and replies with the answer."""
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
@@ -46,7 +46,7 @@ async def asking(either_database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def asked(app: AppHarness, kind: WaitKind, user: str = "ann") -> tuple[str, Wait]:
-    """A message whose turn waits for an answer."""
+    """Send a message whose turn waits for an answer."""
     message = await app.say("Do it", user=user, assigned_agent=kind.value)
     await app.until_status(message.message_id, WAITING)
     (wait,) = (await app.insights.waits(open_only=True, limit=10, cursor=None)).items
@@ -217,7 +217,7 @@ async def test_a_deleted_job_leaves_the_message_and_its_notice(app: AppHarness) 
 
 
 async def test_cancelling_a_job_whose_turn_is_over_answers_nobody_twice(either_database: Database) -> None:
-    """Such a job comes into being when a question is answered while its turn ends by another branch."""
+    """Such a job is created when a question is answered while another branch ends the turn."""
     async with open_app(either_database) as app:
         timeline = await app.ask("Hello")
         execution = timeline.message.execution_id

@@ -1,4 +1,4 @@
-"""What goes wrong behind people's backs is told to an owner: once a day, where an owner can be reached."""
+"""An owner gets a notice of background failures: once a day, at a place where an owner can be reached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def enqueued(tx: Transaction, conversation_id: str, now: int) -> bool:
 
 
 def compact(tx: Transaction, conversation_id: str, now: int) -> Job:
-    """The job of a compaction, as it was before anybody claimed it."""
+    """Return the job of a compaction before it was claimed."""
     assert enqueued(tx, conversation_id, now)
     head = tx.jobs.head_of_lane(conversation_lane(conversation_id))
     assert head is not None

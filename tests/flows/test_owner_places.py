@@ -1,4 +1,4 @@
-"""Where the owners are told what goes wrong, how often, and of what."""
+"""Notices to owners: their places, their frequency and their causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strangers are let in: one code each, few at a time, tried rarely, used once."""
+"""Pairing of strangers: one code per person, few pending codes, few attempts, and each code works once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def asking(user: str = "ann", *, bot: str = "main", **changes: object) -> Incomi
 
 @pytest.fixture
 async def either_store(either_database: Database) -> AsyncIterator[Store]:
-    """A database of its own: what waits at a bot is counted."""
+    """A separate database, because pending codes are counted per bot."""
     async with opened(either_database) as store:
         yield store
 
@@ -70,7 +70,8 @@ def test_codes_are_of_letters_that_nobody_confuses() -> None:
 
 
 def test_the_figures_of_the_contract() -> None:
-    """Reliability.md §5.1."""
+    """A code has 10 characters and is valid for 15 minutes. Three codes may be pending at a bot, and five wrong codes
+    stop the attempts."""
     figures = (people.CODE_LENGTH, LIFE_MS, MOST_PENDING, MOST_TRIES)
     assert figures == (10, 900_000, 3, 5)
 

@@ -1,4 +1,4 @@
-"""Graph `planning` on a real app: who is asked in which order, what people see of it, and what each part is told (seed 001)."""
+"""Graph `planning` on a real app: the order of its parts, the visible texts, and each part's prompt (seed 001)."""
 
 from __future__ import annotations
 

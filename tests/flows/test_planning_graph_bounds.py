@@ -1,5 +1,5 @@
-"""Whatever its models say, a planning run ends within its bounds, keeps its state small and shows no plan (behaviour.md 3, "ours");
-and as a run that nobody asked for, it posts its report."""
+"""Whatever its models reply, a planning run ends within its limits, keeps its state small and shows no plan; a run
+without a person posts its report."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from tests.flows.planning_kit import (
 )
 from tests.flows.scripted import BOT, PLATFORM, asking, call
 
-#: More than any of these runs may ask a model: 5 checks, between them tries of everything.
+#: More model calls than any of these runs may need: 5 checks, with retries of every part between them.
 MOST_CALLS = 250
 
 
 def executor(*statuses: WorkStatus) -> tuple[Graph, list[Mapping[str, Any]]]:
-    """A graph `agent` that ends as it is told, the last way for ever; and the errands that it was given."""
+    """Return a graph `agent` that ends with these statuses, the last one repeatedly, and the list of its tasks."""
     left, errands = list(statuses), list[Mapping[str, Any]]()
 
     async def work(context: NodeContext) -> Decision:
@@ -61,7 +61,7 @@ def executor(*statuses: WorkStatus) -> tuple[Graph, list[Mapping[str, Any]]]:
 @pytest.mark.parametrize(
     ("statuses", "times"),
     [
-        ((WorkStatus.CONTINUE,), 20),  # loops at the cap: the critic
+        ((WorkStatus.CONTINUE,), 20),  # loops up to the cap, then goes to the critic
         ((WorkStatus.OPEN, WorkStatus.CONTINUE, WorkStatus.DONE), 3),
         ((WorkStatus.EXHAUSTED,), 1),
     ],
@@ -99,7 +99,7 @@ async def test_a_child_that_fails_twice_stops_the_planner(database: Database) ->
 
 
 def chaos(seed: int) -> dict[str, Play]:
-    """A model that says anything at all, in every part."""
+    """A model that gives random replies in every part."""
     chance = random.Random(seed)
     number = iter(range(10_000))
 

@@ -1,5 +1,5 @@
-"""Planning runs, one of them twice through most of the nodes, killed at each of their commits: the end is the same, nothing that
-must not be repeated is, and the model is asked at most once more than was needed."""
+"""Planning runs, one of which passes most nodes twice, killed at each of their commits: the end is always the same, no
+unrepeatable effect repeats, and the model is called at most once more than needed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.flows.planning_kit import PLANNER, REQUEST, PlanningModel, Play, brie
 from tests.flows.scripted import Answer, ScriptedTools, asking, call
 from tests.flows.turn_kit import TurnStage, outlive, parts_with
 
-#: Of the one database of all cuts, where others have a helper.
+#: An agent with its own slug, since all cuts share one database.
 BUILDER = replace(PLANNER, id="agent-builder", slug="builder")
 
 
 def plan(request: RunRequest) -> Answer:
-    """Looks first; the second plan knows what the critic missed."""
+    """Call a tool first; the second plan contains what the critic missed."""
     if "p the address" in shown(request):
         return prd("build the page", "tell the address", title="Second")
     if not any(turn.outputs for turn in request.turns):
@@ -63,7 +63,7 @@ PAID = {"low": 0, "medium": 1, "high": 2}
 
 
 class Planned:
-    """What lives outside of the process: the model and the tools."""
+    """The world outside the process: the model and the tools."""
 
     def __init__(self, store: Store, path: str) -> None:
         self._store = store
@@ -75,7 +75,7 @@ class Planned:
 
 
 async def play(store: Store, path: str, *cuts: Death) -> tuple[Planned, dict[str, Any], int]:
-    """The turn to its end after these deaths: what is left of it, and how many writes its last process made."""
+    """Run the turn to its end through these deaths. Return it, and the number of writes of its last process."""
     planned = Planned(store, path)
 
     def honest(wait: Wait, _world: World) -> dict[str, Any]:
@@ -91,7 +91,7 @@ async def play(store: Store, path: str, *cuts: Death) -> tuple[Planned, dict[str
 
 
 def _was_paid(wait: Wait, planned: Planned) -> bool:
-    """The question tells what it is about: which of the payments."""
+    """Return true if the payment that the question names was made."""
     return any(str(arguments["words"]) in wait.prompt for arguments in planned.tools.pay.calls)
 
 
