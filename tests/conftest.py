@@ -1,4 +1,4 @@
-"""Fixtures that need a real server or browser. One of each serves the whole session."""
+"""Fixtures that need a real server or browser; each serves the whole session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.postgres import PostgresServer, running_postgres
 
 __all__ = ["require"]
 
-#: Lines that tests want to be read at the end of a run, whether they pass or not.
+#: Figures that appear at the end of a run even if the tests pass.
 FIGURES = pytest.StashKey[list[str]]()
 
 CSP_MARK = "CSP violation:"
@@ -27,13 +27,13 @@ CSP_LISTENER = f"""addEventListener("securitypolicyviolation", event =>
     console.error("{CSP_MARK}", event.violatedDirective, event.blockedURI))"""
 
 
-#: A file system in memory, and the free bytes from which on tests keep their files there: they sync many thousand times.
+#: Tests sync many thousand times, so their files are in memory if this folder has this many free bytes.
 MEMORY = Path("/dev/shm")
 ENOUGH = 4_000_000_000
 
 
 def keep_files_in_memory() -> None:
-    """Let this process, its workers and its children make their temporary files in memory, unless TMPDIR names a folder."""
+    """Use temporary files in memory for this process, its workers and its children, unless TMPDIR is set."""
     usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
     if "TMPDIR" not in os.environ and usable:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
@@ -44,15 +44,15 @@ keep_files_in_memory()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser belongs to the event loop that launched it, so its tests share the session's loop. So does a server
-    of theirs: its fixture says `loop_scope="session"`, or it is a process of its own."""
+    """Let browser tests share the session's event loop, since a browser belongs to the loop that launched it. A server
+    in the test's process must do the same, by a fixture with `loop_scope="session"`."""
     for item in items:
         if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process of several hands its lines to the one that prints."""
+    """Send a worker's lines to the process that prints them."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["figures"] = session.config.stash.get(FIGURES, [])
 
@@ -70,27 +70,27 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> list[str]:
-    """Append a line, and it is printed below the results."""
+    """Return a list; its lines are printed below the results."""
     return request.config.stash.setdefault(FIGURES, [])
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server, without fsync: for behaviour. A crash test starts its own with `running_postgres`."""
+    """One server without fsync, for tests of behaviour. A crash test starts its own with `running_postgres`."""
     with running_postgres(require("initdb")) as server:
         yield server
 
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """The address of a database of the test's own."""
+    """The address of a separate database for the test."""
     with postgres.database(f"test_{uuid4().hex}") as url:
         yield url
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Debian's Chromium, headless. Its sandbox does not work as root."""
+    """Debian's Chromium, headless, and without a sandbox as root, where the sandbox does not work."""
     program = require("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -102,7 +102,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page with cookies of its own; the test fails when a script threw or the content policy was broken."""
+    """A page with its own cookies; the test fails if a script raises an error or violates the content policy."""
     complaints: list[str] = []
 
     def note(message: ConsoleMessage) -> None:

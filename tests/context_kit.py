@@ -19,7 +19,7 @@ AGENT = Agent(id="a", slug="helper", name="Helper", description="helping", promp
 #: Sunday, 22 November 2026, 07:40 in Berlin.
 NOW = 1_795_329_600_000
 DAY = 86_400_000
-#: A token for each character, nothing for messages.
+#: A token for each character, and none per message.
 LETTERS = Estimator((1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0))
 
 
@@ -79,7 +79,7 @@ def spoken(prompt: Prompt) -> list[str]:
 
 
 def size(prompt: Prompt, given: Ingredients) -> int:
-    """What the whole request is estimated at."""
+    """Return the estimated tokens of the whole request."""
     request = RunRequest(
         system=prompt.system, changing=prompt.changing, now=prompt.now, turns=(*prompt.turns, *prompt.rounds),
         model=None, agent_name="", tools=tuple(given.tools),
@@ -100,5 +100,5 @@ FULL = Recall(
     [state("alert.max", "150"), state("price", "9", taint=frozenset({Label.TOOLS}))],
 )
 
-#: Usable: 3,000 letters.
+#: Usable for 3,000 characters.
 SMALL = Budget(4_000)

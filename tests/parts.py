@@ -1,6 +1,6 @@
 """Programs that some tests need and a machine may lack.
 
-A test asks with `require`; no other kind of skip is used, so that CI, which has all parts, can forbid them all.
+Tests skip only with `require` or `refused`, so that CI, which has all programs, can forbid the skips of `require`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ PARTS = {
     "whisper": "install Whisper (make voice)",
 }
 
-#: Debian keeps the server's programs out of the PATH, one folder per version.
+#: Debian keeps the server's programs outside of the PATH, one folder per version.
 _POSTGRESQL = Path("/usr/lib/postgresql")
 
 
 def find(part: str) -> Path | None:
-    """The program's own file, links followed, so that its sister programs lie beside it."""
+    """Return the program's file with links resolved, so that related programs are in the same folder."""
     folders = [*_postgresql_folders(), str(Path(sys.executable).parent)]
     found = shutil.which(part) or shutil.which(part, path=os.pathsep.join(folders))
     return Path(found).resolve() if found else None
 
 
 def require(part: str, hint: str | None = None) -> Path:
-    """The program, or the test is skipped with a hint; with `ARVIS_REQUIRE_ALL=1` it fails instead, but for
-    what `ARVIS_WITHOUT` names."""
+    """Return the program, or skip the test with a hint. With `ARVIS_REQUIRE_ALL=1`, the test fails instead, unless
+    `ARVIS_WITHOUT` names the program."""
     program = find(part)
     if program is not None:
         return program
@@ -49,12 +49,11 @@ def require(part: str, hint: str | None = None) -> Path:
 
 
 def refused(reason: str) -> NoReturn:
-    """Skip what the machine itself forbids (a mount, a loop device): no installation mends that, so it is no failure
-    anywhere."""
+    """Skip a test that the machine forbids (a mount, a loop device), even with `ARVIS_REQUIRE_ALL`."""
     pytest.skip(reason)
 
 
 def _postgresql_folders() -> list[str]:
-    """The newest version first."""
+    """Return the folders, newest version first."""
     versions = [folder for folder in _POSTGRESQL.glob("*/bin") if folder.parent.name.isdigit()]
     return [str(folder) for folder in sorted(versions, key=lambda folder: int(folder.parent.name), reverse=True)]

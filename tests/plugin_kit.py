@@ -1,4 +1,4 @@
-"""A plugin that does what a test tells it, and small values for tests of plugins."""
+"""A scripted plugin, and small values for tests of plugins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def agent(slug: str, **changes: Any) -> Agent:
 
 
 class Scripted(QuietPlugin):
-    """Gives what it is made with; `asked` names the hooks that were called, `resets` holds the conversations."""
+    """A plugin that returns the given values. `asked` names the called hooks, `resets` lists the reset
+    conversations."""
 
     def __init__(self) -> None:
         self.its_blocks: Sequence[PluginBlock] = ()
@@ -90,7 +91,7 @@ class Scripted(QuietPlugin):
 
 
 class GivenPlugins:
-    """`Plugins` that are handed in."""
+    """`Plugins` with the given plugins."""
 
     def __init__(self, **plugins: QuietPlugin) -> None:
         self.plugins = plugins

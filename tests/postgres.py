@@ -18,16 +18,16 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-#: Seconds; a start takes about one.
+#: Time limit in seconds; a start takes about one.
 START_DEADLINE = 60
 
-#: What a test of behaviour does not need. A crash test does.
+#: Settings for tests of behaviour; a crash test must not use them.
 NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresServer:
-    """`folder` holds the socket; `pid` is the server's process, for tests that kill it."""
+    """A running server; `folder` holds the socket, and `pid` is the process, which tests may kill."""
 
     folder: Path
     pid: int
@@ -37,7 +37,7 @@ class PostgresServer:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """The address of a fresh database, which is dropped at the end, whoever is still connected."""
+        """Create a database and yield its address. It is dropped at the end, even with open connections."""
         self._administer(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         try:
             yield self.url(name)
@@ -51,10 +51,10 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
-    """A server for as long as the context lasts, by the programs beside `initdb`.
+    """Run a server until the end of the block, with the programs in the folder of `initdb`.
 
-    As root it runs as `nobody`, because PostgreSQL refuses root. The folder's path is short: a socket's path may
-    have about 107 bytes.
+    Under root, the server runs as `nobody`, because PostgreSQL refuses root. The folder's path is short, since a
+    socket's path may have only about 107 bytes.
     """
     folder = Path(tempfile.mkdtemp(prefix="arvis-pg-", dir="/tmp"))
     try:
@@ -66,14 +66,14 @@ def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[Postgre
                 await_ready(server, folder)
                 yield PostgresServer(folder, server.pid)
             finally:
-                server.send_signal(signal.SIGINT)  # "fast": ends sessions, then itself
+                server.send_signal(signal.SIGINT)  # "fast": ends sessions, then the server
                 server.wait()
     finally:
         shutil.rmtree(folder)
 
 
 def identity_in(folder: Path) -> dict[str, Any]:
-    """Who runs the programs, and where: an unreadable working directory makes them fail."""
+    """Return the user and the working directory for the programs, which fail in an unreadable directory."""
     if os.geteuid() != 0:
         return {"cwd": folder}
     nobody = pwd.getpwnam("nobody")

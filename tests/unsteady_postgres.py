@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own that can be killed and started again, and a line to one that can be cut."""
+"""A PostgreSQL server that tests can kill and restart, and a proxy to a server that tests can cut."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.postgres import NOT_DURABLE, PostgresServer, await_ready, identity_in
 
 
 class UnsteadyPostgres:
-    """The server in `folder`. After a kill it is away until `start`."""
+    """The server in `folder`. After a kill it is down until `start`."""
 
     def __init__(self, initdb: Path, folder: Path, *, durable: bool) -> None:
         self._program = initdb.with_name("postgres")
@@ -35,7 +35,7 @@ class UnsteadyPostgres:
         return PostgresServer(self._folder, self._process.pid)
 
     def begin(self) -> None:
-        """Start it; it may not take connections yet."""
+        """Start the server without waiting until it accepts connections."""
         with self._log() as log:
             self._process = start_server(self._program, self._folder, self._identity, log, self._settings)
 
@@ -45,9 +45,9 @@ class UnsteadyPostgres:
         await_ready(self._process, self._folder)
 
     def kill(self) -> None:
-        """SIGKILL to the server and to each process that it started; returns when all are gone."""
+        """Send SIGKILL to the server and its child processes, and return when all have ended."""
         assert self._process is not None
-        os.kill(self._process.pid, signal.SIGSTOP)  # it starts no more of them
+        os.kill(self._process.pid, signal.SIGSTOP)  # so that it starts no more of them
         children = _children(self._process.pid)
         for pid in (self._process.pid, *children):
             with contextlib.suppress(ProcessLookupError):
@@ -57,7 +57,7 @@ class UnsteadyPostgres:
             _await_end(pid)
 
     def stop(self) -> None:
-        """The "fast" stop of an operator: sessions are ended, then the server."""
+        """Do a "fast" stop, as an operator would: it ends the sessions, then the server."""
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
@@ -72,7 +72,7 @@ class UnsteadyPostgres:
 
 @contextmanager
 def unsteady_postgres(initdb: Path, *, durable: bool = False) -> Iterator[UnsteadyPostgres]:
-    """A server that runs, for as long as the context lasts."""
+    """Run a server until the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="arvis-pg-", dir="/tmp"))
     try:
         unsteady = UnsteadyPostgres(initdb, folder, durable=durable)
@@ -91,7 +91,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _await_end(pid: int) -> None:
-    """The end of a process that is not ours to wait for: its file descriptor becomes readable."""
+    """Wait for the end of a process that is not our child, by its process descriptor."""
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:
@@ -101,8 +101,8 @@ def _await_end(pid: int) -> None:
 
 
 class CutLine:
-    """A line to a server. At the next statement that contains `at` it breaks: before the statement is passed on, or
-    after the server has answered it and before the answer is passed on."""
+    """A proxy to a server. It breaks at the next statement that contains `at`: before the statement is forwarded, or
+    after the server has answered it and before the answer is forwarded."""
 
     def __init__(self) -> None:
         self.at: bytes | None = None
@@ -146,7 +146,7 @@ class CutLine:
 
 @asynccontextmanager
 async def cut_line(server: PostgresServer) -> AsyncIterator[CutLine]:
-    """A line to the server, on a port of 127.0.0.1."""
+    """Run a proxy to the server on a port of 127.0.0.1."""
     line, serving = CutLine(), set[asyncio.Task[None]]()
     socket = server.folder / ".s.PGSQL.5432"
 
@@ -163,4 +163,4 @@ async def cut_line(server: PostgresServer) -> AsyncIterator[CutLine]:
         for task in serving:
             task.cancel()
         await asyncio.gather(*serving, return_exceptions=True)
-        await asyncio.sleep(0)  # aborted transports close their sockets in the next step of the loop
+        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next iteration

@@ -1,4 +1,4 @@
-"""What people do on chat platforms to spend what is not theirs, to answer for others, and to leave rows behind."""
+"""Attacks on chat platforms: people who spend other people's budgets, answer for others, or leave rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.flows.test_approvals import open_wait
 from tests.flows.test_taint import CONDUCTOR, WISH, outcomes
 
 ROOM = Address(PLATFORM, BOT, "room")
-#: More than the most files that are taken of one message.
+#: More files than the limit of one message.
 MANY = 10_000
 
 
@@ -34,7 +34,7 @@ async def club(database: Database) -> AsyncIterator[AppHarness]:
 
 
 class Counting(KeepingConnector):
-    """Any file has these bytes."""
+    """A platform whose files have fixed content."""
 
     async def fetch(self, source: str, max_bytes: int) -> bytes:
         self.fetched.append(source)
@@ -84,7 +84,7 @@ async def test_a_message_with_thousands_of_files_is_no_thousands_of_downloads(cl
 
 
 async def test_words_that_were_passed_on_order_nothing(club: AppHarness) -> None:
-    """Neither at once nor as what was said before."""
+    """Neither the forwarded message nor the next one may cause an action without an approval."""
     for said in ({"forwarded": True}, {}):
         club.provider.script.append(WISH)
         await club.ask("Make an agent", user="owner", assigned_agent="conductor", **said)
@@ -147,7 +147,7 @@ async def press(app: AppHarness, data: str, user: str) -> str:
 
 
 class Planning(RecordingConnector):
-    """A platform that takes messages in parts; `planned_in` are the threads that it planned in."""
+    """A platform that counts in `planned_in` the threads in which it divided messages."""
 
     def __init__(self) -> None:
         super().__init__(safe_resend=False)

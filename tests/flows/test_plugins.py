@@ -1,4 +1,4 @@
-"""Plugins on the whole way of a message: what they add to prompts, what they make of replies, and that they break nothing."""
+"""Plugins on the whole path of a message: they add to prompts, change replies, and break nothing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_blocks_tools_and_additions_reach_the_model(either_database: Datab
 
 
 async def test_additions_stay_in_the_history_as_long_as_they_are_to(either_database: Database) -> None:
-    """Vector D1's retention, over turns and a restart."""
+    """Retention of vector D1, over turns and a restart."""
     plugin = Scripted()
     plugin.its_addition = NOTE
     async with app_with(either_database, plugin) as app:

@@ -1,4 +1,4 @@
-"""What people see of an agent at work, and that all of it gives way to one complete message."""
+"""Typing, drafts and statuses of a working agent; one complete message replaces all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ROOM = Address(PLATFORM, BOT, "room")
 
 
 class ShowingConnector(RecordingConnector):
-    """A platform that shows typing and drafts. `chat` is what people see, by id; `faces` everything they saw."""
+    """A platform that shows typing and drafts. `chat` maps ids to the visible texts; `faces` lists all texts that were
+    ever visible."""
 
     typing_seconds = 0.01
     draft_seconds = 0.0
@@ -33,7 +34,7 @@ class ShowingConnector(RecordingConnector):
         self.faces: list[str] = []
         self.buttons: list[Button] = []
         self.typed = 0
-        #: How many times `typing_seconds` a send takes, and how often typing was shown meanwhile.
+        #: The duration of a send in multiples of `typing_seconds`, and the number of typing signals meanwhile.
         self.sending = 0
         self.typed_behind = 0
         self.refusals: list[SendError] = []
@@ -91,7 +92,7 @@ class ShowingConnector(RecordingConnector):
 
 @asynccontextmanager
 async def watched(app: AppHarness) -> AsyncIterator[None]:
-    """While the presence of this process is up."""
+    """Run the presence of this process until the end of the block."""
     up = asyncio.Event()
     task = asyncio.create_task(app.build_presence().run(up.set))
     await up.wait()
@@ -115,7 +116,7 @@ async def app(database: Database, chat: ShowingConnector) -> AsyncIterator[AppHa
 
 
 async def write(app: AppHarness, shown: str) -> tuple[str, Held]:
-    """A turn that has written so much and goes on later; the message's id."""
+    """Let a turn write this text and pause. Return the message's id and the pause."""
     held = Held(text=f"{shown} and the rest.", shown=shown)
     app.provider.script.append(held)
     received = await app.say("Hello")
@@ -184,7 +185,7 @@ async def test_nothing_is_typed_while_the_answer_is_sent(app: AppHarness, chat: 
 
 
 async def test_typing_ends_with_a_message_that_is_taken_back(app: AppHarness, chat: ShowingConnector) -> None:
-    await app.queue.stop(0)  # its turn cannot begin
+    await app.queue.stop(0)  # so that the turn cannot begin
     async with watched(app):
         await app.say("Hello", platform_ref="m1")
         await chat.until(lambda: chat.typed > 0)
@@ -224,7 +225,7 @@ async def test_a_turn_that_is_stopped_leaves_its_notice_alone(
 
 
 async def test_no_change_overtakes_the_answer(app: AppHarness, chat: ShowingConnector) -> None:
-    """A change that is on its way to the platform when the turn ends arrives before the answer is sent."""
+    """A change that is on its way when the turn ends arrives before the answer is sent."""
     async with watched(app):
         message, held = await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
@@ -272,7 +273,7 @@ async def test_a_crash_midway_ends_in_one_complete_message(app: AppHarness, chat
     async with watched(app):
         await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
-    await app.restart()  # the model is asked again, and says something else
+    await app.restart()  # the model is called again, and gives another reply
     async with watched(app):
         await app.until_sent(1)
     assert list(chat.chat.values()) == ["Re: Hello"]

@@ -89,7 +89,7 @@ async def test_what_was_done_last_is_undone(site: Site) -> None:
     assert {name: changed[name] for name in change} == change
     assert fixed(await undone()) == fixed(first)
     assert fixed(await undone()) == fixed(changed)
-    assert (await site.call("PATCH", path, json={"status": "paused"})).status == 200  # nothing changes: no version
+    assert (await site.call("PATCH", path, json={"status": "paused"})).status == 200  # no change: no new version
     assert fixed(await undone()) == fixed(first)
     assert (await site.call("DELETE", f"{ALL}/the-garden-shed")).json() == {"ok": True}
     assert (await site.call("GET", path)).status == 404
@@ -151,7 +151,7 @@ def shed(**more: Any) -> Project:
 
 
 class Desk:
-    """The tool over a store, for an agent."""
+    """The tool over a store, called for one agent."""
 
     def __init__(self, store: Store) -> None:
         absent = cast("Any", None)

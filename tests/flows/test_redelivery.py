@@ -1,4 +1,5 @@
-"""A short day on which platforms bring everything again, on both databases (`python -m tests.flows.redelivery` runs long)."""
+"""A short day on which platforms send everything again, on both databases; `python -m tests.flows.redelivery` is a long
+run."""
 
 from __future__ import annotations
 

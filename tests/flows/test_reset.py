@@ -1,4 +1,4 @@
-"""`/new` and `/reset`: a new conversation begins, the old one is kept, and of its folder nothing is left."""
+"""`/new` and `/reset` begin a new conversation and keep the old one; `/reset` also empties its folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def app_with(database: Database) -> AsyncIterator[tuple[AppHarness, Script
 
 
 def folder_of(app: AppHarness, timeline: MessageTimeline) -> Path:
-    """With a file and a folder in it."""
+    """Return the conversation's folder, with a file and a subfolder in it."""
     workspace = app.senses.sessions / str(timeline.message.conversation_id) / "workspace"
     (workspace / "deep").mkdir(parents=True)
     (workspace / "deep" / "notes.txt").write_text("notes")
@@ -40,7 +40,7 @@ def kept(tx: Transaction, conversation_id: str) -> tuple[int, list[str]]:
 
 
 async def ask_for_rm(app: AppHarness, **more: object) -> str:
-    """A turn that waits for a person's word; the id of its message."""
+    """Let a turn wait for an approval, and return the id of its message."""
     app.provider.script.append(asking(call(1, "rm", words="all")))
     message = await app.say("clear up", **more)
     await app.until_status(message.message_id, MessageStatus.WAITING)
@@ -84,7 +84,7 @@ async def test_what_is_under_way_keeps_its_folder_to_its_end(database: Database)
         running = await app.say("think")
         await held.until_begun()
         await app.ask("/reset")
-        for text in ("we talk on", "and on"):  # time enough for whoever does not wait
+        for text in ("we talk on", "and on"):  # enough time for code that does not wait
             await app.ask(text)
         assert workspace.exists()
         held.go.set()

@@ -1,4 +1,4 @@
-"""After a restore nothing old is sent again, nothing is lost without a word, and people can go on with everything."""
+"""After a restore, no old message is sent again, every loss is reported, and people can continue all their work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = ("approval", "soon", "late", "caller", "child")
 
 @dataclass(slots=True)
 class World:
-    """The graphs of one life; the called one waits for `go`."""
+    """The graphs of one life of the daemon; the called graph waits for `go`."""
 
     now: int
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,7 +88,7 @@ async def a_life(database: Database, *, first: bool = False) -> AsyncIterator[tu
 
 
 async def under_way(app: AppHarness, world: World) -> dict[str, str]:
-    """Messages in every state of a turn, by what they are about."""
+    """Send messages that reach every state of a turn, and return their ids by subject."""
     messages = {"done": await app.ask("done", channel="quiet")}
     await app.until_sent(1, "quiet")
     ids = {name: timeline.message.id for name, timeline in messages.items()}
@@ -100,7 +100,7 @@ async def under_way(app: AppHarness, world: World) -> dict[str, str]:
 
 
 async def being_sent(app: AppHarness, ids: dict[str, str]) -> Held:
-    """One answer on its way, and one behind it."""
+    """Let one answer be sent slowly, with another one behind it."""
     sending = Held()
     app.connector.script.append(sending)
     for name in ("sending", "behind"):
@@ -110,7 +110,7 @@ async def being_sent(app: AppHarness, ids: dict[str, str]) -> Held:
 
 
 async def being_written(app: AppHarness, ids: dict[str, str]) -> Held:
-    """One turn with the model, and another one's turn behind it."""
+    """Let one turn wait for the model, with another person's turn behind it."""
     writing = Held("written")
     app.provider.script.append(writing)
     ids["running"] = (await app.say("running", channel="busy")).message_id
@@ -124,7 +124,7 @@ class Story:
     database: Database
     ids: dict[str, str]
     restored: Restored
-    #: Numbers of the channels in the life that is gone.
+    #: The last delivery numbers of the channels before the restore.
     seqs: dict[str, int]
 
 
@@ -133,7 +133,8 @@ CHANNELS = ("quiet", "sent", "busy", "approval", "soon", "late", "caller", "new"
 
 @pytest.fixture
 async def story(database: Database) -> Story:
-    """A life, a backup in its middle, its end, and the restore of that backup two minutes later."""
+    """A life of the daemon with a backup in its middle, and the restore of that backup two minutes after the life's
+    end."""
     async with a_life(database, first=True) as (app, world):
         ids = await under_way(app, world)
         sending = await being_sent(app, ids)
@@ -165,7 +166,7 @@ async def last_seq(app: AppHarness, channel: str) -> int:
 
 
 async def failed_jobs(app: AppHarness) -> Sequence[Job]:
-    """Oldest first."""
+    """Return the failed jobs, oldest first."""
     jobs = [job for job in reversed(await app.jobs()) if job.status is JobStatus.FAILED]
     assert {(job.reason, job.error and job.error.startswith("a backup was restored")) for job in jobs} == {
         ("restored", True)
@@ -229,7 +230,7 @@ async def test_a_question_is_answered_and_a_timer_goes_off(story: Story) -> None
 
 
 async def test_clients_that_know_later_numbers_miss_nothing(story: Story) -> None:
-    """Numbers are never given twice, in a channel that the backup knows and in one that it does not."""
+    """A delivery number is never used twice, whether or not the backup knows the channel."""
     async with a_life(story.database) as (app, _):
         for channel in ("quiet", "new"):
             await app.ask("new", channel=channel)
@@ -254,7 +255,7 @@ async def test_everybody_logs_in_anew(story: Story) -> None:
 async def test_times_up_to_a_restore_are_over_however_missed_times_are_made_up_for(
     database: Database, schedule: str, missed: Missed
 ) -> None:
-    """The backup holds a schedule whose times ran in the life that is gone; those after the restore come as always."""
+    """The schedule ran after the backup, before the restore. Times after the restore come as usual."""
     clock = WildClock()
     async with opened(database) as store:
         await store.write(add_helper)

@@ -1,4 +1,4 @@
-"""What becomes of a turn whose model does not answer: another try, a rest, or an apology, and never silence."""
+"""Turns whose model does not answer: they retry, wait, or end with a notice, but are never silent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.flows.app_harness import UNIT_SECONDS, AppHarness, agent_with, open_a
 from tests.flows.scripted import said
 
 ANSWERED, FAILED, QUEUED = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.QUEUED
-#: Tries inside one run before the queue takes over.
+#: Attempts inside one run of a job before the queue postpones it.
 TRIES = 4
-#: In ms: what lies between the decision to rest and its commit.
+#: Time between the decision to wait and its commit, in ms.
 A_SECOND = 1000
 
 
@@ -66,7 +66,7 @@ async def test_three_attempts_minutes_apart_and_then_an_apology(either_app: AppH
     assert (timeline.reason, timeline.reply) == ("attempts", notices.failed("attempts"))
     assert steps_of(timeline).count("model_call") == 3 * TRIES
     await app.until_told(message, "running", "queued", "running", "queued", "running", "failed")
-    # Told once that it takes long, and how it ended.
+    # One notice about the delay, and one about the end.
     assert await app.until_sent(2) == [notices.delayed(2 * UNIT_SECONDS, "retry"), notices.failed("attempts")]
     told, apology = app.connector.sent
     assert (told.answers, apology.answers) == ((), (message,))
@@ -135,7 +135,7 @@ async def test_a_limit_that_lasts_is_told_once_and_never_given_up(app: AppHarnes
     ],
 )
 async def test_what_no_attempt_can_mend_is_told_at_once(app: AppHarness, kind: ProviderErrorKind) -> None:
-    calls = 2 if kind is ProviderErrorKind.TOO_LONG else 1  # what is too long is asked once more in half the room
+    calls = 2 if kind is ProviderErrorKind.TOO_LONG else 1  # a long prompt is sent once more at half the size
     app.provider.script += failing(kind) * calls
     message = (await app.say("Hello")).message_id
     timeline = await app.until_status(message, FAILED)
@@ -190,7 +190,7 @@ async def test_a_retry_by_hand_may_fail_again(app: AppHarness) -> None:
 
 
 async def test_a_turn_retried_by_hand_is_not_folded_into_another(app: AppHarness) -> None:
-    """It has steps and receipts of its own."""
+    """It has its own steps and receipts."""
     app.provider.script += [*failing(ProviderErrorKind.AUTH), *failing(ProviderErrorKind.RATE_LIMIT)]
     failed = (await app.say("first")).message_id
     await app.until_status(failed, FAILED)
@@ -212,7 +212,7 @@ async def said_in(app: AppHarness, message: StoredMessage) -> list[StoredMessage
 
 
 async def crash(app: AppHarness, boot: str) -> None:
-    """A process claims what it can and dies."""
+    """Let a process claim all jobs and die."""
     app.clock.put_forward(60)
     now = app.clock.now()
     await app.store.write(lambda tx: tx.jobs.wake(now))

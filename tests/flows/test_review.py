@@ -22,7 +22,7 @@ async def shed(database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def asked(app: AppHarness, *words: str, user: str = "owner") -> str:
-    """Has the agent ask for as many calls; the id of the message."""
+    """Let the agent ask for these calls, and return the message's id."""
     calls = [call(number, "rm", words=word) for number, word in enumerate(words, 1)]
     app.provider.script += [asking(*calls), "Finished."]
     received = await app.say("Tidy up", user=user)

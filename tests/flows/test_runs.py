@@ -1,4 +1,4 @@
-"""Runs: what an agent does without a message of a chat is posted into its conversation, so that answers to it make sense."""
+"""Runs without a chat message: their results are posted into the agent's conversation, so that people can reply."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_a_failed_run_is_written_down(database: Database) -> None:
 
 
 def parent_graph(taint: Taint = CLEAN) -> Graph:
-    """Lets a child do the work and ends with what it heard."""
+    """Return a graph that calls a child and ends with its result."""
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
@@ -237,7 +237,7 @@ async def test_a_schedule_is_not_run_again_while_its_child_works(database: Datab
 
 
 async def waiting_run(worker: AppHarness) -> str:
-    """A run that asks for a person's word; its id."""
+    """Start a run that waits for an approval, and return its id."""
     worker.provider.script += [asking(call(1, "rm", words="all")), "Gone."]
     ann = await worker.store.write(lambda tx: tx.principals.seen(PLATFORM, "ann", "Ann", None, 0).id)
     execution_id = await run(worker, TaskSpec("Tidy up."), principal_id=ann)

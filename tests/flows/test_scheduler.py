@@ -1,4 +1,4 @@
-"""The scheduler at run time (behaviour.md 1.12): what is due runs, once, at its time; S2, S3, H16."""
+"""The scheduler at run time: each due schedule runs once, at its time."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ async def test_what_is_switched_off_does_not_come(desk: Desk) -> None:
 
 
 async def test_what_was_changed_meanwhile_is_not_run_as_it_was(desk: Desk) -> None:
-    """Of two that act on what they read, on PostgreSQL, the later finds that it is not so any more."""
+    """Two processes may act on the same row on PostgreSQL; the later one finds it changed."""
     cron = await desk.add("every 1 m")
     await desk.store.write(schedules.change_schedule, cron.id, {"prompt": "Other."}, Rules(), NOW + 1, by=None)
     assert not await desk.store.write(lambda tx: tx.schedules.advance(cron, last_run=NOW, next_run=NOW + MINUTE))

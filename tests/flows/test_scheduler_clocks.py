@@ -1,5 +1,5 @@
-"""What the scheduler does when clocks are set, and when it fails (reliability.md H16, R10): no time comes twice, nothing
-stands still, and what fails is left alone."""
+"""The scheduler when clocks are set, and when runs fail: no time comes twice, no schedule stops, and a failing one
+pauses."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_a_start_with_a_clock_that_was_put_back_by_a_year(desk: Desk) -> N
 
 
 async def test_a_steady_clock_is_no_jump(desk: Desk) -> None:
-    """Nor is a machine that slept: its steady time counts that."""
+    """A suspended machine is no jump, either: its monotonic time includes the pause."""
     await desk.look()
     desk.clock.pass_time(30 * 86_400)
     with capture_logs() as logs:
@@ -229,7 +229,7 @@ async def test_it_looks_at_once_when_a_schedule_changed_and_rings_when_one_is_du
 
 
 def soon_again(tx: Transaction, schedule_id: str, when: int) -> int:
-    """End what runs, and let the schedule be due then."""
+    """End the current run, and make the schedule due."""
     schedule = tx.schedules.get(schedule_id)
     assert schedule is not None
     for occurrence in tx.occurrences.running(schedule_id):
@@ -241,7 +241,7 @@ def soon_again(tx: Transaction, schedule_id: str, when: int) -> int:
 
 
 class Told:
-    """A handler that says what it was given."""
+    """A handler that records its jobs."""
 
     def __init__(self) -> None:
         self.jobs: list[str] = []

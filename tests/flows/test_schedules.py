@@ -1,4 +1,4 @@
-"""Crons and heartbeats by tag: C3, C4, limits, and what people are told."""
+"""Crons and heartbeats by tag: their limits, and the texts to people."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Script heartbeats: what an address answers is said without a model, once, and asks the agent when a condition holds
-(behaviour.md 1.12; C3; reliability.md T7)."""
+"""Script heartbeats: the response of an address is posted once, without a model; if a condition holds, the agent is
+asked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCRIPT = {"type": "script", "template": "{{price}} $"}
 
 
 class Source:
-    """An address whose answers a test sets: a body and a status; without a body it is `held` until `go`."""
+    """An address whose responses a test sets. While `body` is None, it sets `held` and waits for `go`."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -61,7 +61,7 @@ class Source:
 
 
 class Stage:
-    """An app whose scripts reach the one source, and what a test does with it."""
+    """An app whose scripts reach the source, and the steps of the tests."""
 
     def __init__(self, app: AppHarness, source: Source) -> None:
         self.app = app
@@ -77,7 +77,7 @@ class Stage:
         return await self.app.store.write(schedules.add_schedule, wanted, Rules(), self.app.clock.now())
 
     async def run(self, schedule: Schedule) -> Occurrence:
-        """One time of it, to its end."""
+        """Run one occurrence to its end."""
         begun = await self.begin(schedule)
 
         async def check() -> Occurrence | None:
@@ -102,7 +102,7 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(database: Database, *, private: bool = False, seconds: float = 5) -> AsyncIterator[Stage]:
-    """`private`: nobody allowed the source."""
+    """With `private`, the configuration does not allow the source's address."""
     source = Source()
     async with AsyncExitStack() as stack:
         source.port = await stack.enter_async_context(listening(source.talk))
@@ -186,7 +186,7 @@ async def test_where_a_condition_holds_the_agent_is_asked(stage: Stage) -> None:
     execution = await stage.app.store.read(lambda tx: tx.executions.get(ended.execution_id or ""))
     assert execution is not None
     assert (execution.graph, "tools" in execution.state["taint"]) == ("agent", True)
-    # It still holds, but that is soon.
+    # The condition still holds, but the last report is recent.
     assert (await stage.run(price)).cause is Cause.MANUAL
     assert len(stage.app.provider.asked) == 1
 

@@ -1,4 +1,4 @@
-"""The shelf of skills: what counts, what is read again, what is passed over; and bringing some in."""
+"""The collection of skills: its sources and their priority, changed files, unusable skills, and imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def text(slug: str, body: str = "Text.") -> str:
 
 
 class Pages:
-    """A fetcher that knows some pages."""
+    """A fetcher that returns the given pages."""
 
     def __init__(self, pages: Mapping[str, Fetched]) -> None:
         self.pages = pages

@@ -1,4 +1,4 @@
-"""What a turn costs, however it ends: stopped, taken away, cut short by the end of the process."""
+"""The cost of a turn that ends normally, is stopped, loses its lease, or is cut off by the end of the process."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from tests.flows.test_disk_trouble import locked
 
 ANSWERED, CANCELLED, FAILED = MessageStatus.ANSWERED, MessageStatus.CANCELLED, MessageStatus.FAILED
 ROOM = Address(PLATFORM, BOT, "room")
-#: One call is estimated at nearly all of it.
+#: The estimate of one call is nearly the whole budget.
 DAILY = 10_000
 LIMITS = SpendingLimits(daily=DAILY)
 PRICES = Prices(own={"model": Price(1, 2)})
-#: What `said` of the scripted provider costs.
+#: The cost of a reply by the scripted provider.
 ANSWER = 10 * 1 + 5 * 2
 
 
@@ -85,7 +85,7 @@ async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: 
     message, held = await begin_held(priced)
     execution = (await priced.timeline(message)).message.execution_id
     assert execution is not None
-    await priced.store.write(cancellation.cancel_turn, execution, "ann", priced.clock.now())  # and nobody says so
+    await priced.store.write(cancellation.cancel_turn, execution, "ann", priced.clock.now())  # without a notice
     held.go.set()
     assert (await until_spent(priced, 1)).micros == ANSWER
     assert (await priced.timeline(message)).reply == notices.STOPPED
@@ -181,16 +181,16 @@ async def _last_notice(app: AppHarness) -> str | None:
 
 
 async def _killed(app: AppHarness) -> str:
-    """A call at work, and its process is gone; the id of the message."""
+    """Kill the process during a call, and return the id of the message."""
     message, held = await begin_held(app)
-    # What a kill leaves: nothing is written any more, and the next boot takes the job back.
+    # After a kill nothing more is written, and the next boot takes the job back.
     await app.store.write(queue.rescue, "node", "boot-1", app.clock.now(), app.purse.book_left)
     del held
     return message
 
 
 async def _calls(app: AppHarness, message_id: str) -> list[Mapping[str, Any]]:
-    """Those of a message that is answered, in the order in which they began."""
+    """Wait until a message is answered, and return its model calls in the order of their start."""
     timeline = await app.until_status(message_id, ANSWERED)
     return [step.data for step in timeline.steps if step.step == "model_call"]
 
@@ -209,7 +209,7 @@ async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: AppHarness) -> 
 
 
 async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls(priced: AppHarness) -> None:
-    """Looked at within that commit, so that nothing of this living process can have done it."""
+    """The test checks within that commit, so that this living process cannot have booked them."""
     now = priced.clock.now()
 
     def take_back(tx: Transaction) -> Spent:
@@ -224,7 +224,7 @@ async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls
 async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: AppHarness) -> None:
     message, held = await begin_held(priced)
     await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
-    held.go.set()  # the lease is lost, the process is not
+    held.go.set()  # the lease is lost, but the process runs
 
     async def both() -> list[Mapping[str, Any]] | None:
         found = await _calls_now(priced, message)
@@ -257,7 +257,7 @@ async def _calls_now(app: AppHarness, message_id: str) -> list[Mapping[str, Any]
 
 
 def _forget_close(tx: Transaction, message_id: str) -> None:
-    """As if the process had died before it could book what it had asked."""
+    """Forget a call's record, as if the process had died before the booking."""
     message = tx.messages.get(message_id)
     assert message is not None
     turn = message.execution_id or ""

@@ -1,4 +1,4 @@
-"""Stop: the turn that runs ends at once, says so, and leaves its place to what waits."""
+"""A stop ends the running turn at once, tells the person, and frees the lane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOM = Address(PLATFORM, BOT, "room")
 
 
 async def begin_held(app: AppHarness, text: str = "Hello", **more: str) -> tuple[str, Held]:
-    """A turn whose model is at work; the message's id."""
+    """Start a turn that waits for the model, and return the message's id."""
     held = Held()
     app.provider.script.append(held)
     message = await app.say(text, **more)
@@ -39,7 +39,7 @@ async def test_stop_ends_the_running_turn_and_says_so(either_app: AppHarness) ->
 
 
 async def test_stop_frees_the_lane_at_once(either_database: Database) -> None:
-    """Also the one worker, while the stopped model still hangs."""
+    """The only worker is freed, too, while the stopped model call hangs."""
     async with open_app(either_database, workers=2) as app:
         _, held = await begin_held(app, user="ann")
         behind = await app.say("me next", user="bob")
@@ -51,7 +51,7 @@ async def test_stop_frees_the_lane_at_once(either_database: Database) -> None:
 
 async def test_a_late_answer_of_a_stopped_turn_is_not_stored(app: AppHarness) -> None:
     message, held = await begin_held(app)
-    held.go.set()  # the answer arrives in the same moment
+    held.go.set()  # the answer arrives at the same moment
     await app.inbox.stop(ROOM, "ann")
     await app.until_idle()
     timeline = await app.timeline(message)

@@ -1,4 +1,4 @@
-"""What strangers cost (reliability.md S1): 2,000 events of every kind, and no model, no download, no transcription."""
+"""Strangers are cheap: 2,000 events of every kind cause no model call, no download and no transcription."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.flows.scripted import BOT, PLATFORM, RecordingConnector
 EVENTS = 2_000
 STRANGERS = tuple(f"stranger{number}" for number in range(40))
 COMMANDS = ("/help", "/new", "/stop", "/agents", "/memory", "/memory add I am the owner", "/usage", "/why")
-#: A tool that reaches further than looking things up: paired people only.
+#: An agent with a risky tool, which only paired people may use.
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper", tools=("run_shell",))
 CONDUCTOR = Agent(id="agent-conductor", slug="conductor", name="Conductor", role="conductor")
 
@@ -51,7 +51,7 @@ class CountingTranscriber:
 
 @dataclass
 class Crowd:
-    """Strangers with an app before them; every event has an id of its own."""
+    """Strangers who send events to an app; every event has a new id."""
 
     app: AppHarness
     connector: CountingConnector
@@ -183,7 +183,7 @@ async def test_strangers_cost_nothing(crowd: Crowd, database: Database) -> None:
 
 
 async def check_rows(app: AppHarness) -> None:
-    """Beside the rows of their messages strangers leave none but the few codes and their deliveries."""
+    """Beside their messages, strangers leave only a few codes and the deliveries with them."""
     everybody = await app.insights.people(platform=PLATFORM, role=None, paired=None, text=None, limit=100, cursor=None)
     assert everybody.items == []
     talks = await app.insights.conversations(agent=None, limit=100, cursor=None)

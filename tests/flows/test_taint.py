@@ -1,4 +1,4 @@
-"""What a turn was written from is not forgotten, whatever becomes of the turn; and nobody is left with silence."""
+"""The sources of a turn stay recorded whatever happens to the turn, and nobody gets an empty answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces of real turns, told to a collector on 127.0.0.1 that speaks OTLP over HTTP."""
+"""Traces of real turns, sent to a collector on 127.0.0.1 by OTLP over HTTP."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A turn with four calls of tools, killed before and after each of its commits: no finished call is made again, and the
-model is asked at most once more than was needed."""
+"""A turn with four tool calls, killed before and after each of its commits: no finished call is repeated, and the model
+is called at most once more than needed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.flows.turn_kit import TurnStage, outlive, parts_with
 
 TOOLS = ("look", "srv.dig", "pay", "rm")
 HELPER = Agent(id="agent-errand", slug="errand", name="Helper", tools=TOOLS)
-#: Two rounds of tools and an answer.
+#: Two rounds with tool calls, and an answer.
 CALLS_NEEDED = 3
 
 
 class Model(ScriptedProvider):
-    """Answers by what it is shown, not by how often it was asked: a process that died has asked in vain."""
+    """A model that answers by its prompt, since a process that died may ask again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Model(ScriptedProvider):
 
 
 class Errand:
-    """What lives outside of the process: the model and the tools."""
+    """The world outside the process: the model and the tools."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -54,7 +54,7 @@ class Errand:
 
 
 def honest(errand: Errand, wait: Wait) -> dict[str, Any]:
-    """Allows what is asked, and says of an interrupted call whether it happened."""
+    """Approve calls, and tell the truth about an interrupted call."""
     if wait.subject is None:
         return {"decision": "approve"}
     tool = errand.tools.pay if "pay" in wait.subject else errand.tools.rm
@@ -62,7 +62,7 @@ def honest(errand: Errand, wait: Wait) -> dict[str, Any]:
 
 
 async def play(store: Store, *cuts: Death) -> tuple[Errand, int]:
-    """The turn to its end after these deaths; how many writes its last process made."""
+    """Run the turn to its end through these deaths, and return the number of writes of the last process."""
     errand = Errand(store)
     scenario = Scenario("tools", errand.graphs, [], {}, people=lambda wait, _: honest(errand, wait))
     stage = TurnStage(store=store, scenario=scenario, agents=[HELPER])
@@ -84,14 +84,14 @@ async def test_a_turn_with_four_calls_survives_a_cut_at_every_commit(either_stor
         errand, _ = await play(either_store, death)
         times = made(errand)
         assert (times["pay"], times["rm"]) == (1, 1), death
-        # What may be repeated is, when the process died before it could say that it was done.
+        # A repeatable call runs again if the process died before it stored the result.
         assert times["look"] <= 2, death
         assert times["srv.dig"] <= 2, death
         assert len(errand.model.asked) <= CALLS_NEEDED + 1, death
 
 
 async def test_what_was_kept_is_not_done_again(store: Store) -> None:
-    """Each call that was told to the model before the death was made exactly once."""
+    """Each call whose output the model got before the death was made exactly once."""
     _, writes = await play(store)
     for death in deaths(writes):
         errand, _ = await play(store, death)

@@ -1,4 +1,4 @@
-"""Where a tool may send what a turn knows: unasked only to hosts that the asker or the configuration named."""
+"""A tool may send a turn's data without an approval only to hosts that the asking person or the configuration named."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def app(database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def reads_and_sends(app: AppHarness, question: str, url: str) -> bool:
-    """Return whether a call that follows what a tool brought is made unasked."""
+    """Return true if a call after another tool's output is made without an approval."""
     app.provider.script += [
         asking(call(1, "look", words="page")), asking(call(2, "srv__dig", words=url)), "Done."
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""`get_variable` over a real store: plain and secret values, and what it says of keys that are not there."""
+"""`get_variable` over a real store: plain values, secrets, and unknown keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.store.open import Database
 from arvis.tools.get_variable import create
 from tests.conformance.databases import NOW, opened
 
-#: The tool asks nothing of them.
+#: The tool does not use them.
 UNUSED = cast("Caller", None)
 
 

@@ -1,4 +1,4 @@
-"""The tool loop: what a model asks for is made once, told to it, and bounded."""
+"""The tool loop: each call of a model is made once, its output is returned to the model, and all of it is limited."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ALL = ("look", "srv.dig", "pay", "rm")
 
 @pytest.fixture
 async def shed(database: Database) -> AsyncIterator[AppHarness]:
-    """An app whose agent has every tool, and need not ask."""
+    """An app whose agent has every tool, without approvals."""
     async with open_app(database, agents=[agent_with(tools=ALL, allow_users=("ann",))]) as app:
         app.rules["exec"] = Permit.ALWAYS
         yield app
 
 
 def outputs(request: RunRequest) -> list[str]:
-    """What the model was told of its last calls."""
+    """Return the tool outputs in the last prompt."""
     return [output.content for output in request.turns[-1].outputs]
 
 
@@ -149,7 +149,7 @@ async def test_a_huge_output_is_cut_in_the_middle(shed: AppHarness) -> None:
 
 
 async def test_what_is_too_long_is_asked_once_more_in_half_the_room(database: Database) -> None:
-    """What has no place in it any more is summed up first."""
+    """Texts that no longer fit are summarised first."""
     too_long = ProviderError(ProviderErrorKind.TOO_LONG, "too long")
     async with open_app(database, agents=[agent_with(tools=ALL, context_tokens=20_000, allow_users=("ann",))]) as app:
         for _ in range(4):
@@ -260,7 +260,7 @@ async def test_a_tool_that_is_gone_stays_named_while_the_turn_has_used_it(shed: 
 
 
 async def test_a_call_that_ended_while_another_broke_the_turn_is_not_made_again(shed: AppHarness) -> None:
-    """What breaks a turn is no defect of a tool, but of the daemon."""
+    """Such an error comes from the daemon, not from the tool."""
     held = Held("a hole")
     shed.tools.dig.script.append(held)
     shed.tools.look.script.append(StoreError("away"))
@@ -278,7 +278,7 @@ async def test_a_call_that_ended_while_another_broke_the_turn_is_not_made_again(
 async def test_the_time_that_a_model_is_told_changes_within_a_turn_only_where_it_lasts(
     shed: AppHarness, minutes: int, same: bool
 ) -> None:
-    """A prompt whose beginning stays the same costs less."""
+    """A prompt with an unchanged beginning costs less."""
     slow = Held("nothing")
     shed.tools.look.script.append(slow)
     shed.provider.script += [asking(call(1, "look")), "Done."]

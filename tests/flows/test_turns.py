@@ -1,4 +1,4 @@
-"""Turns of one conversation: one at a time, in order, each answering what waited, and each with its own person."""
+"""Turns of one conversation run one at a time and in order, each for one person and all their waiting messages."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_what_others_wait_with_is_in_nobody_elses_prompt(app: AppHarness) 
 
 
 async def behind_a_held_turn(app: AppHarness, *messages: tuple[str, str]) -> list[str]:
-    """Let (person, text) wait behind a turn of somebody else, then let it go; the ids of their messages."""
+    """Let these messages (person, text) wait behind another person's turn, then release it. Return their ids."""
     held = Held()
     app.provider.script.append(held)
     await app.say("before", user="zoe")
@@ -189,7 +189,7 @@ async def test_the_next_message_of_the_person_answers_the_question(asking: AppHa
 
 
 async def test_a_question_that_is_answered_is_not_waited_for_any_more(asking: AppHarness) -> None:
-    """Else whoever waits for the message is told of the old question again and again."""
+    """Otherwise, clients that wait for the message would get the old question repeatedly."""
     app = asking
     question = await app.say("Book it")
     await app.until_status(question.message_id, WAITING)
@@ -230,7 +230,7 @@ async def test_two_answers_at_the_same_moment_are_an_answer_and_a_turn(asking: A
 
 
 async def test_the_result_of_a_graph_that_was_called_is_data(asking: AppHarness) -> None:
-    """A child answers its caller, not the chat, and may return what it likes."""
+    """A child answers its caller, not the chat, and may return any data."""
     app = asking
     timeline = await app.ask("How many?", assigned_agent="chief")
     assert timeline.reply == "It is 3."

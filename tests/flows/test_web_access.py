@@ -1,4 +1,4 @@
-"""Who gets in: every route of the table with every wrong credential, host and origin (reliability.md S1-S3).
+"""Access to the API: every route of the table with every wrong credential, host and origin.
 
 The lists only grow.
 """
@@ -30,7 +30,7 @@ from tests.flows.web_server import (
     running_site,
 )
 
-#: The longest time that wrong keys of an address are counted.
+#: The longest time for which wrong keys of an address are counted.
 HOUR_MS = 3_600_000
 WRONG_CREDENTIALS: list[dict[str, str]] = [
     {},
@@ -102,7 +102,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 def requests(site: Site, *, public: bool | None = None) -> list[tuple[str, str]]:
-    """Method and address of every route of the table (public ones, others, or all)."""
+    """Return method and address of every route of the table (`public`: only the public ones, or only the others)."""
     return [
         (endpoint.method, re.sub(r"\{\w+\}", "x", endpoint.path))
         for endpoint in site.server.endpoints
@@ -123,7 +123,7 @@ async def test_the_public_list_is_short(site: Site) -> None:
 
 async def test_nothing_opens_without_a_right_credential(site: Site) -> None:
     for (method, path), headers in itertools.product(requests(site, public=False), WRONG_CREDENTIALS):
-        site.clock.monotonic_ms += HOUR_MS  # or the limit on wrong keys would answer
+        site.clock.monotonic_ms += HOUR_MS  # otherwise, the limit on wrong keys would answer
         answer = await site.call(method, path, key=None, headers=headers, **body_for(method))
         assert answer.status == 401, (method, path, headers, answer.text)
         assert answer.code
@@ -164,7 +164,7 @@ def origins(site: Site) -> list[str]:
 
 
 async def test_another_site_changes_nothing(site: Site) -> None:
-    """Not with the login's cookie, not with a key, and it cannot log anybody in."""
+    """Neither the login's cookie nor a key helps a foreign page, and it cannot log anybody in."""
     cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
     changing = [(method, path) for method, path in requests(site) if method != "GET"]
     for (method, path), origin in itertools.product(changing, origins(site)):
@@ -239,7 +239,7 @@ async def test_odd_addresses_and_methods_open_nothing(site: Site, method: str, p
 
 
 async def upgrade(site: Site, headers: dict[str, str]) -> int:
-    """The status of an upgrade; 101 when the socket opened."""
+    """Return the status of an upgrade; 101 means that the socket opened."""
     address = site.url.replace("http", "ws") + "/ws"
     try:
         async with connect(address, additional_headers=headers):

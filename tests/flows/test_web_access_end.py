@@ -1,4 +1,4 @@
-"""The end of somebody's access: keys, logins, sockets, streams and waiting requests end at once, wherever they are."""
+"""Access ends at once: keys, logins, sockets, streams and waiting requests, in every process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.flows.web_server import (
     running_site,
 )
 
-#: So quickly (seconds) access ends where it is in use.
+#: The limit in seconds until open access ends.
 AT_ONCE = 1.0
 CHAT = "/v1/chat/completions"
 ASKED = {"model": "helper", "messages": [{"role": "user", "content": "hello"}]}
@@ -36,14 +36,14 @@ ASKED = {"model": "helper", "messages": [{"role": "user", "content": "hello"}]}
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    # Nothing here ends by a look that comes by itself.
+    # No periodic check ends access here.
     async with running_site(tmp_path, patience=Timeouts(look=60.0, keepalive=60.0, renewal=600.0)) as site:
         await site.store.write(lambda tx: tx.agents.add(Agent(id="a1", slug="helper", name="helper"), 0))
         yield site
 
 
 async def made_key(site: Site, role: str) -> tuple[str, str]:
-    """A key of the product, and the user that it is."""
+    """Create a key, and return it with its user id."""
     answer = await site.call("POST", "/api/keys", json={"name": "Program", "role": role})
     assert answer.status == 201, answer.text
     made = answer.json()
@@ -51,7 +51,7 @@ async def made_key(site: Site, role: str) -> tuple[str, str]:
 
 
 async def give(site: Site, user_id: str, role: PrincipalRole) -> None:
-    """What the page does, in the row and on the bus."""
+    """Give a role as the page does, in the row and on the bus."""
 
     def script(tx: Transaction) -> None:
         person = tx.principals.seen("web", user_id, "Program", None, site.clock.now())
@@ -202,7 +202,7 @@ async def test_what_changes_in_the_middle_of_a_look_is_looked_at_again(site: Sit
 
 
 async def test_what_begins_just_after_the_end_of_its_access_ends_too(site: Site) -> None:
-    """It was let in before the change and begins to wait behind it."""
+    """The request is admitted before the change, and begins to wait after it."""
     ann, ended = Identity(Role.CHAT, "ann", "Ann", key="k1"), asyncio.Event()
 
     async def renew(_: Identity) -> Identity | None:

@@ -1,4 +1,4 @@
-"""Accounts over HTTP: keys come in and never go out, and what models are asked with follows at once."""
+"""Accounts over HTTP: keys are never returned, and changes apply to the next model call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIGURED = Account("main one", "demo", "demo", api_key="configured-canary", pr
 
 
 class Vendor:
-    """Answers, or fails with `kind`; keeps what it was called with."""
+    """A vendor that answers, or fails with `kind`, and records its calls."""
 
     name = "openai"
 
@@ -137,7 +137,7 @@ async def test_an_account_is_changed_field_by_field(site: Site) -> None:
 
 
 async def test_a_key_does_not_follow_to_another_address(site: Site) -> None:
-    """Else whoever may write could have it sent to a server of their own."""
+    """Otherwise, a person with write access could have it sent to their own server."""
     await site.call("POST", "/api/accounts", json=an_account())
     for change in ({"baseUrl": "http://evil.example"}, {"provider": "openrouter"}):
         answer = await site.call("PATCH", "/api/accounts/paid", json=change)

@@ -1,4 +1,4 @@
-"""Agents over HTTP: made, changed, bound, deleted and set back; viewers look, owners change."""
+"""Agents over HTTP: created, changed, bound, deleted and restored; viewers read, owners write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Attacks on the port as lists: odd requests and credentials on every route (S1), requests of other sites on every route
-that changes something (S2), and sockets (S3). A route that is new is in it by itself.
+"""Lists of attacks on the web server: odd requests and credentials on every route, requests of foreign pages on every
+writing route, and sockets. A new route is included automatically.
 
-The attacks of a list are dealt out to the routes in turn: each route meets a share of them, and all of them are met.
+The attacks of a list are distributed among the routes: each route gets a share, and every attack is used.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def share(turn: Iterator[T], most: int) -> Sequence[T]:
 
 
 async def all_of(site: Site, asked: Collection[tuple[str, Headers]]) -> list[tuple[str, RawAnswer]]:
-    """The answers to many requests, some at a time, each with what it was."""
+    """Send many requests, a few at a time, and return each response with its request."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(line: str, headers: Headers) -> tuple[str, RawAnswer]:
@@ -95,7 +95,7 @@ def odd_lines(site: Site, endpoint: Endpoint, shapes: Iterable[str], methods: It
 
 
 async def test_whatever_is_made_of_an_address_opens_nothing(site: Site) -> None:
-    """Nobody is let in, nothing breaks, and nothing is sent elsewhere."""
+    """No access, no server error, and no redirect."""
     shapes, methods = itertools.cycle(ODD_PATHS), itertools.cycle(OTHER_METHODS)
     asked: list[tuple[str, Headers]] = []
     for endpoint in site.server.endpoints:
@@ -119,12 +119,12 @@ async def test_what_proxies_tell_makes_nobody_somebody(site: Site) -> None:
     ]
     assert len(asked) > 500
     for what, found in await all_of(site, asked):
-        # Behind too many wrong keys from one address stands 429, which opens as little.
+        # After too many wrong keys from one address, the answer is 429, which gives no access, either.
         assert found.status in {401, 429}, (what, found)
 
 
 async def test_what_proxies_tell_makes_nobody_more_than_they_are(site: Site) -> None:
-    """A chat user and a viewer stay what they are."""
+    """The role of a chat user or a viewer does not change."""
     turn = itertools.cycle(each for each in FORGED if each[0] not in {"Authorization", "Cookie"})
     for key, role in ((CHAT_KEY, "chat"), (VIEWER_KEY, "viewer")):
         asked = [
@@ -155,7 +155,7 @@ async def test_a_strange_host_gets_no_answer_to_anything(site: Site) -> None:
 
 
 async def test_no_page_of_another_site_changes_anything(site: Site) -> None:
-    """With the cookie of an owner, at every route that changes something, also at those that need no credential."""
+    """The requests carry an owner's cookie, and go to every writing route, even those without a credential."""
     login = await owner(site)
     cookie = ("Cookie", f"arvis_session={login.cookie}")
     origins = itertools.cycle((("Origin", origin), ("Content-Type", "application/json")) for origin in FOREIGN_ORIGINS)
@@ -176,12 +176,12 @@ async def test_no_page_of_another_site_changes_anything(site: Site) -> None:
 
 
 def _everything(tx: Transaction) -> tuple[object, ...]:
-    """What a request without a body could change."""
+    """Return the rows that a request without a body could change."""
     return tx.users.after("", 100), tx.api_keys.before(None, 100), tx.settings.get("setup.dismissed"), tx.agents.all()
 
 
 async def test_no_page_of_another_site_logs_anybody_in(site: Site) -> None:
-    """Nor takes the login away that there is."""
+    """The existing login stays, too."""
     code = (await site.call("POST", "/api/auth/codes")).json()["code"]
     for origin in FOREIGN_ORIGINS:
         headers = {"Origin": told(site, origin), "Content-Type": "application/json"}
@@ -194,7 +194,7 @@ async def test_no_page_of_another_site_logs_anybody_in(site: Site) -> None:
 
 
 async def upgrade(site: Site, *headers: tuple[str, str]) -> int:
-    """The status of an upgrade; 101 when the socket opened."""
+    """Return the status of an upgrade; 101 means that the socket opened."""
     ((_, found),) = await all_of(site, [("GET /ws", headers_of(site, (*UPGRADE, *headers)))])
     return found.status
 
@@ -217,7 +217,8 @@ async def test_no_socket_opens_for_another_site(site: Site) -> None:
 
 
 async def test_no_socket_opens_for_a_browser_that_is_not_logged_in(site: Site) -> None:
-    """Refused before the upgrade: nobody, a login that has ended, a key that was revoked, a cookie without its page."""
+    """The server refuses the upgrade without a login, with an ended login, with a revoked key, and with a cookie
+    without its page."""
     gone, made = await add_user(site, "gone", "viewer"), await make_key(site, "viewer")
     cookie, key = ("Cookie", f"arvis_session={gone.cookie}"), ("Authorization", f"Bearer {made['key']}")
     assert await upgrade(site, ("Origin", "{own}"), cookie) == 101

@@ -1,4 +1,4 @@
-"""The audit over HTTP: what models wanted, newest first, for operators."""
+"""The audit over HTTP: actions that models proposed, newest first, for operators."""
 
 from __future__ import annotations
 

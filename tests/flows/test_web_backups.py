@@ -1,4 +1,4 @@
-"""Backups over HTTP: the owner makes and lists them, and hears why there is none."""
+"""Backups over HTTP: the owner makes and lists them, and gets the reason of a failure."""
 
 from __future__ import annotations
 

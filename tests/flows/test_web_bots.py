@@ -1,4 +1,4 @@
-"""Bots over HTTP: tokens come in and never go out, and what runs follows the rows; and the door for web hooks."""
+"""Bots over HTTP: tokens are never returned, and running bots follow the rows; and web hooks of platforms."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What strangers and clients may take of the daemon: memory, connections, time (reliability.md S7, H25).
+"""Limits for strangers and clients: memory, connections and time.
 
-Each case held up or swelled an earlier build.
+Each case blocked or inflated an earlier build.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def test_a_stranger_s_frame_is_small_and_a_client_s_is_not(site: Site) -> 
 
 
 async def test_a_quoted_cookie_is_no_login(site: Site) -> None:
-    """Undoing the quotes of a hostile cookie took the library seconds."""
+    """Removing the quotes of a hostile cookie took the library seconds."""
     token = await site.log_in()
     for cookie, status in ((f"arvis_session={token}", 200), (f'arvis_session="{token}"', 401)):
         assert (await site.call("GET", "/api/auth/me", key=None, headers={"Cookie": cookie})).status == status

@@ -1,4 +1,4 @@
-"""Secrets come in over this port and never go out again: a mark in each of them, looked for in every answer (S11)."""
+"""No response contains a secret that was sent to the web server; each secret contains a recognisable mark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def _told(site: Site) -> dict[str, str]:
-    """Everything secret that this daemon knows by now, by what it is; and its things are named in paths."""
+    """Create objects with secrets, and return all secrets by description."""
     account = {"name": "vendor", "provider": "custom", "apiKey": ACCOUNT, "model": "m"}
     address = f"http://ann:{IN_ADDRESS}@127.0.0.1:9/v1"
     made = await site.call("POST", "/api/accounts", json={**account, "baseUrl": address})
@@ -54,7 +54,7 @@ async def _told(site: Site) -> dict[str, str]:
 
 
 async def _paths(site: Site, endpoint: Endpoint) -> list[str]:
-    """The address with what there is in this daemon, as its list tells it."""
+    """Return the route's addresses with the ids of existing objects."""
     if "{" not in endpoint.path:
         return [endpoint.path]
     listed = endpoint.path.partition("/{")[0]

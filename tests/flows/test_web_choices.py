@@ -1,4 +1,4 @@
-"""The lists that forms choose from, and guides whose fields are those that the connectors take."""
+"""The choices of forms, and platform guides whose fields match the connectors' settings."""
 
 from __future__ import annotations
 

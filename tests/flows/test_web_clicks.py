@@ -1,4 +1,4 @@
-"""Buttons of the daemon over the socket answer its questions; any other stands for a message (behaviour 1.2)."""
+"""A click on the daemon's own button answers its question; any other button's click is a message."""
 
 from __future__ import annotations
 

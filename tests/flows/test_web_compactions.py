@@ -1,4 +1,4 @@
-"""Summaries over HTTP: what they stand for can be looked at, and brought back once."""
+"""Summaries over HTTP: their original messages can be read, and restored once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def compacted(site: Site) -> str:
-    """A conversation of six turns, the first four of them in two summaries."""
+    """A conversation of six turns, with the first four in two summaries."""
     conversation = await site.store.write(talk, 6)
     await site.store.write(compact, summary("C1", conversation, 1, 2))
     await site.store.write(compact, summary("C2", conversation, 3, 4))

@@ -1,4 +1,4 @@
-"""The door for OpenAI's clients: what a request becomes, what it is answered, how errors and streams look."""
+"""The endpoint for OpenAI's clients: requests, replies, errors and streams."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def refused(site: Site, body: Any, **more: Any) -> dict[str, Any]:
 
 
 async def answered(site: Site, body: dict[str, Any], reply: str = "Good day.", **more: Any) -> Answer:
-    """The answer to a request whose message is answered as soon as it came."""
+    """Send a request whose message is answered at once, and return the response."""
     before = len(site.inbox.received)
     call = asyncio.create_task(site.call("POST", CHAT, json=body, **more))
     await eventually(lambda: len(site.inbox.received) > before or call.done())
@@ -53,7 +53,7 @@ async def answered(site: Site, body: dict[str, Any], reply: str = "Good day.", *
 
 
 async def streamed(site: Site, body: dict[str, Any]) -> tuple[list[Any], asyncio.Task[list[Any]]]:
-    """The events of a stream as they come, and the task that reads them to the end."""
+    """Return the events of a stream as they arrive, and the task that reads them to the end."""
     events: list[Any] = []
     headers = {"Authorization": f"Bearer {OWNER_KEY}"}
 

@@ -1,4 +1,4 @@
-"""Parameters, refusals and the ends of requests of `/v1`: heeded or named, never passed over."""
+"""Parameters, refusals and ends of requests to `/v1`: every parameter is used or refused by name."""
 
 from __future__ import annotations
 

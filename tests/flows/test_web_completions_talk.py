@@ -1,4 +1,4 @@
-"""Conversations of `/v1`: which one a request goes on with, and when it is the same request again."""
+"""Conversations of `/v1`: requests that continue one, and requests that are repeated."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_chats_that_the_client_names_are_apart(site: Site, header: str) ->
     first, second, third, fourth = [message.address.thread for message in site.inbox.received]
     assert first.endswith("/a")
     assert second.endswith("/b")
-    # Without its history it is no continuation: a title that is asked for, or a first message that was edited.
+    # Without its history, it continues nothing: it may ask for a title, or be an edited first message.
     assert third.startswith(f"{first}~")
     assert fourth == second
 

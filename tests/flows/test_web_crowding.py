@@ -1,4 +1,4 @@
-"""Connections without a request, and the limit of open files: others are heard, and the log stays small."""
+"""Connections without a request, and the limit of open files: other clients are served, and the log stays small."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from tests.acceptance.daemon import Daemon
 
-#: Seconds.
+#: Time limit in seconds.
 PATIENCE = 30
-#: Bytes. The line of the log, and whatever else a start writes.
+#: Bytes for the line about the limit, and for the other lines of a start.
 SMALL = 20_000
 
 
@@ -33,7 +33,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
 
 @asynccontextmanager
 async def half_sent(daemon: Daemon, number: int) -> AsyncIterator[None]:
-    """So many connections with the beginning of a request."""
+    """Open this many connections with the beginning of a request."""
     writers: list[asyncio.StreamWriter] = []
     try:
         for _ in range(number):

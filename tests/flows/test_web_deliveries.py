@@ -1,4 +1,4 @@
-"""Buttons and files of what is said over the web."""
+"""Buttons and files of messages over the web."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def say(site: Site, *files: OutgoingFile, asked_by: str | None = None) -> None:
-    """A delivery with files, which answers this person's message."""
+    """Store a delivery with files that answers this person's message."""
 
     def script(tx: Transaction) -> None:
         tx.messages.add(replace(said("m1"), principal_id=asked_by))

@@ -1,4 +1,5 @@
-"""The examination over HTTP: the findings of a program of its own, one at a time, kept for a few seconds."""
+"""The doctor over HTTP: a separate process finds problems, one process at a time, and results are reused for a few
+seconds."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ CHECKS = [
 
 
 class Examiner:
-    """Says what it is told to, and counts how often it was asked and how many asked at once."""
+    """A doctor with scripted findings, which counts its runs and its simultaneous runs."""
 
     def __init__(self, said: str = "") -> None:
         self.said = said or json.dumps({"ok": False, "checks": CHECKS})

@@ -1,4 +1,4 @@
-"""Passes through graphs over HTTP: what works now is seen and ended."""
+"""Executions over HTTP: running ones are listed, shown and cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of /metrics that are read from the database: each event once, whoever looks and how often."""
+"""The figures of /metrics from the database: each event counts once, however often and by whom they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUMS = UsageSums(calls=5, input_tokens=100, output_tokens=20, cost_micros=2_500_
 
 
 class Told(ScriptedInsights):
-    """Says the same of every range, and which ranges it was asked for."""
+    """Insights that return the same data for every range, and record the ranges."""
 
     def __init__(self, *models: str) -> None:
         super().__init__()

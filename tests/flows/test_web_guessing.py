@@ -1,4 +1,4 @@
-"""Guesses of keys, passwords and links: limited, on record, and no way to shut others out."""
+"""Guesses of keys, passwords and links are limited and recorded, and do not lock other people out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_who_holds_a_key_that_nobody_guesses_is_never_shut_out(site: Site)
     await guess(site, MOST + 1)
     for key in (DAEMON_KEY, STRONG, made):
         assert (await site.call("GET", "/api/auth/me", key=key)).status == 200
-    # One that can be guessed is not even looked at, or the limit would be none.
+    # A guessable key is refused without a check; otherwise, the limit would have no effect.
     assert (await site.call("GET", "/api/auth/me", key=CHAT_KEY)).status == 429
 
 

@@ -1,4 +1,4 @@
-"""A write that is sent twice under one `Idempotency-Key` is done once."""
+"""A write request that is sent twice with one `Idempotency-Key` is carried out once."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_nothing_of_it_is_readable_at_rest(site: Site, tmp_path: Path) -> 
 
 
 async def test_the_filter_of_the_logs_does_not_learn_whole_answers(site: Site) -> None:
-    """It would blacken them, and be slower with each."""
+    """It would redact them, and get slower with each one."""
     answer = await add_client(site, "k1")
     assert site.redact(answer.text) == answer.text
 
@@ -125,7 +125,7 @@ async def test_without_the_header_nothing_is_kept(site: Site) -> None:
 
 
 class OpenBox:
-    """Seals so that a test can look inside."""
+    """A box that seals text in a form that the test can read."""
 
     def seal(self, text: str) -> str:
         return f"sealed {text}"

@@ -1,4 +1,4 @@
-"""Messages over the web: one id is one message, and what people read holds nothing hidden."""
+"""Messages over the web: one id is one message, and displayed texts contain no hidden characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that are made in the product, and the list of one's logins."""
+"""Keys that are created in the product, and the list of a user's logins."""
 
 from __future__ import annotations
 

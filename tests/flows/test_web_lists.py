@@ -1,4 +1,4 @@
-"""Jobs, waits, agents and conversations over HTTP (interfaces.md §4)."""
+"""Jobs, waits, agents and conversations over HTTP."""
 
 from __future__ import annotations
 

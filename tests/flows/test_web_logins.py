@@ -1,4 +1,4 @@
-"""Logging in with one-time codes, and how long a login lasts (reliability.md §5 rule 5)."""
+"""Logins with one-time codes, and the lifetime of a login."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_a_blocked_owner_is_logged_out(site: Site) -> None:
 
 
 async def test_guessing_is_slowed_down(site: Site) -> None:
-    """Five a minute and twenty an hour, also when they come at once; the right code waits, too."""
+    """Five attempts a minute and twenty an hour, also at the same time; the right code has to wait, too."""
     code = (await site.server.login_link()).partition("#login=")[2]
     answers = await asyncio.gather(*(try_code(site, f"wrong{n}") for n in range(30)))
     assert sorted(answer.status for answer in answers) == [401] * 5 + [429] * 25

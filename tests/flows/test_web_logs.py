@@ -1,4 +1,4 @@
-"""The log over HTTP: newest first, over the files of several days, with filters, page by page, whatever a line holds."""
+"""The log over HTTP: newest first, over several days' files, with filters and pages, for lines of any content."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write(folder: Path, day: str, *lines: str | bytes) -> Path:
 
 
 async def pages(site: Site, query: str = "") -> list[dict[str, Any]]:
-    """All lines, from all pages."""
+    """Return all lines from all pages."""
     found: list[dict[str, Any]] = []
     cursor = ""
     while True:

@@ -1,4 +1,5 @@
-"""Memory over HTTP: told, found, corrected, confirmed, undone; each person sees what is kept about them."""
+"""Memory over HTTP: facts are added, found, corrected, confirmed and restored; each person sees the facts about
+themselves."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ async def test_a_chat_key_reaches_what_is_kept_about_its_own_person_alone(site: 
 
 
 async def own_scope(site: Site) -> str:
-    """Of the person behind the chat key: the only one that is a member."""
+    """Return the scope of the chat key's person, the only member."""
 
     def find(tx: Transaction, user_id: str) -> str | None:
         found = tx.principals.find("web", user_id)

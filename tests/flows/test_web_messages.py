@@ -1,4 +1,4 @@
-"""Messages over HTTP: sent, refused, looked at, waited for (interfaces.md §4)."""
+"""Messages over HTTP: sent, refused, read, awaited."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ async def test_an_agent_that_is_closed_looks_to_a_chat_key_as_if_it_were_not_the
     told = answer.json()["error"]
     assert (answer.status, answer.code) == (404, "unknown_agent")
     assert told["message"] == "There is no such agent, or you may not ask it."
-    # Who sees the list of agents hears why.
+    # A client that may list the agents gets the reason.
     assert (await site.call("POST", "/api/messages", json=asked)).code == reason
 
 
@@ -238,7 +238,7 @@ async def test_a_chat_key_reads_its_own_messages_only(site: Site) -> None:
 
 
 async def waiter(site: Site, message_id: str) -> asyncio.Task[Answer]:
-    """A request that waits for the message; it has arrived at the server."""
+    """Start a request that waits for the message, and return when it has reached the server."""
     waiting = asyncio.create_task(site.call("GET", f"/api/messages/{message_id}/wait?timeout=15"))
     await eventually(lambda: site.server._parts.board._watches)
     return waiting
@@ -254,7 +254,7 @@ async def test_waiting_ends_with_the_event(site: Site) -> None:
 
 
 async def test_waiting_sees_what_another_process_did(tmp_path: Path) -> None:
-    """No event comes from there, so the row is looked at every few seconds."""
+    """No event comes from another process, so the server reads the row every few seconds."""
     async with running_site(tmp_path, patience=Timeouts(look=0.02)) as site:
         message_id = await send(site, content="hello")
         waiting = await waiter(site, message_id)

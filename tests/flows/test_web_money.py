@@ -1,4 +1,4 @@
-"""Usage, clients and their charges over HTTP, on the real store."""
+"""Usage, customers and their charges over HTTP, on the real store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 def _spend(tx: Transaction, now: int, client_id: str | None) -> str:
-    """Three calls of two agents' turns; the id of the person."""
+    """Book three calls of two agents' turns, and return the person's id."""
     tx.agents.add(Agent(id="a1", slug="helper", name="Helper"), now)
     ann = tx.principals.seen("telegram", "u1", "Ann", PrincipalRole.MEMBER, now)
     for number, (agent, model, cost) in enumerate(

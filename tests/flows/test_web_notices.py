@@ -1,4 +1,4 @@
-"""What other processes say: deliveries that they sent are shown, each once and in order; logins that ended end."""
+"""Notices of other processes: deliveries that they sent are shown once and in order, and ended logins end here, too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def test_a_gap_in_the_numbers_is_filled_from_the_database(site: Site) -> None:
-    """Another process may have sent the one between, and its notice may still be under way."""
+    """Another process may have sent the delivery between, and its notice may still be on its way."""
     async with site.socket(channelId="room", lastSeq=0) as socket:
         site.insights.deliveries[ROOM] = [a_delivery(seq, ROOM) for seq in (1, 2, 3)]
         await site.connector.send(a_part(3, ROOM))

@@ -1,4 +1,4 @@
-"""The page Now over HTTP: what runs, waits and failed, what the day cost, and how fast messages were answered."""
+"""The data of the page Now over HTTP: running, waiting and failed work, the day's cost, and response times."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_accounts_and_bots_say_how_they_are(site: Site) -> None:
 
 
 async def test_answers_are_counted_in_the_minute_of_the_answer(site: Site) -> None:
-    """Ids are made of the store's clock, which here is the site's: what is asked and answered now is in the last bucket."""
+    """The store makes ids with the site's clock, so a message that is asked and answered now is in the last bucket."""
 
     def talk(tx: Transaction) -> None:
         now = site.clock.now()
@@ -174,7 +174,7 @@ async def test_answers_are_counted_in_the_minute_of_the_answer(site: Site) -> No
 
 
 class Past(ScriptedInsights):
-    """Knows which minutes held answers, and how often it was asked for which."""
+    """Insights with answers by minute, which record the ranges that were read."""
 
     def __init__(self, answers: Sequence[Answers]) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ async def test_minutes_that_are_over_are_read_once(paced: Paced) -> None:
     assert past.ranges[0] == (minute - 59, minute + 1)
     assert past.ranges[1][0] >= minute - 1
     assert sum(each.answered for each in await pace.points(Span.DAY)) == 6
-    # The rest of the day by ten minutes, what lies between by the minute, and what is new: nothing twice.
+    # The rest of the day in steps of ten minutes, then single minutes, then the new answers; no minute is read twice.
     rest = sorted(past.ranges[2:])
     assert rest[-1][0] >= minute - 1
     assert [end for _, end in rest[:-2]] == [begin for begin, _ in rest[1:-1]]

@@ -1,4 +1,4 @@
-"""The page as it is served: its parts packed and kept, its own addresses, and nothing else of the disk."""
+"""The page's files: compressed, cached, at its own addresses, and no other files of the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords, and how often somebody may guess (reliability.md §5 rule 5, S4)."""
+"""Passwords, and the limits on guessing them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def test_the_old_password_cannot_be_guessed_with_a_stolen_login(site: Site
 
 
 def tries(limiter: LoginLimiter, address: str, account: str, *, known: bool = True) -> bool:
-    """Return whether this try is looked at."""
+    """Return true if the server checks this attempt."""
     try:
         limiter.count(address)
         limiter.count_account(account, known=known)
@@ -181,7 +181,7 @@ def tries(limiter: LoginLimiter, address: str, account: str, *, known: bool = Tr
 
 @pytest.mark.parametrize("addresses", [1, 7, 5000])
 async def test_ten_thousand_guesses_are_twenty_an_hour(addresses: int) -> None:
-    """S4: one account, from one address or from thousands, one guess every three seconds."""
+    """One account, from one address or from thousands, with one guess every three seconds."""
     clock = SteppedClock()
     limiter = LoginLimiter(clock=clock)
     looked_at: list[float] = []
@@ -214,7 +214,8 @@ def test_any_number_of_strange_names_lets_no_account_be_guessed_again() -> None:
 
 
 async def medians(site: Site, names: Sequence[str]) -> dict[str, float]:
-    """What a wrong password takes for each (ms), in turn from one loop, so that what else the machine does hits them alike."""
+    """Return the median time of a wrong password for each name, in ms. The names alternate in one loop, so that other
+    load affects them equally."""
     taken: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(21):
         site.clock.shift_ms += 4 * 3_600_000
@@ -226,7 +227,7 @@ async def medians(site: Site, names: Sequence[str]) -> dict[str, float]:
 
 
 async def test_the_time_tells_not_whether_there_is_such_a_user(site: Site) -> None:
-    """S4. A busy machine may spoil a round, and what leaks spoils all of them: one computation takes 20 ms."""
+    """A busy machine may spoil a round, but a leak affects all of them: one password check takes 20 ms."""
     assert (await set_password(await owner(site), FIRST)).status == 200
     await add_user(site, "link_only", "chat")
     found = []

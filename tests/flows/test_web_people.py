@@ -1,4 +1,4 @@
-"""People over HTTP and on the command line: listed, given roles, let in, turned away; who may do which."""
+"""People over HTTP and on the command line: listed, given roles, admitted, refused; and the roles that may do so."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def seen(site: Site, user: str, role: PrincipalRole | None = None, platfor
 
 
 async def asks(site: Site, user: str, number: int) -> str:
-    """Write as a stranger; the code."""
+    """Write as a stranger, and return the code."""
     code = new_code(lambda _bits: number)
     message = IncomingMessage(Address("chat", "main", user), "e", Sender(user, user.title()), "hi", is_direct=True)
     assert await site.store.write(offer_pairing, message, site.clock.now(), code) is not None

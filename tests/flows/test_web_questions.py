@@ -1,4 +1,4 @@
-"""Questions to people over HTTP: who asks what, why, and whose word counts."""
+"""Questions to people over HTTP: the asking agent, the subject, the reason, and the people who may answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def site(tmp_path: Path, app: AppHarness) -> AsyncIterator[Site]:
 
 
 async def say(app: AppHarness, user: str, agent: str) -> str:
-    """A message over the web whose turn waits."""
+    """Send a message over the web whose turn then waits."""
     incoming = IncomingMessage(
         Address("web", "web", f"web-{user}"), app.new_id(), Sender(user, user, paired=True), "Do it",
         is_direct=True, assigned_agent=agent,

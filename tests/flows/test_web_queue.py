@@ -1,4 +1,4 @@
-"""The queue over HTTP, with the whole way of a message behind it: what a page shows, and what is done to many jobs."""
+"""The queue over HTTP, behind the whole path of a message: the data of the page, and actions on many jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def site(tmp_path: Path, app: AppHarness) -> AsyncIterator[Site]:
 
 
 async def failed(app: AppHarness, *texts: str) -> list[str]:
-    """Messages whose turns failed, each in a channel of its own."""
+    """Send messages whose turns fail, each in its own channel."""
     ids = []
     for text in texts:
         app.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "not this"))

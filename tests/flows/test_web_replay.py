@@ -1,4 +1,4 @@
-"""Resuming by `lastSeq` against the real reading side: each delivery on the screen once, in order, nobody else's."""
+"""Resuming by `lastSeq` from the real database: each delivery appears once, in order, and only for its people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 def answered(tx: Transaction, address: Address) -> Delivery:
-    """A stored answer with its delivery, numbered by the channel's counter."""
+    """Store an answer with its delivery, numbered by the channel's counter."""
     message = StoredMessage(
         id=tx.new_id(), conversation_id=None, role=Role.ASSISTANT, content="x", tokens=1,
         status=MessageStatus.ANSWERED, address=address, principal_id=None, user_name="", agent_id=None,
@@ -40,14 +40,14 @@ def answered(tx: Transaction, address: Address) -> Delivery:
 
 
 async def answer(site: Site, address: Address) -> Delivery:
-    """The row first, the push second, as the flow does it."""
+    """Store the row, then push the delivery, as the flow does."""
     delivery = await site.store.write(answered, address)
     await site.connector.send(whole(delivery))
     return delivery
 
 
 async def seen_by(socket: Socket, count: int) -> list[int]:
-    """Numbers of the next `count` deliveries, or of those before the connection broke."""
+    """Return the numbers of the next `count` deliveries, or of fewer if the connection breaks."""
     seen: list[int] = []
     try:
         while len(seen) < count:

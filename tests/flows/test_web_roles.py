@@ -1,6 +1,5 @@
-"""Every route of the table and every frame of the socket with every kind of asker: 401 and 403 exactly as the table says
-(reliability.md S1). A route that is new is in it by itself.
-"""
+"""Every route of the table and every frame of the socket with every kind of client: 401 and 403 exactly as the table
+says. A new route is included automatically."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ KEYS = {
     Role.VIEWER: (VIEWER_KEY,),
     Role.CHAT: (CHAT_KEY,),
 }
-#: What does something to the asker's own login or user, whoever that is; the others would miss it.
+#: Routes that end the client's own login or user, which other clients still need.
 SELF_ENDING = {"/api/auth/logout", "/api/users/{user}", "/api/auth/sessions/{session}"}
 
 
@@ -40,7 +39,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What came back, and the reason if it was a refusal (in whichever form the route speaks)."""
+    """The status of a response, and the code if it was a refusal."""
 
     status: int
     code: str | None
@@ -55,7 +54,7 @@ def cookie(value: str) -> dict[str, str]:
 
 
 async def ask(site: Site, endpoint: Endpoint, headers: Mapping[str, str]) -> Refusal:
-    """The body is of no use to any route, so nothing is done by those who may."""
+    """Send a request with a body that no route accepts, so that it changes nothing."""
     path = re.sub(r"\{\w+\}", "x", endpoint.path)
     body: dict[str, str] | None = None if endpoint.method in {"GET", "DELETE"} else {}
     async with site.http.request(endpoint.method, site.url + path, headers=headers, json=body) as response:
@@ -65,7 +64,7 @@ async def ask(site: Site, endpoint: Endpoint, headers: Mapping[str, str]) -> Ref
 
 
 async def askers(site: Site) -> list[tuple[Role, dict[str, str]]]:
-    """Of each role: keys of the configuration, one that was made in the product, and a login."""
+    """Return clients of each role: keys of the configuration, a key of the product, and a login."""
     found = [(role, bearer(key)) for role, keys in KEYS.items() for key in keys]
     for role in UserRole:
         found.append((Role(role), bearer((await make_key(site, role))["key"])))
@@ -75,7 +74,7 @@ async def askers(site: Site) -> list[tuple[Role, dict[str, str]]]:
 
 
 async def nobodies(site: Site) -> dict[str, dict[str, str]]:
-    """What offers nothing, or what no longer holds."""
+    """Return requests without a credential, and with invalid ones."""
     expired, removed, demoted = (
         await owner(site),
         await add_user(site, "gone", "owner"),
@@ -147,7 +146,7 @@ async def test_each_route_refuses_whoever_shows_nothing_that_holds(site: Site) -
         if endpoint.access == PUBLIC:
             continue
         for name, headers in wrong.items():
-            site.clock.monotonic_ms += HOUR  # or the limit on wrong keys would answer
+            site.clock.monotonic_ms += HOUR  # otherwise, the limit on wrong keys would answer
             found = await ask(site, endpoint, headers)
             assert found.status == 401, (name, endpoint.method, endpoint.path, found)
             asked += 1
@@ -156,7 +155,7 @@ async def test_each_route_refuses_whoever_shows_nothing_that_holds(site: Site) -
 
 
 async def test_what_ends_a_login_is_refused_to_nobody_and_to_none_else(site: Site) -> None:
-    """The routes that the first test passes over."""
+    """The routes that the first test leaves out."""
     for endpoint in site.server.endpoints:
         if endpoint.path in SELF_ENDING:
             for role, (key, *_) in KEYS.items():
@@ -165,7 +164,7 @@ async def test_what_ends_a_login_is_refused_to_nobody_and_to_none_else(site: Sit
 
 
 async def frame(site: Site, headers: Mapping[str, str], **sent: Any) -> dict[str, Any]:
-    """What a socket answers that greets with the credential of its upgrade."""
+    """Return the answer of a socket that greets with the credential of its upgrade."""
     async with site.http.ws_connect(site.url + "/ws", headers=dict(headers)) as socket:
         await socket.send_json({"type": "auth"})
         assert (await socket.receive_json())["type"] == "auth_ok"

@@ -1,4 +1,4 @@
-"""The events of a run: each line of its log once and in order, whoever writes it, whoever leaves and comes back."""
+"""The events of a run: each log line comes once and in order, for every writer and every client that reconnects."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def _events(lines: Any) -> AsyncIterator[Heard]:
 
 
 async def until(heard: AsyncIterator[Heard], kind: str) -> list[Heard]:
-    """All up to the first of this kind."""
+    """Return all events up to the first one of this kind."""
     found: list[Heard] = []
     async with asyncio.timeout(10):
         async for each in heard:
@@ -77,7 +77,7 @@ async def until(heard: AsyncIterator[Heard], kind: str) -> list[Heard]:
 
 
 async def write(site: Site, run_id: str, *contents: str) -> None:
-    """The row first, the event second."""
+    """Write the row, then publish the event."""
     await site.store.write(
         lambda tx: tx.workflow_runs.log(run_id, [("a", "llm_response", each) for each in contents], 1)
     )
@@ -123,7 +123,7 @@ async def test_who_comes_back_is_told_the_rest_and_nothing_twice(told: tuple[Sit
     async with listening(site, run_id) as heard:
         before = await until(heard, "state")
     assert [number for number, _ in lines_of(before)] == [1, 2, 3]
-    await write(site, run_id, "four")  # while nobody listens: the run goes on
+    await write(site, run_id, "four")  # nobody listens, but the run continues
     async with listening(site, run_id, after=3) as heard:
         again = await until(heard, "state")
         await write(site, run_id, "five")
@@ -191,7 +191,7 @@ async def test_a_quiet_stream_gives_signs_of_life(tmp_path: Path) -> None:
 
 async def test_who_leaves_holds_nothing(told: tuple[Site, str]) -> None:
     site, run_id = told
-    for _ in range(70):  # more than one key may have open at once
+    for _ in range(70):  # more streams than one key may have open
         async with listening(site, run_id) as heard:
             await anext(heard)
     assert (await site.call("GET", f"/api/runs/{run_id}/events", key=CHAT_KEY)).status == 403

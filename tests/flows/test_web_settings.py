@@ -1,4 +1,4 @@
-"""Settings over HTTP: shown with where they come from, changed, taken back; some act at once, others at the next start."""
+"""Settings over HTTP: shown with their sources, changed, reset; some apply at once, others at the next start."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def test_only_owners_change_and_viewers_do_not_look(site: Site) -> None:
 
 @asynccontextmanager
 async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[SettingsService]:
-    """As at a start."""
+    """Start the settings service with this configuration file."""
     file = folder / "config.yaml"
     file.write_text(text, "utf-8")
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
@@ -226,7 +226,7 @@ async def test_of_two_who_learn_at_once_the_later_one_counts(tmp_path: Path) -> 
 
 
 async def test_a_process_that_only_serves_the_page_learns_at_once(tmp_path: Path) -> None:
-    """Of another process it hears only what pages hear: that settings have changed."""
+    """It hears only the event that pages get from another process: the settings have changed."""
     async with a_desk(tmp_path) as desk:
         up = asyncio.Event()
         following = asyncio.create_task(desk.follow(up.set))

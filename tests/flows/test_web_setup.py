@@ -1,4 +1,5 @@
-"""The first run over HTTP: how far it has come, accounts and bots that are tried before they are kept, skills that rest."""
+"""The first run over HTTP: its progress, accounts and bots that are tested before they are stored, and skills that are
+turned off."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SKILL = "---\nslug: knots\ntriggers: {keywords: [rope]}\n---\n# Tie\n"
 
 
 class Vendor:
-    """Answers, or fails with `kind`."""
+    """A vendor that answers, or fails with `kind`."""
 
     name = "openai"
 

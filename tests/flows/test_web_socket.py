@@ -1,4 +1,4 @@
-"""The socket of interfaces.md §4, over a real connection."""
+"""The socket of the web server, over a real connection."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 @contextlib.asynccontextmanager
 async def stranger(site: Site) -> AsyncIterator[Socket]:
-    """A socket that has said nothing yet."""
+    """Open a socket that has not authenticated yet."""
     async with connect(site.url.replace("http", "ws") + "/ws") as connection:
         yield Socket(connection)
 
@@ -272,7 +272,8 @@ async def test_a_click_is_a_message(site: Site, data: dict[str, Any], content: s
 
 
 async def flood(site: Site, quick: Socket) -> None:
-    """More than sockets and server hold for a client that does not read; another one of the channel reads it all."""
+    """Send more than the socket and the server buffer for a client that does not read; another client of the channel
+    reads everything."""
     for seq in range(1, 121):
         await site.connector.send(a_part(seq, ROOM, content="x" * 200_000))
         assert (await quick.until("message"))["seq"] == seq
@@ -361,7 +362,7 @@ async def test_an_open_socket_keeps_its_login_alive(tmp_path: Path) -> None:
 
 
 async def touched(site: Site, cookie: str) -> None:
-    """Until the use of a login is in the database."""
+    """Wait until the use of a login is in the database."""
 
     def seen(tx: Transaction) -> int:
         session = tx.logins.session(hashlib.sha256(cookie.encode()).hexdigest())

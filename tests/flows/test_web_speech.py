@@ -1,4 +1,4 @@
-"""`speech` frames over a real socket: chunks become messages of who speaks (behaviour.md 2.8)."""
+"""`speech` frames over a real socket: chunks become messages of the speaker."""
 
 from __future__ import annotations
 

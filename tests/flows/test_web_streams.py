@@ -1,4 +1,4 @@
-"""Answers that are being streamed while a socket joins."""
+"""Answers that are being streamed when a socket joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A field or a parameter that is not described is told, so that a slip of the pen is not taken for a wish."""
+"""An unknown field or parameter is refused by name, so that a typing error has no silent effect."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def test_not_ready_while_a_role_is_down(site: Site) -> None:
 
 
 async def test_not_ready_while_the_database_does_not_answer(site: Site) -> None:
-    """The writer is held up by a script, as by a full or locked disk."""
+    """A script blocks the writer, as a full or locked disk would."""
     release = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -115,7 +115,7 @@ async def test_what_is_not_there_is_not_found(site: Site) -> None:
 
 
 async def test_small_answers_leave_at_once(site: Site) -> None:
-    """Without this option each answer waits 40 ms for the client's acknowledgement of its headers."""
+    """Without this option, each response waits 40 ms for the client's acknowledgement of its headers."""
     async with site.socket():
         connections = site.server._uvicorn.server_state.connections
         options = [
@@ -184,6 +184,6 @@ async def test_a_socket_that_closes_or_was_refused_does_not_disturb_the_stop(tmp
         assert b"401" in await reader.readline()
         for protocol in list(site.server._uvicorn.server_state.connections):
             if isinstance(protocol, SocketProtocol) and protocol.conn.state is State.OPEN:
-                protocol.conn.send_close(1000)  # as when the other side has just begun to close
+                protocol.conn.send_close(1000)  # as if the other side had just begun to close
         await site.server.stop()
         writer.close()

@@ -1,4 +1,4 @@
-"""Conversations and their messages over HTTP, with the whole way of a message behind them."""
+"""Conversations and their messages over HTTP, behind the whole path of a message."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def user_of(site: Site, key: str) -> str:
 
 
 async def over_the_web(app: AppHarness, user: str, text: str, channel: str, thread: str = "") -> str:
-    """What somebody says over the web and is answered; the message."""
+    """Send a message over the web, wait for the answer, and return the message."""
     incoming = IncomingMessage(
         Address("web", "web", channel, thread), app.new_id(), Sender(user, user), text,
         is_direct=True, assigned_agent="helper",
@@ -208,7 +208,7 @@ def test_only_pictures_and_sounds_are_shown(data: bytes, kind: str) -> None:
 
 
 async def test_ten_thousand_conversations_are_listed_by_their_index(app: AppHarness) -> None:
-    """The page of a list takes what it shows, not what there is."""
+    """A page of the list reads only as many rows as it shows."""
 
     def many(tx: Transaction) -> None:
         for number in range(10_000):

@@ -1,4 +1,4 @@
-"""The tools that look outside, with a real client, a real fetcher and servers of the test."""
+"""The tools for the web, with a real client, a real fetcher and servers of the test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.wings.listening import listening
 
 @dataclass
 class Outside:
-    """A server that tests give answers to, by path. `asked` are the targets that were asked for."""
+    """A server with responses by path; `asked` lists the requested targets."""
 
     answers: dict[str, bytes]
     asked: list[str]

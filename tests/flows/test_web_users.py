@@ -1,4 +1,4 @@
-"""Users of the dashboard: who they are, what their role does, and what ends when it is taken away."""
+"""Users of the dashboard: their identity, the effect of their role, and the end of their access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.web.http.streams import Timeouts
 from tests.flows.login_kit import Browser, add_user, by_code, owner
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, principal_of, running_site
 
-#: Seconds within which sockets close that have lost their right.
+#: Seconds until a socket without rights closes.
 SOON = 1.0
 
 
@@ -103,7 +103,7 @@ async def test_a_user_that_cannot_be(site: Site, wanted: dict[str, str], status:
 
 
 async def test_whom_the_configuration_names_an_owner_is_one_here_too(site: Site) -> None:
-    """`ann` stands under `owners.web`: the agents would take her for an owner whatever her role."""
+    """`ann` is in `owners.web`: agents would treat her as an owner whatever her role is."""
     await add_user(site, "ann", "owner")
     assert (await site.call("PATCH", "/api/users/ann", json={"role": "chat"})).code == "is_owner"
     assert (await user(site, "ann"))["role"] == "owner"
@@ -200,7 +200,7 @@ async def test_there_is_always_an_owner(site: Site, change: tuple[str, dict[str,
 
 
 async def test_a_login_from_before_users_were_written_down_goes_on(site: Site) -> None:
-    """As it is right after the upgrade: a session, and no row of its user. Others without a row are nobody."""
+    """After the upgrade, there is a session without a row of its user. Such a session works for the owner only."""
     browser = await owner(site)
     amy = await add_user(site, "amy", "operator")
 
@@ -232,7 +232,7 @@ async def test_everybody_has_their_own_channel(site: Site) -> None:
 
 
 async def test_sockets_end_that_heard_nothing_of_it(tmp_path: Path) -> None:
-    """Another process took the role away, and its notice was lost: the next look at the login finds out."""
+    """Another process removed the role, and its notice was lost; the next check of the login notices it."""
     async with running_site(tmp_path, patience=Timeouts(renewal=0.1)) as site:
         amy: Browser = await add_user(site, "amy", "operator")
         async with amy.socket() as socket:

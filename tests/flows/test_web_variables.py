@@ -1,4 +1,4 @@
-"""Variables over HTTP: set, listed, removed; a secret value is sealed and never shown."""
+"""Variables over HTTP: set, listed, removed; a secret value is sealed and never returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Live pages: whoever watches a topic hears that something changed; who may not, or watches nothing, hears nothing."""
+"""Live pages: a client that watches a topic gets its changes; a client without the right, or without a topic, gets
+none."""
 
 from __future__ import annotations
 
@@ -164,7 +165,7 @@ async def test_what_is_no_topic_is_refused_and_changes_nothing(site: Site, topic
 
 
 async def test_a_watcher_whose_key_is_revoked_elsewhere_ends_at_once(site: Site) -> None:
-    """The process that revoked it says only that keys have changed."""
+    """The process that revoked it only reports that keys have changed."""
     made = (await site.call("POST", "/api/keys", json={"name": "tv", "role": "viewer"})).json()
     async with site.socket(apiKey=made["key"]) as socket:
         await watching(socket, "jobs")
@@ -217,7 +218,7 @@ async def test_who_is_slow_is_bounded_and_hears_in_the_end(site: Site) -> None:
 
 
 async def test_whatever_any_route_changes_reaches_a_watcher(site: Site) -> None:
-    asking = {"/api/workflows/validate"}  # it changes nothing
+    asking = {"/api/workflows/validate"}  # a check, which changes nothing
     every = [each for each in site.server.endpoints if each.path.startswith("/api/") and each.path not in asking]
     writing = [each for each in every if each.method != "GET"]
     assert len(writing) > 40
@@ -266,7 +267,7 @@ async def _next(client: Client) -> str:
 
 
 async def _drained(client: Client) -> int:
-    """Return how many frames wait."""
+    """Return the number of waiting frames."""
     count = 0
     while client.behind:
         await _next(client)

@@ -1,4 +1,4 @@
-"""Web hooks over HTTP: people make and change them, programs call them (behaviour.md 1.18)."""
+"""Web hooks over HTTP: people create and change them, programs call them."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ async def test_github_and_stripe_call_as_they_do(site: Site) -> None:
 
     await made(site, path="stripe", preset="stripe", template="{{payload.type}}")
     body, seconds = json.dumps({"id": "evt_1", "type": "charge.failed"}).encode(), site.clock.now() // 1000
-    answers = [  # Stripe signs anew when it brings an event again
+    answers = [  # Stripe signs a repeated event anew
         await site.call("POST", "/hooks/stripe", key=None, data=body, headers=stripe_signed(body, seconds - late))
         for late in (0, 7)
     ]

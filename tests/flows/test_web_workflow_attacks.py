@@ -1,4 +1,4 @@
-"""S5, S7, S9 on the endpoints of workflows: bombs of documents, files whose names mean harm, listeners that take everything."""
+"""Attacks on the endpoints of workflows: huge documents, malicious file names, and clients that occupy all streams."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_no_text_that_is_brought_in_does_more_than_be_refused(tmp_path: Pa
 
 
 async def test_of_what_is_wrong_with_a_document_not_all_is_told(tmp_path: Path) -> None:
-    """Errors before warnings."""
+    """Errors come before warnings."""
     words = "".join(f"{{{{x{number}}}}}" for number in range(6_000))
     nodes = [
         {"id": "s", "type": "start", "data": {}},

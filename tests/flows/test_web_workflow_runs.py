@@ -1,5 +1,5 @@
-"""Runs of workflows over HTTP: begun once, shown where they stand, answered, ended and begun again. What an engine would write is
-written here by hand."""
+"""Runs of workflows over HTTP: started once, shown with their progress, answered, cancelled and rerun. The tests write
+the rows that an engine would write."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def shown(site: Site, run_id: str) -> dict[str, Any]:
 
 
 def walked(tx: Transaction, run_id: str, node: str, output: Any, marks: Mapping[str, Any] = EMPTY) -> None:
-    """A node gave this."""
+    """Record an output of a node."""
     execution = tx.executions.get(run_id)
     assert execution is not None
     kept = {"output": output, "label": node, "at": 5, "handle": None, **marks}
@@ -74,7 +74,7 @@ def walked(tx: Transaction, run_id: str, node: str, output: Any, marks: Mapping[
 
 
 def asks(tx: Transaction, run_id: str, node: str, wait_id: str) -> None:
-    """The run stands at this node and asks a person."""
+    """Let the run wait at this node for a person."""
     tx.executions.drop_cursors(run_id)
     tx.executions.put_cursor(Cursor(f"c-{wait_id}", run_id, name_of(node), None, wait_id=wait_id))
     tx.waits.add(Wait(wait_id, run_id, f"c-{wait_id}", WaitKind.APPROVAL, "Send it?", ("approve", "reject"), 7, None))
@@ -130,7 +130,7 @@ async def test_the_same_key_begins_one_run(site: Site) -> None:
     assert first.json()["id"] == second.json()["id"]
     assert second.headers["idempotency-replayed"] == "true"
     assert len((await site.call("GET", f"{ALL}/digest/runs")).json()["items"]) == 1
-    # What a crash forgot of the answer, the run itself remembers.
+    # The run itself remembers the response that a crash lost.
     assert await site.store.write(lambda tx: tx.idempotency.prune(2**50, 10)) == 1
     third = await site.call("POST", f"{ALL}/digest/runs", json={"input": "x"}, headers={"Idempotency-Key": "once"})
     assert third.json()["id"] == first.json()["id"]

@@ -1,4 +1,4 @@
-"""A workflow from its drawing to its result, through the API alone, over the engine itself."""
+"""A workflow from its drawing to its result, only through the API, with the real engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workflows over HTTP: kept in versions, checked, imported, exported and removed."""
+"""Workflows over HTTP: stored in versions, checked, imported, exported and removed."""
 
 from __future__ import annotations
 

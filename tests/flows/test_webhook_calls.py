@@ -1,4 +1,4 @@
-"""What becomes of a call of a web hook: taken once, counted, forgotten after a week."""
+"""Calls of web hooks: each is accepted once, counted, and forgotten after a week."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def take(store: Store, hook: Webhook, call_id: str | None, now: int = NOW)
 
 @pytest.fixture
 async def either_store(either_database: Database) -> AsyncIterator[Store]:
-    """With a database of its own: what the calls begin is left standing."""
+    """A separate database, since the runs that the calls start are not ended."""
     async with opened(either_database) as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""Web hooks and those who mean harm: who is not the caller starts nothing (reliability.md S5)."""
+"""Attacks on web hooks: a caller without the right signature starts nothing."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ async def test_what_is_too_large_is_refused_before_it_is_read(site: Site) -> Non
         async with site.http.post(site.url + URL, data=endless(), headers=signed(b"")) as response:
             assert response.status == 413
     except OSError:
-        pass  # the connection was closed on it
+        pass  # the server closed the connection
     assert len(await jobs(site)) == 1
 
 
 async def test_a_replay_runs_nothing(site: Site) -> None:
-    """Many at once and later: the same call is taken once within a week."""
+    """Among many simultaneous and later repetitions, the call is accepted once within a week."""
     await made(site)
     headers = {"X-Webhook-Id": "d-1"}
     answers = await asyncio.gather(*(called(site, {"n": 1}, headers=headers) for _ in range(20)))
@@ -98,12 +98,12 @@ async def test_a_replay_runs_nothing(site: Site) -> None:
 async def test_a_hook_is_called_sixty_times_a_minute(site: Site) -> None:
     await made(site)
     await made(site, path="other")
-    for _ in range(5):  # who does not sign takes nothing from who does
+    for _ in range(5):  # unsigned calls do not use the limit of signed ones
         assert (await called(site, {}, secret="wrong one")).status == 401
     passed = 0
     while (over := await called(site, {})).status == 202 and passed < 120:
         passed += 1
-    assert 60 <= passed < 120  # a token comes back each second
+    assert 60 <= passed < 120  # one token is added each second
     assert (over.status, over.code) == (429, "too_many")
     assert 1 <= int(over.headers["retry-after"]) <= 2
     assert (await called(site, {}, path="/hooks/other")).status == 202

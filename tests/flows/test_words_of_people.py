@@ -1,5 +1,5 @@
-"""What people say is in the prompt of the reply that answers it, however little room there is and whatever dies on the way; what
-was not in it is answered by another turn."""
+"""A person's message is in the prompt of the reply that answers it, however small the window is and whenever the
+process dies. A message that was not in the prompt is answered by another turn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLS, ROUNDS = 8, 5
 
 
 def narrow(**changes: Any) -> list[Agent]:
-    """Works in a window of 8,000 tokens."""
+    """An agent with a window of 8,000 tokens."""
     agent = agent_with(tools=("look", "rm"), allow_users=("ann", "bob"), on_new_message=STEER)
     return [replace(agent, context_tokens=8_000, **changes)]
 
@@ -83,7 +83,7 @@ async def test_messages_that_one_prompt_cannot_hold_are_answered_one_after_the_o
         said.append((await app.say("<3>")).message_id)
         said.append((await app.say("<4> from somebody else", user="bob")).message_id)
         await app.start()
-        # The model says again what it was asked last.
+        # The model repeats its last message.
         for number, message_id in enumerate(said, 1):
             assert f"<{number}>" in ((await app.until_status(message_id, MessageStatus.ANSWERED)).reply or "")
         noted = [step.data for step in (await app.timeline(said[1])).steps if step.step == PUT_BACK]
@@ -97,7 +97,7 @@ async def test_messages_that_one_prompt_cannot_hold_are_answered_one_after_the_o
 
 
 class Hoarse:
-    """A `Speaker` that does not come to an end the first time."""
+    """A `Speaker` that hangs at its first call."""
 
     def __init__(self) -> None:
         self.held = Held()
@@ -128,7 +128,7 @@ async def test_a_message_that_came_behind_the_last_call_of_a_model_is_not_answer
 
 
 def _die(tx: Transaction, now: int) -> None:
-    """A process that takes the turn with all that waits behind it, and dies."""
+    """Let a process claim the turn with all messages that wait behind it, and die."""
     (job,) = tx.jobs.claim(Slots(1, 1, 1), "dead", "node", now, now + 30_000)
     join_waiting_messages(tx, job, now)
     tx.jobs.rescue("node", "boot", now)

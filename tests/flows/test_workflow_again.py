@@ -1,4 +1,4 @@
-"""A run once more from a node in its midst: all that came there, and what branches beside it brought, is there again."""
+"""A rerun from a step in the middle of a run: it gets that step's input and the outputs of the other branches."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ async def test_in_a_loop_its_rounds_go_on(app: AppHarness) -> None:
     run = await ran(app, document)
     assert (await visited(app, run)).count("body") == 3
     again = await once_more(app, run, "body")
-    # The newest visit was that of the last round.
+    # The newest visit was in the last round.
     assert await visited(app, again) == ["body", "l", "end"]
 
 

@@ -1,4 +1,4 @@
-"""The agent node of drawn workflows: its prompts, its steps, what it takes for a failure (seed 002; behaviour.md 2.7)."""
+"""The agent node of workflows: its prompts, its steps, and the replies that count as failures (seed 002)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an approval of a workflow shows, and what a yes counts for (ADR 0020)."""
+"""The question of a workflow's approval, and the scope of a yes (ADR 0020)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(
 
 
 async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(app: AppHarness) -> None:
-    """A branch beside the question writes what was to be approved once more."""
+    """A branch beside the question changes the text that needs an approval."""
     document = drawing(
         TRIGGER,
         node("draft", "response", "Draft"),

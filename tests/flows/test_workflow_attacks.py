@@ -1,4 +1,5 @@
-"""P4, T1 to T5: a run of a workflow has the rights of whoever began it, what it reads gives no orders, and what begins more runs ends."""
+"""Attacks by workflows: a run has the rights of the person who started it, its inputs give no orders, and chains of
+runs end."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ CONDUCTOR = replace(HELPER, id="agent-conductor", slug="conductor", name="Conduc
 
 @pytest.mark.parametrize("chosen", [False, True])
 async def test_a_conductor_that_nobody_chose_has_no_powers_in_a_run(database: Database, chosen: bool) -> None:
-    """A node without an agent, of a run that no agent was asked for, is the conductor's work."""
+    """A node without an agent, in a run without an agent, is done by the conductor."""
     async with open_app(database, agents=[CONDUCTOR]) as app:
         await app.store.write(_people, app.clock.now())
         work = node("w", "agent", "Work", userPrompt="Make one", **({"agent": "conductor"} if chosen else {}))
@@ -189,7 +190,7 @@ async def test_only_those_whom_the_node_names_answer_and_no_model_does(app: AppH
     run = await begun(app, workflow)
     wait = await question(app)
     await app.until_sent(1)
-    await app.ask("approve")  # Ann, to whom the agent answers with the same word
+    await app.ask("approve")  # Ann, to whom the agent replies with the same word
     await app.ask("approve", channel="elsewhere", user="owner")
     blocked = Principal("bad", PLATFORM, "bob", "Bob", PrincipalRole.BLOCKED)
     for other in (await person(app, "ann"), blocked, Principal("o", PLATFORM, "op", "Op", PrincipalRole.OPERATOR)):
@@ -267,7 +268,7 @@ async def test_what_a_tool_gave_is_data_in_tasks_and_quoted_in_instructions(app:
     assert "[CREATE_AGENT]" not in asked.turns[-1].content
     assert run.state["out:i"]["tainted"]
     assert {each.value for each in taint_in(run.state)} >= {"tools"}
-    # What it asks for waits for a person, or is refused: its person is an owner, but these were others' words.
+    # Its action waits for an approval or is refused: its person is an owner, but the words are other people's.
     assert await changed(app) == before
 
 
@@ -329,7 +330,7 @@ async def test_workflows_that_begin_one_another_come_to_an_end(app: AppHarness, 
 
 
 def _almost(tx: Transaction, workflow: Workflow, now: int) -> Execution:
-    """A run of which many came already."""
+    """Begin a run that may start only five more."""
     person = tx.principals.find(PLATFORM, "ann")
     wanted = NewWorkflowRun(
         workflow, HELPER, Address(PLATFORM, BOT, "room"), "chat", input="x", principal_id=person.id if person else None

@@ -1,4 +1,4 @@
-"""How runs of workflows begin, and what their end means: messages, commands, schedules, web hooks, agents."""
+"""Starts of workflow runs by messages, commands, schedules, web hooks and agents, and the effects of their ends."""
 
 from __future__ import annotations
 

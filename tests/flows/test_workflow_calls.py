@@ -1,4 +1,4 @@
-"""Nodes that go elsewhere: tools, workflows below a run, and those that go on in its place (behaviour.md 2.7)."""
+"""Nodes that call tools, run other workflows, or transfer the run to another workflow."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ async def test_a_transfer_ends_the_run_and_those_above_it(store: Store) -> None:
 
 
 class _Garden:
-    """Plugins of which one brings the tool `look`."""
+    """Plugins, one of which brings the tool `look`."""
 
     async def find(self, names: Sequence[str]) -> Sequence[Any]:
         return [self] if "garden" in names else []

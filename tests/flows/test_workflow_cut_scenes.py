@@ -1,5 +1,5 @@
-"""Scenes of workflows that are killed before and after each of their commits, on both databases: the same end, every line of the log once
-and without gaps, one row for each run, one reply (issue 9)."""
+"""Scenes of workflows, killed before and after each of their commits, on both databases. The end is always the same,
+each log line comes once and without gaps, and there is one row for each run and one reply."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOLD = node("begin", "trigger", kind="message", words="MARK", description="Does 
 
 
 def chosen() -> Play:
-    """A model says which of two workflows takes a message."""
+    """A model chooses which of two workflows takes a message."""
     takes = drawing(TOLD, node("a", "agent", "A", userPrompt="Work on {{trigger}}"), ways=["begin > a"])
     other = drawing(TOLD, node("b", "agent", "B", userPrompt="Not me"), ways=["begin > b"])
     return Told(
@@ -33,7 +33,7 @@ def chosen() -> Play:
 
 
 def handed_over() -> Play:
-    """A message's workflow speaks, and another goes on in its place."""
+    """A message's workflow posts a text, then transfers to another workflow."""
     away = drawing(
         TOLD,
         node("say", "response", "Say", template="On the way with {{trigger}}"),
@@ -45,7 +45,8 @@ def handed_over() -> Play:
 
 
 def below() -> Play:
-    """One branch calls a workflow that works, another one that fails; the merge hears of both, and the run says so."""
+    """One branch calls a workflow that works, another one a workflow that fails; the merge gets both results, and the
+    run reports them."""
     works = drawing(START, node("x", "agent", "X", userPrompt="Below: {{trigger}}"), ways=["start > x"])
     fails = drawing(START, node("x", "agent", "X", agent="nobody"), ways=["start > x"])
     play = Play({}, others={"works": works, "fails": fails})
@@ -64,7 +65,7 @@ def below() -> Play:
 
 
 def deep() -> Play:
-    """Subagents of subagents, and tools in the same round."""
+    """Subagents with subagents, and tools in the same round."""
     document = drawing(
         START,
         node("boss", "agent", "Boss", userPrompt="Lead.", tools={**ON, "names": ["look", "dig"]}),
@@ -82,7 +83,7 @@ def deep() -> Play:
 
 
 def escalated() -> Play:
-    """Nobody answers, nor after the owners were told."""
+    """Nobody answers, even after the owners got a notice."""
     ask = node("ask", "approval", "Ask", prompt="Really?", deadlineMinutes=1, onExpiry="escalate", escalateMinutes=1)
     document = drawing(
         START, ask, node("no", "agent", "No", userPrompt="Not done"), ways=["start > ask", "ask:reject > no"]
@@ -91,7 +92,7 @@ def escalated() -> Play:
 
 
 def called() -> Play:
-    """A tool between two answers of people."""
+    """A tool call between two answers of people."""
     document = drawing(
         START,
         node("ask", "user-input", "Ask", prompt="Which?"),
@@ -103,12 +104,12 @@ def called() -> Play:
 
 
 def reported() -> Play:
-    """An agent began it, and hears of its results."""
+    """An agent started the run and gets its results."""
     return Started(drawing(START, node("a", "agent", "A", userPrompt="Work"), ways=["start > a"]))
 
 
 def repeated() -> Play:
-    """From a node in the midst, with what the one before it gave."""
+    """A rerun from a step in the middle, with the output of the step before it."""
     document = drawing(
         START,
         node("a", "agent", "A", userPrompt="First"),
@@ -130,7 +131,7 @@ async def test_a_scene_survives_a_cut_at_every_commit(either_store: Store, make:
 
 
 def slow() -> tuple[Play, Held]:
-    """A tool that takes its time."""
+    """A tool that runs for a while."""
     held = Held("look of it")
     play = Play(drawing(START, node("t", "tool-call", tool="look", arguments={"words": "x"}), ways=["start > t"]))
     play.tools.look.script.append(held)

@@ -1,5 +1,5 @@
-"""A drawn workflow with two branches, an approval in one, a tree of subagents, a wait and a loop, killed before and after each of its
-commits, on both databases: always the same end (issue 9)."""
+"""A workflow with two branches, an approval in one, a tree of subagents, a wait and a loop, killed before and after
+each of its commits, on both databases: its end is always the same."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def whole() -> Play:
 
 
 async def end_of(found: Played) -> dict[str, Any]:
-    """All that must be the same whatever was cut, and what may never happen twice."""
+    """Return everything that must be equal after any cut, and check the counts that must never exceed one."""
     state, execution = found.execution.state, found.execution
     outputs = {name: kept["output"] for name, kept in state.items() if name.startswith("out:")}
     outputs["out:m"] = [outputs["out:m"][0]["decision"], outputs["out:m"][1]]
@@ -80,5 +80,5 @@ async def test_a_workflow_survives_a_cut_at_every_commit(either_store: Store) ->
     for death in deaths(writes):
         found, _ = await played(either_store, whole(), death)
         assert await end_of(found) == expected, death
-        # What was at work when it died is asked again, at most one call of each branch.
+        # Each branch repeats at most the one call that ran at the death.
         assert len(found.stage.running.model.asked) <= needed + 2, death

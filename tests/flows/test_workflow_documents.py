@@ -1,4 +1,5 @@
-"""Generated documents through the compiler and to their end, and through the API. The long form is `python -m tests.workflows`."""
+"""Generated documents run through the compiler to their ends, and through the API. The long form is `python -m
+tests.workflows`."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ async def test_the_api_finds_the_same_problems(tmp_path: Path) -> None:
 
 
 async def test_parallels_within_one_another_come_together_in_every_round_of_a_loop(store: Store) -> None:
-    """Found by a generated document: each merge waited for what stood at the other, because the loop leads from each to each."""
+    """A generated document found this bug: each merge waited for the other's branches, because the loop connects
+    them."""
     document = drawing(
         START,
         node("l", "loop", maxIterations=2),

@@ -1,4 +1,4 @@
-"""Every example runs to an end with the demo provider, whatever people answer."""
+"""Every example runs to its end with the demo provider, whatever people answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.flows.drawn_kit import Play, Played, WorkflowStage
 from tests.flows.engine_kit import World
 from tests.flows.scripted import ScriptedTools
 
-#: Which answers each has nodes for.
+#: The node after each decision, by example.
 _DECIDED = {
     "research-with-review": {"approve": "publish", "reject": "keep"},
     "incident-escalation": {"approve": "taken", "reject": "open"},
@@ -36,7 +36,7 @@ _LAST = {
 
 
 class Patient(WorkflowStage):
-    """Waits for hours where there is nobody to answer anything."""
+    """A stage that advances the clock by hours when there is nobody to answer."""
 
     async def _pass_time(self) -> None:
         before = self._clock.now()

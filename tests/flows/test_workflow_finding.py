@@ -1,4 +1,4 @@
-"""The graphs of runs: found by the version with which a run began, made once, and refused in words."""
+"""The graphs of runs: found by the version of the run, compiled once, and refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of behaviour.md 2.7 that route and repeat, in real runs."""
+"""The node kinds that route and repeat, in real runs."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ async def test_a_loop_repeats_its_body(store: Store, data: dict[str, object], ro
 
 
 async def test_a_loop_has_all_its_rounds_within_the_limits_of_other_nodes(store: Store) -> None:
-    """The visits of one node are counted in each round, and the steps of a run by visits alone."""
+    """A node's visits are limited per round of a loop, and a run's steps over all visits."""
     document = loop(maxIterations=300)
     found = await ran(store, document)
     assert found.execution.status is ExecutionStatus.DONE, found.execution.error

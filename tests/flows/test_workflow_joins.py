@@ -1,4 +1,4 @@
-"""Branches that part and come together again in real runs: regions, merges, joins, failures and dead ends (behaviour.md 2.7)."""
+"""Branches that split and join in real runs: regions, merges, joins, failures and dead ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ P, M = node("p", "parallel"), node("m", "merge", "Together")
 
 
 def chance(node_id: str) -> dict[str, object]:
-    """Fails where the model is asked for it: its prompt names it."""
+    """Return a router node that asks the model and fails if the scripted answer fails; the prompt contains the node's
+    id."""
     return node(node_id, "router", node_id.upper(), prompt=f"for {node_id}", routes=ROUTES)
 
 
@@ -233,7 +234,7 @@ async def test_a_number_that_is_never_reached_fails_the_run_by_name(store: Store
     )
     found = await ran(store, document)
     assert found.execution.status is ExecutionStatus.FAILED
-    # The branch that ended before is at its end and waits for nothing.
+    # The branch that ended earlier waits for nothing.
     assert found.execution.error == (
         "The execution cannot continue: “Two of them” waits for branches that can no longer arrive."
     )

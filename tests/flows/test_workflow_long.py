@@ -1,4 +1,4 @@
-"""Runs of many steps: what they hold up, and what they leave."""
+"""Runs of many steps: their effect on other work, and the size of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""While people are asked: what waits, what goes on, and in which order it is taken up again (seed 002, vector L3)."""
+"""Runs that wait for people: branches that wait, branches that continue, and their order afterwards (seed 002, vector
+L3)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def ask(node_id: str) -> dict[str, Any]:
 
 
 class Asked:
-    """A person who says yes to one question at a time, and remembers which were open."""
+    """A person who ignores `patience` questions, then approves, and records the questions."""
 
     def __init__(self, *, patience: int = 0) -> None:
         self.open: list[list[str]] = []

@@ -1,4 +1,5 @@
-"""Nodes that talk with people, in a real chat: approvals, questions, responses, transfers of a turn (seed 002; vector L4)."""
+"""Nodes that communicate with people in a real chat: approvals, questions, responses, transfers (seed 002, vector
+L4)."""
 
 from __future__ import annotations
 

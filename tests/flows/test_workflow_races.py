@@ -1,4 +1,4 @@
-"""What happens at once on PostgreSQL: workers, people and a cancellation around one run; savings of one workflow."""
+"""Simultaneous work on PostgreSQL: workers, people and a cancellation on one run, and changes of one workflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a run whose model does not answer: what the run tells meanwhile, and what becomes of its job."""
+"""A workflow step whose model does not answer: the run's log, and the step's job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.flows.drawn_kit import drawing, node
 from tests.flows.people_kit import begun, drawn, ended, lines
 
 TRIGGER = node("go", "trigger", kind="message", words="never said")
-#: Tries inside one attempt of a job.
+#: Attempts inside one run of a job.
 TRIES = 4
 ONE = drawing(TRIGGER, node("a", "agent", userPrompt="Work."), ways=["go > a"])
 

@@ -1,4 +1,4 @@
-"""The work of a run grows with its steps, not with their square: a wide join and a long loop hold up nobody."""
+"""The work of a run grows linearly with its steps, even for a wide join and a long loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conformance.databases import opened
 from tests.flows.drawn_kit import START, Play, drawing, node, pause, played
 
 SMALL, LARGE = 100, 400
-#: Linear work has a ratio of `LARGE / SMALL`, quadratic work of its square.
+#: Linear work grows by `LARGE / SMALL`, quadratic work by the square of that.
 MOST = 2 * LARGE / SMALL
 
 
@@ -27,7 +27,7 @@ def loose(width: int) -> Play:
 
 
 def counted(width: int) -> Play:
-    """A join at which every branch but the last must have come."""
+    """Return a join that waits for all branches but one."""
     merge = node("m", "merge", join="n", joinCount=width - 1)
     return _fanned(width, [merge], " > m")
 

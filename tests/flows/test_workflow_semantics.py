@@ -1,4 +1,4 @@
-"""Seed 002, line by line: what each node and connection means at run time, through the real engine and the real runner."""
+"""Seed 002, line by line: the meaning of each node and connection at run time, with the real engine and runner."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_the_first_matching_condition_wins_else_false(store: Store, given:
     )
     found = await ran(store, document, input=given)
     assert [each for each in "abc" if found.visited(each)] == [taken]
-    assert found.output == given  # an if passes its input on unchanged
+    assert found.output == given  # an `if` node passes its input on unchanged
 
 
 async def test_l1_an_empty_value_never_matches(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Subagents: agents as tools of an agent node, nested, told of in the run's log, and never asked twice (seed 002)."""
+"""Subagents: agents as tools of an agent node, nested, shown in the run's log, and never called twice (seed 002)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ON = {"subagents": True}
 
 
 def tree(**more: Any) -> dict[str, Any]:
-    """An agent above one above one above one, and another beside the first."""
+    """Return a drawing with a chain of three subagents below an agent, and a fourth beside the first."""
     return drawing(
         START,
         node("boss", "agent", "Boss", userPrompt="Lead.", tools=ON),
@@ -41,7 +41,7 @@ ANSWERS: dict[str, Any] = {
 
 
 async def survived(store: Store, *cuts: Death) -> tuple[Played, int]:
-    """A run of the tree after these deaths, and how many writes its last process made."""
+    """Return a run of the tree after these deaths, and the number of writes of its last process."""
     stage = WorkflowStage(store, Play(tree(), ANSWERS))
     _, writes = await outlive(stage, cuts)
     return Played(stage, await stage.execution(), await stage.log()), writes
@@ -146,7 +146,7 @@ async def test_open_calls_are_closed_when_the_run_is_cancelled(store: Store) -> 
 
 
 async def test_open_calls_are_closed_when_another_branch_fails(store: Store) -> None:
-    """The deepest waits for a person when that happens."""
+    """The deepest subagent waits for a person when the branch fails."""
     document = tree()
     document["nodes"] += [node("w", "wait", amount=60), node("bad", "agent", agent="nobody")]
     document["connections"] += [
@@ -175,7 +175,7 @@ async def test_a_cut_at_every_commit_asks_nobody_twice_who_has_answered(store: S
 
 
 async def test_a_subagent_that_is_also_a_step_is_refused_before_the_run(store: Store) -> None:
-    """Vector L6, at run time: the row may hold anything."""
+    """The run fails at its start, since a row may hold any document (vector L6)."""
     document = tree()
     document["connections"].append(
         {"id": "x", "source": "boss", "target": "n4", "sourceHandle": "", "targetHandle": ""}

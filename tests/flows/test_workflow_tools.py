@@ -1,4 +1,4 @@
-"""`start_workflow` and `abort_workflow`: the turn ends with the start, and the results are the agent's next turn."""
+"""`start_workflow` and `abort_workflow`: the turn ends with the start, and the results begin the agent's next turn."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def desk(database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def results(desk: AppHarness) -> MessageTimeline:
-    """The turn that brings them back, once it is answered."""
+    """Return the turn that brings the results, once it is answered."""
 
     async def check() -> MessageTimeline | None:
         found = [each for each in await desk.jobs() if each.message_id is not None]
@@ -231,7 +231,7 @@ async def test_where_others_words_may_have_led_to_it_a_person_is_asked(desk: App
 
 
 async def test_no_run_of_its_own_starts_one(desk: AppHarness) -> None:
-    """A workflow's agent has the tool, and nobody there to bring the results to."""
+    """A workflow's agent has the tool, but no conversation for the results."""
     desk.provider.script += [
         asking(call(1, "start_workflow", workflow="daily", input="x")),
         asking(call(1, "start_workflow", workflow="daily", input="x")),

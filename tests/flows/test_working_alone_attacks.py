@@ -1,5 +1,5 @@
-"""Attacks on agents that work on their own: rights that must not grow, sources that must not be forgotten, and words that
-nobody meant as a yes (reliability.md T1, T2, T5, T7, L1, S8)."""
+"""Attacks on agents that work without a person: rights that must not grow, sources that must stay recorded, and words
+that must not count as a yes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def shed(database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def asked(app: AppHarness, *words: str) -> str:
-    """Has the agent ask for as many calls; the id of the message."""
+    """Let the agent ask for these calls, and return the message's id."""
     calls = [call(number, "rm", words=word) for number, word in enumerate(words, 1)]
     app.provider.script += [asking(*calls), "Finished."]
     received = await app.say("Tidy up", user="owner")
@@ -71,7 +71,7 @@ async def test_a_yes_from_before_the_question_is_not_about_it(shed: AppHarness) 
 
 
 async def test_a_second_yes_allows_nothing_that_nobody_has_read(shed: AppHarness) -> None:
-    """Said twice in a hurry, the second would allow the call that is asked about next."""
+    """After two quick answers, the second one could approve the next question's call."""
     first = await asked(shed, "one", "all")
     await shed.say("yes", user="owner")
     await shed.until_sent(3)  # the next question is on its way
@@ -139,7 +139,7 @@ def wish(execution_id: str) -> Wish:
 
 
 async def test_what_began_by_itself_makes_no_reminder_through_another_agent(database: Database) -> None:
-    """Else two agents would plant their reminders for ever (L1)."""
+    """Otherwise, two agents could plan reminders forever."""
     other = Agent(id="agent-other", slug="other", name="Other")
 
     def begin(tx: Transaction, now: int) -> Execution | None:
@@ -162,7 +162,8 @@ async def test_what_began_by_itself_makes_no_reminder_through_another_agent(data
 async def test_a_run_gives_no_task_to_who_has_tools_that_it_may_not_use(
     database: Database, tools: tuple[str, ...] | None, outcome: str
 ) -> None:
-    """A note from a talk that held others' words is read out with no tool at hand, and not with those of another agent."""
+    """A note from a conversation with other people's words is reported without tools, and not with another agent's
+    tools."""
     other = Agent(id="agent-other", slug="other", name="Other", tools=("look",))
     async with open_app(database, agents=[HELPER, other]) as app:
         app.provider.script += ["Tea time. [DELEGATE:other]Look at it.[/DELEGATE]", "Looked."]
@@ -196,7 +197,7 @@ async def test_nor_by_way_of_a_third(database: Database) -> None:
 
 
 async def test_a_reminder_reaches_no_further_than_who_asked_for_it(database: Database) -> None:
-    """The key of a chat names the agents that its talk reaches; what comes later of that talk has no other limit."""
+    """A chat key names the agents that its conversation reaches; a later reminder has the same limit."""
     async with open_app(database, agents=[HELPER], started=False) as app:
         sender = Sender("ann", "Ann", agents=("helper",))
         message = IncomingMessage(PLACE, "1", sender, "Remind me", is_direct=True, assigned_agent="helper")
@@ -235,7 +236,7 @@ def test_a_quoted_word_silences_nobody(reply: str, said: bool) -> None:
 
 
 async def test_who_answers_in_anothers_turn_lends_no_rights_of_theirs(database: Database) -> None:
-    """An operator's answer to what the owner was asked is no word of the owner."""
+    """An operator's answer to the owner's question does not count as the owner's words."""
     stuck = "<AGENT_BLOCKED><BLOCKER_REASON>Which one?</BLOCKER_REASON></AGENT_BLOCKED>"
     async with open_app(database, agents=[CONDUCTOR]) as app:
         app.provider.script += [stuck, WISH]
@@ -252,7 +253,7 @@ async def test_who_answers_in_anothers_turn_lends_no_rights_of_theirs(database: 
 
 
 async def test_a_talk_with_one_person_is_one_though_a_run_said_the_first_word(shed: AppHarness) -> None:
-    """Else what goes on in it is told to other agents, and its memory is that of a group."""
+    """Otherwise, other agents would learn its content, and its memory would be that of a group."""
 
     def post_first(tx: Transaction, now: int) -> None:
         conversation = tx.conversations.open(HELPER.id, PLACE, now, direct=False)
@@ -266,7 +267,7 @@ async def test_a_talk_with_one_person_is_one_though_a_run_said_the_first_word(sh
 
 @pytest.mark.parametrize("channel", ["room", "home"])
 async def test_what_one_person_told_is_not_told_in_the_talk_of_another(shed: AppHarness, channel: str) -> None:
-    """A schedule of the owner that posts in Ann's talk: of the owner's own facts nothing comes to mind there."""
+    """A schedule of the owner posts in Ann's conversation: its prompts there contain none of the owner's facts."""
     shed.provider.script += ["Yes. [MEMORY:sticky] My salary is 9000. [/MEMORY]", "Hello Ann.", "Good morning."]
     await shed.ask("Keep my salary in mind", user="owner", channel="home")
     await shed.ask("Hello", user="ann", channel="room")
@@ -286,7 +287,7 @@ async def test_what_one_person_told_is_not_told_in_the_talk_of_another(shed: App
 
 @pytest.mark.parametrize("source", ["webhook:w1", "schedule:s1"])
 async def test_nobody_is_said_to_have_asked_who_did_not(shed: AppHarness, source: str) -> None:
-    """Who is to allow a call of a tool reads that a program led to it."""
+    """The person who approves a tool call reads that a program caused it."""
     shed.provider.script.append(asking(call(1, "rm", words="all")))
 
     def begin(tx: Transaction, now: int) -> None:
