@@ -124,7 +124,7 @@ def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
     assert "written by a newer Arvis\n  why: it has the migration 9999_later" in said
 
 
-# -- 4, too: somebody else answers ---------------------------------------------------------------------------
+# -- 4: another program answers ------------------------------------------------------------------------------
 
 
 class Stranger(BaseHTTPRequestHandler):

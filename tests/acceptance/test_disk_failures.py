@@ -1,4 +1,4 @@
-"""The daemon when its database fails it: locked by another program, or on a disk that returns errors."""
+"""The daemon when its database fails: another program locks it, or its disk returns errors."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_daemon_without_the_web(tmp_path: Path, configured: str, said: list[st
 
 
 def test_a_bad_day(tmp_path: Path) -> None:
-    """The model refuses, the daemon is killed, and then its log loses its second half."""
+    """The model fails, the daemon is killed, and then the write-ahead log loses its second half."""
     with running_daemon(tmp_path) as daemon:
         assert daemon.arvis("chat", "demo: fail auth").returncode == 1
         found = checks(daemon)

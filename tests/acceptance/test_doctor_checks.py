@@ -31,7 +31,7 @@ def patient(tmp_path: Path) -> Patient:
     return Patient(tmp_path).born()
 
 
-# -- all is well -------------------------------------------------------------------------------------------
+# -- a healthy folder --------------------------------------------------------------------------------------
 
 
 def test_a_healthy_folder_without_a_daemon(patient: Patient) -> None:
@@ -357,7 +357,7 @@ def test_encryption(tmp_path: Path, web: str, status: str) -> None:
     assert Patient(tmp_path, f"web: {{{web}}}\n").status("encryption") == status
 
 
-# -- who holds the folder ----------------------------------------------------------------------------------
+# -- the lock of the folder --------------------------------------------------------------------------------
 
 
 def test_a_command_at_work(patient: Patient) -> None:

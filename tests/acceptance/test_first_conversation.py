@@ -105,7 +105,7 @@ async def soon(event: asyncio.Event) -> None:
         await event.wait()
 
 
-# -- it works ----------------------------------------------------------------------------------------------
+# -- success -----------------------------------------------------------------------------------------------
 
 
 async def test_a_conversation_over_the_socket_is_streamed(place: Place) -> None:

@@ -130,7 +130,7 @@ def test_whoever_leaves_in_the_middle_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# -- what the environment has already ----------------------------------------------------------------------
+# -- keys in the environment -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_port_that_is_taken_unless_it_is_ours(tmp_path: Path) -> None:
         assert around.is_free(port), "the daemon of this folder has it already"
 
 
-# -- a file that is there already, and nobody to ask -------------------------------------------------------
+# -- an existing file, and no terminal ---------------------------------------------------------------------
 
 
 def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:

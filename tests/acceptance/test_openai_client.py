@@ -1,4 +1,4 @@
-"""OpenAI's own client against the running daemon: agents as models, with the demo provider behind them."""
+"""OpenAI's client library against the running daemon: agents are its models, and the demo provider answers."""
 
 from __future__ import annotations
 

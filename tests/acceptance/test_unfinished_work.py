@@ -1,4 +1,4 @@
-"""Databases of commit a8bff61, whose daemon was killed in the middle of its work: today's Arvis finishes all of it.
+"""The current daemon finishes the work in databases of commit a8bff61, whose daemon was killed.
 
 Each holds a message whose tool call waits for an approval, a handover whose second agent waits for one, a message whose model call was
 running, a message that waited behind it, a workflow run at an agent, a workflow run at an approval, and a schedule that became due

@@ -61,7 +61,7 @@ class Chats:
 
     @property
     def logins(self) -> int:
-        """Return how often a process connected for the bot."""
+        """Return the number of the bot's connections."""
         match self.stage:
             case DiscordStage() as stage:
                 return stage.server.gateway.identified

@@ -47,7 +47,7 @@ async def test_a_fact_is_told_deleted_and_brought_back(dashboard: Page, daemon: 
     await expect(dashboard).to_have_url(f"/memory/{kept['id']}")
 
     await expect(dashboard.get_by_role("heading", name="History")).to_be_visible()
-    await expect(dashboard.get_by_role("button", name="Confirm")).to_have_count(0)  # an owner has said it
+    await expect(dashboard.get_by_role("button", name="Confirm")).to_have_count(0)  # an owner added the fact
     await dashboard.get_by_role("button", name="Delete", exact=True).click()
     await expect(row).to_have_count(0)
     assert (await daemon.api("GET", f"/api/memory/{kept['id']}"))["status"] == "deleted"

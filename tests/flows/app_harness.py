@@ -222,7 +222,7 @@ class AppHarness:
             await self.presence.release(execution_id, address)
 
     def build_presence(self) -> Presence:
-        """Build the part that shows people an agent at work, and use it from now on."""
+        """Build the part that shows typing and drafts, and use it from now on."""
         self.presence = Presence(
             store=self.store,
             bus=self.bus,
@@ -232,7 +232,7 @@ class AppHarness:
         )
         return self.presence
 
-    # -- life ----------------------------------------------------------------------------------------------
+    # -- start and restart ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
         await self.queue.start()
@@ -249,7 +249,7 @@ class AppHarness:
         self.clock.put_forward(seconds)
         self.queue.look()
 
-    # -- what people do ------------------------------------------------------------------------------------
+    # -- actions of people ---------------------------------------------------------------------------------
 
     def message(self, text: str, *, user: str = "ann", channel: str = "room", **changes: Any) -> IncomingMessage:
         changes.setdefault("event_id", self.new_id())
@@ -267,7 +267,7 @@ class AppHarness:
         received = await self.say(text, **more)
         return await self.until_status(received.message_id, MessageStatus.ANSWERED)
 
-    # -- what tests wait for -------------------------------------------------------------------------------
+    # -- waiting -------------------------------------------------------------------------------------------
 
     async def until(self, check: Callable[[], Awaitable[T | None]]) -> T:
         """Return the result of `check` once it is true; it is called after every commit."""
@@ -322,7 +322,7 @@ class AppHarness:
                 self.told.clear()
         assert self.statuses(message_id) == list(statuses)
 
-    # -- what is on record ---------------------------------------------------------------------------------
+    # -- stored data ---------------------------------------------------------------------------------------
 
     async def timeline(self, message_id: str) -> MessageTimeline:
         timeline = await self.insights.message(message_id)

@@ -157,7 +157,7 @@ class Town:
         graphs = {each.name: each for each in known}
         return Engine(store=store, graphs=graphs, clock=self.clock, bus=EventBus(), new_id=lambda: uuid4().hex)
 
-    # -- what is on record ---------------------------------------------------------------------------------
+    # -- stored data ---------------------------------------------------------------------------------------
 
     async def history(self) -> list[PastMessage]:
         return await self.store.read(lambda tx: tx.messages.history(self.conversation, ALL))

@@ -64,7 +64,7 @@ WATCH = replace(MORNING, id="beat-watch", kind=ScheduleKind.HEARTBEAT, name="wat
 
 
 def furnish(tx: Transaction) -> None:
-    """Store what an attack could take: an agent's channel, schedules, a client, and facts about another person."""
+    """Store what an attack could take: an agent's channel, schedules, a customer, and facts about another person."""
     now = 1
     tx.agents.bind(Binding(PLATFORM, "bound", "agent-news"), now)
     tx.schedules.add(MORNING)
@@ -90,7 +90,7 @@ async def compromised_app(database: Database) -> AsyncIterator[Stage]:
                 yield Stage(app=app, server=server, disk=disk)
 
 
-# -- the world, before and after ---------------------------------------------------------------------------
+# -- the rows before and after -----------------------------------------------------------------------------
 
 #: The tables that an attack might want to change.
 TABLES = (
@@ -134,7 +134,7 @@ class Disk:
 
 
 def changes(before: World, after: World) -> dict[str, int]:
-    """Return how many rows of each table are new, changed or removed."""
+    """Return the numbers of new, changed and removed rows of each table."""
     found = {name: max(len(after[name] - before[name]), len(before[name] - after[name])) for name in TABLES}
     return {table: number for table, number in found.items() if number}
 

@@ -141,7 +141,7 @@ def _set_role(tx: Transaction, stage: Stage, role: PrincipalRole) -> None:
     tx.principals.set_role(owner.id, role, stage.app.clock.now())
 
 
-# -- what is asked about -----------------------------------------------------------------------------------
+# -- scenes with questions ---------------------------------------------------------------------------------
 
 
 def _answered(*answers: tuple[str, str], change: bool = False) -> Scene:

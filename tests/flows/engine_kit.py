@@ -251,7 +251,7 @@ def _open_waits(tx: Transaction, execution_id: str) -> list[Wait]:
 
 
 def _asked_about(tx: Transaction, execution_id: str) -> Counter[str]:
-    """Return how often the engine itself asked about each effect: at most once per death."""
+    """Return the number of questions of the engine about each effect: at most one per death."""
     waits = [wait for each in family(tx, execution_id) for wait in tx.waits.of_execution(each)]
     return Counter(wait.subject for wait in waits if wait.subject is not None)
 

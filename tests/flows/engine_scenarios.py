@@ -224,7 +224,7 @@ def _failing_child(world: World) -> Graphs:
 
 
 def _stopped(world: World) -> Graphs:
-    """Somebody cancels while the child works."""
+    """A person cancels while the child works."""
 
     async def work(context: NodeContext) -> Decision:
         await context.once("work", world.stop)

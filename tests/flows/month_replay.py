@@ -64,7 +64,7 @@ class Replay:
         await self.stack.aclose()
         return self.told
 
-    # -- a quiet time --------------------------------------------------------------------------------------
+    # -- quiet times ---------------------------------------------------------------------------------------
 
     async def _live_until(self, end: float) -> None:
         """Poll whenever an occurrence is due, and end runs after their time."""
@@ -108,7 +108,7 @@ class Replay:
             for each in over:
                 self.ends[each] = float("inf")
 
-    # -- trouble -------------------------------------------------------------------------------------------
+    # -- troubles ------------------------------------------------------------------------------------------
 
     async def _suffer(self, trouble: Trouble) -> None:
         self.told.epoch += 1

@@ -233,7 +233,7 @@ async def test_a_web_hook_leads_to_no_closed_agent_by_way_of_a_workflow(site: Si
     assert await executions(site) == []
 
 
-# -- the decision itself -------------------------------------------------------------------------------------------------
+# -- the decision --------------------------------------------------------------------------------------------------------
 
 
 async def test_agents_lead_an_operator_to_no_agent_that_is_closed_to_them(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""An agent is done, continues, or waits for the person (seed 000, vectors W1 to W4)."""
+"""An agent is done, continues, or waits for the person (seed 000)."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ def _role_of(tx: Transaction, person_id: str) -> PrincipalRole | None:
     return known.role if known is not None else None
 
 
-# -- rows of before ------------------------------------------------------------------------------------------------------
+# -- old rows ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_row_without_an_author_was_written_by_its_person(site: Site) -> None:

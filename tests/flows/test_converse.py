@@ -1,4 +1,4 @@
-"""Graph `handover`: a turn that agents hand over to one another (seed 003; vectors D2 and D3)."""
+"""Graph `handover`: agents hand over a turn to one another (seed 003)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def turn_of(home: AppHarness, message_id: str) -> Execution:
 
 
 async def test_a_talk_that_is_handed_over_comes_back_with_the_senders_name(either_home: AppHarness) -> None:
-    home = either_home  # D3
+    home = either_home
     home.provider.script.extend([to("writer", "A poem, please."), "Roses.", "Here: Roses."])
     answer = await home.ask("Write something")
     assert answer.reply == "Here: Roses."
@@ -116,7 +116,7 @@ async def test_an_answer_without_destination_goes_down_the_stack_one_by_one(home
 async def test_who_may_not_be_handed_to_leaves_the_talk_with_the_same_agent(
     database: Database, name: str, why: str
 ) -> None:
-    paused = replace(CRITIC, status=AgentStatus.PAUSED)  # D2
+    paused = replace(CRITIC, status=AgentStatus.PAUSED)
     async with company(database, MAIN, WRITER, paused, OTHER) as home:
         home.provider.script.extend([to(name, "psst"), "Then I say it."])
         answer = await home.ask("Go")

@@ -169,7 +169,7 @@ async def test_a_paused_agent_gets_no_tasks(store: Store) -> None:
     assert (await store.write(script)).reason == "not_active"
 
 
-# -- what follows from a task ------------------------------------------------------------------------------
+# -- turns of tasks ----------------------------------------------------------------------------------------
 
 
 class Chain:
@@ -321,7 +321,7 @@ async def test_reports_count_like_tasks(chain: Chain, limits: Limits) -> None:
     assert len(await chain.below(root)) == 1
 
 
-# -- who pays ----------------------------------------------------------------------------------------------
+# -- payers ------------------------------------------------------------------------------------------------
 
 
 async def test_the_turn_that_a_person_asked_for_pays_for_all_below_it(chain: Chain) -> None:
@@ -349,7 +349,7 @@ async def test_a_client_pays_the_price_of_a_task_once(chain: Chain) -> None:
     assert await chain.store.write(charged) == [500, None]
 
 
-# -- no way around the limits ------------------------------------------------------------------------------
+# -- limits ------------------------------------------------------------------------------------------------
 
 SLUGS = ("helper", "news", "coder", "boss", "conductor", "a1", "a2", "a3", "nobody")
 

@@ -227,7 +227,7 @@ async def test_a_bot_that_comes_in_time_sends_what_waits(store: Store) -> None:
     assert voyage.chat.texts == ["one"]
 
 
-# -- lateness ----------------------------------------------------------------------------------------------
+# -- late messages -----------------------------------------------------------------------------------------
 
 
 async def test_late_messages_are_marked_and_come_one_a_second(store: Store) -> None:
@@ -269,7 +269,7 @@ async def test_what_was_tried_in_time_and_is_shown_late_says_so(store: Store) ->
     assert voyage.chat.texts == ["(delayed)\n\none"]
 
 
-# -- what is told ------------------------------------------------------------------------------------------
+# -- notices -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

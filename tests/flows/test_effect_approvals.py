@@ -306,7 +306,7 @@ async def test_an_agent_with_a_long_prompt_can_be_stopped(room: Room, kind: Effe
     assert not found.active
 
 
-# -- lists, rights, silence, and the same wish again -------------------------------------------------------
+# -- lists, rights, silence and repeated proposals ---------------------------------------------------------
 
 
 async def test_a_list_in_a_tainted_turn_needs_a_yes(room: Room) -> None:

@@ -37,7 +37,7 @@ async def agent_named(store: Store, slug: str) -> Agent | None:
     return await store.read(lambda tx: tx.agents.by_slug(slug))
 
 
-# -- what is done ------------------------------------------------------------------------------------------
+# -- applied actions ---------------------------------------------------------------------------------------
 
 
 async def test_a_conductor_makes_an_agent_that_lives_in_a_channel(store: Store) -> None:
@@ -157,7 +157,7 @@ async def test_of_many_refusals_the_first_are_told(store: Store) -> None:
     assert text.endswith("; and 20 more.")
 
 
-# -- what is not -------------------------------------------------------------------------------------------
+# -- refused actions ---------------------------------------------------------------------------------------
 
 
 async def test_tags_of_others_are_refused_and_never_run(store: Store) -> None:
@@ -223,7 +223,7 @@ async def test_an_update_that_fails_changes_nothing(store: Store) -> None:
     assert await agent_named(store, "news") == NEWS
 
 
-# -- once, and on record -----------------------------------------------------------------------------------
+# -- repetition and audit ----------------------------------------------------------------------------------
 
 
 async def test_the_same_reply_applied_twice_happens_once(store: Store) -> None:
@@ -271,7 +271,7 @@ def test_the_audit_is_only_ever_added_to() -> None:
     assert changing.search("DELETE FROM audit WHERE id = :id;")
 
 
-# -- the way it is told ------------------------------------------------------------------------------------
+# -- the displayed line ------------------------------------------------------------------------------------
 
 
 async def test_nothing_can_hide_in_the_line(store: Store) -> None:

@@ -79,7 +79,7 @@ async def test_a_graph_that_goes_nowhere_is_stopped(store: Store) -> None:
     assert (execution.status, execution.error) == (FAILED, "The graph main has no node nowhere")
 
 
-# -- what was read once ------------------------------------------------------------------------------------
+# -- openings ----------------------------------------------------------------------------------------------
 
 
 async def test_what_is_read_is_handed_to_the_next_node_until_it_is_out_of_date(store: Store) -> None:
@@ -128,7 +128,7 @@ def _opening(tx: Transaction, execution: Execution, now: int) -> str:
     return f"the opening of {execution.graph}"
 
 
-# -- a graph that was changed while somebody slept in it ---------------------------------------------------
+# -- a graph that changed during a wait --------------------------------------------------------------------
 
 
 async def ask(context: NodeContext) -> Decision:
@@ -194,7 +194,7 @@ async def test_a_step_that_is_still_gone_is_asked_about_again(store: Store) -> N
 async def test_a_step_that_was_put_back_goes_on_with_the_answer_that_it_had(store: Store) -> None:
     stage, asked = await changed_asleep(store, [LOOK_AGAIN], _changed, _asking)
     with pytest.raises(Cut):
-        await stage.play(Death(1, committed=True))  # asked about the step; the next process has it again
+        await stage.play(Death(1, committed=True))  # the next process has the step again
     await stage.play()
     assert len(asked) == 1
     assert (await stage.execution()).result == "approve"

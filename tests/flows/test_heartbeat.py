@@ -1,4 +1,4 @@
-"""Graph `heartbeat` (seed 000, vector H1): cycles, blockers, posts, and heartbeats that call no model."""
+"""Graph `heartbeat` (seed 000): cycles, blockers, posts, and heartbeats that call no model."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ async def test_what_went_wrong_is_told_once(store: Store) -> None:
         assert outcome_of(execution)["status"] == status
 
 
-# -- what it works on --------------------------------------------------------------------------------------
+# -- the focus ---------------------------------------------------------------------------------------------
 
 
 async def test_the_project_that_was_longest_left_alone_is_the_focus(store: Store) -> None:

@@ -44,7 +44,7 @@ class Ears:
 
 
 class Mouth:
-    """A `Speaker`."""
+    """A `Speaker` that records the texts."""
 
     def __init__(self, *, mute: bool = False) -> None:
         self.mute = mute

@@ -14,7 +14,7 @@ from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness, agent_with, open_app, steps_of, upload
 from tests.flows.scripted import said
 
-# -- the plain way -----------------------------------------------------------------------------------------
+# -- the usual path ----------------------------------------------------------------------------------------
 
 
 async def test_a_message_gets_one_reply_which_is_delivered_where_it_came_from(either_app: AppHarness) -> None:
@@ -94,7 +94,7 @@ async def test_ten_conversations_are_answered_at_once_and_one_stays_serial(datab
         assert len(provider.asked) == 10
 
 
-# -- the same event again ----------------------------------------------------------------------------------
+# -- repeated events ---------------------------------------------------------------------------------------
 
 
 async def test_the_same_event_is_one_message_whatever_its_content(either_app: AppHarness) -> None:
@@ -132,7 +132,7 @@ async def test_the_same_event_id_in_another_channel_is_another_message(app: AppH
     assert not second.duplicate
 
 
-# -- nobody answers ----------------------------------------------------------------------------------------
+# -- dropped messages --------------------------------------------------------------------------------------
 
 
 async def test_a_dropped_message_leaves_a_row_and_a_reason(either_app: AppHarness) -> None:
@@ -192,7 +192,7 @@ async def test_the_files_of_a_dropped_message_are_not_kept(app: AppHarness, data
     assert not [path for path in (database.folder / "blobs").rglob("*") if path.is_file()]
 
 
-# -- what models do ----------------------------------------------------------------------------------------
+# -- replies of models -------------------------------------------------------------------------------------
 
 
 async def test_a_reply_over_the_limit_is_cut_with_a_closing_line(app: AppHarness) -> None:

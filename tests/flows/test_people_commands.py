@@ -1,4 +1,4 @@
-"""`/stop`, `/agents`, `/usage` and what `/why` and `/help` say of a place, through the whole flow."""
+"""`/stop`, `/agents` and `/usage`, and the replies of `/why` and `/help` by channel, through the whole flow."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Counting(KeepingConnector):
         return wav() if source == "v" else b"text"
 
 
-# -- strangers leave nothing behind ------------------------------------------------------------------------
+# -- rows of strangers -------------------------------------------------------------------------------------
 
 
 async def test_what_strangers_do_to_their_own_messages_leaves_no_row(club: AppHarness) -> None:
@@ -80,7 +80,7 @@ async def test_a_message_with_thousands_of_files_is_no_thousands_of_downloads(cl
     assert len(timeline.message.attachments) == 51
 
 
-# -- nobody speaks or answers for somebody else -----------------------------------------------------------
+# -- impersonation ----------------------------------------------------------------------------------------
 
 
 async def test_words_that_were_passed_on_order_nothing(club: AppHarness) -> None:
@@ -143,7 +143,7 @@ async def press(app: AppHarness, data: str, user: str) -> str:
     return clicked.text
 
 
-# -- nobody holds up the others ----------------------------------------------------------------------------
+# -- load --------------------------------------------------------------------------------------------------
 
 
 class Planning(RecordingConnector):

@@ -40,7 +40,7 @@ async def conversation_of(app: AppHarness, message_id: str) -> str:
     return found
 
 
-# -- what goes into a prompt -----------------------------------------------------------------------------------
+# -- prompts ---------------------------------------------------------------------------------------------------
 
 
 async def test_an_agent_without_plugins_pays_nothing_for_them(database: Database) -> None:
@@ -75,7 +75,7 @@ async def test_blocks_tools_and_additions_reach_the_model(either_database: Datab
 
 
 async def test_additions_stay_in_the_history_as_long_as_they_are_to(either_database: Database) -> None:
-    """Retention of vector D1, over turns and a restart."""
+    """The retention counts turns, also over a restart."""
     plugin = Scripted()
     plugin.its_addition = NOTE
     async with app_with(either_database, plugin) as app:
@@ -114,7 +114,7 @@ async def test_the_errand_of_a_run_bounds_the_tools_of_plugins_too(database: Dat
         assert await extending.equip(plain, None) is plain
 
 
-# -- what is made of a reply -----------------------------------------------------------------------------------
+# -- replies ---------------------------------------------------------------------------------------------------
 
 
 async def test_attributes_are_asked_for_and_read_back(database: Database) -> None:

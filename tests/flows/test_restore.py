@@ -279,7 +279,7 @@ async def test_times_up_to_a_restore_are_over_however_missed_times_are_made_up_f
     assert any("before the restore of a backup" in report for report in skipped)
 
 
-# -- what was accepted ---------------------------------------------------------------------------------------
+# -- accepted calls and keys ---------------------------------------------------------------------------------
 
 
 async def test_calls_and_keys_that_were_accepted_since_the_backup_stay_known(database: Database) -> None:

@@ -32,7 +32,7 @@ async def job_of(app: AppHarness, message_id: str) -> Job:
     return job
 
 
-# -- what passes by itself ---------------------------------------------------------------------------------
+# -- temporary errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT, ProviderErrorKind.EMPTY])
@@ -50,7 +50,6 @@ async def test_a_model_that_says_nothing_is_asked_again(app: AppHarness) -> None
 
 
 async def test_three_attempts_minutes_apart_and_then_an_apology(either_app: AppHarness) -> None:
-    """Vector Q2."""
     app = either_app
     app.provider.script += failing(ProviderErrorKind.TIMEOUT, 3 * TRIES)
     message = (await app.say("Hello")).message_id
@@ -121,7 +120,7 @@ async def test_a_limit_that_lasts_is_told_once_and_never_given_up(app: AppHarnes
     assert len(await app.until_sent(2)) == 2
 
 
-# -- what no attempt can mend ------------------------------------------------------------------------------
+# -- permanent errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ async def test_the_next_message_is_answered_after_a_failure(app: AppHarness) -> 
     assert (await app.ask("second")).reply == "Re: second"
 
 
-# -- by hand -----------------------------------------------------------------------------------------------
+# -- by a person -------------------------------------------------------------------------------------------
 
 
 async def test_a_retry_by_hand_answers_in_place_of_the_notice(either_app: AppHarness) -> None:

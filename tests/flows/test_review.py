@@ -1,4 +1,4 @@
-"""Human review by a plain message: yes, no, another form, or feedback that answers every call (seed 003, vector D4)."""
+"""Human review by a plain message: yes, no, edited arguments, or feedback that answers every call (seed 003)."""
 
 from __future__ import annotations
 

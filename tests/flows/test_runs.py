@@ -233,7 +233,7 @@ async def test_a_schedule_is_not_run_again_while_its_child_works(database: Datab
         assert await app.until_sent(1) == ["One."]
 
 
-# -- ends ------------------------------------------------------------------------------------------------------
+# -- ends of runs ----------------------------------------------------------------------------------------------
 
 
 async def waiting_run(worker: AppHarness) -> str:

@@ -33,7 +33,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield Desk(store, WildClock())
 
 
-# -- when --------------------------------------------------------------------------------------------------
+# -- due times ---------------------------------------------------------------------------------------------
 
 
 async def test_an_interval_runs_at_once_and_then_at_its_steps(desk: Desk) -> None:
@@ -42,7 +42,7 @@ async def test_an_interval_runs_at_once_and_then_at_its_steps(desk: Desk) -> Non
     assert await desk.ran(beat) == [(NOW + number * 5 * MINUTE, Cause.DUE) for number in range(4)]
 
 
-async def test_a_day_is_a_day(desk: Desk) -> None:  # S2
+async def test_a_day_is_a_day(desk: Desk) -> None:
     beat = await desk.add("every 1d", **BEAT)
     await Desk(desk.store, desk.clock, poll_seconds=3600).pass_time(3 * 86_400 + 5)
     assert [due for due, _ in await desk.ran(beat)] == [NOW + number * DAY for number in range(4)]
@@ -67,7 +67,7 @@ async def test_a_single_time_comes_once_and_is_over(desk: Desk) -> None:
     assert (await desk.current(once)).next_run is None
 
 
-# -- what --------------------------------------------------------------------------------------------------
+# -- kinds -------------------------------------------------------------------------------------------------
 
 
 async def test_a_cron_is_a_run_of_its_agent_without_history(desk: Desk) -> None:
@@ -130,10 +130,10 @@ async def test_it_goes_through_the_only_bot_of_its_platform(desk: Desk) -> None:
     )
 
 
-# -- not now -----------------------------------------------------------------------------------------------
+# -- skipped times -----------------------------------------------------------------------------------------
 
 
-async def test_one_that_still_runs_is_left_alone_and_looked_at_again(desk: Desk) -> None:  # S3
+async def test_one_that_still_runs_is_left_alone_and_looked_at_again(desk: Desk) -> None:
     beat = await desk.add("every 1 m", **BEAT)
     await desk.look()
     desk.clock.pass_time(60)
@@ -186,7 +186,7 @@ async def test_what_was_changed_meanwhile_is_not_run_as_it_was(desk: Desk) -> No
     assert not await desk.store.write(lambda tx: tx.schedules.advance(cron, last_run=NOW, next_run=NOW + MINUTE))
 
 
-# -- missed ------------------------------------------------------------------------------------------------
+# -- missed times ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("missed", Missed)
@@ -246,7 +246,7 @@ async def test_an_interval_makes_up_for_nothing_and_keeps_its_step(desk: Desk) -
     assert [(one - NOW) % (5 * MINUTE) for one in (due, *(at for at, _ in later))] == [0, 0, 0]
 
 
-# -- by hand -----------------------------------------------------------------------------------------------
+# -- by a person -------------------------------------------------------------------------------------------
 
 
 async def test_somebody_may_have_it_run_now(desk: Desk) -> None:

@@ -76,7 +76,7 @@ async def test_a_heartbeat_of_a_chat_has_what_the_page_can_give_it(app: Store) -
         await apply(app, EffectKind.CREATE_HEARTBEAT, name="endless", **beat, max_cycles=99)
 
 
-# -- made --------------------------------------------------------------------------------------------------
+# -- creating ----------------------------------------------------------------------------------------------
 
 
 async def test_a_cron_is_made_and_the_next_five_times_are_told(app: Store) -> None:
@@ -109,7 +109,7 @@ async def test_the_zone_is_its_own_else_the_agents_else_the_daemons(app: Store) 
     assert (await cron(app, agent="other")).report.endswith("(America/New_York)")
 
 
-async def test_heartbeats_may_come_often_only_with_a_script(app: Store) -> None:  # C3
+async def test_heartbeats_may_come_often_only_with_a_script(app: Store) -> None:
     beat = {"agent": "helper", "prompt": "Look.", "schedule": "every 10s"}
     with pytest.raises(Unprocessable, match="more often than every 30 seconds"):
         await apply(app, EffectKind.CREATE_HEARTBEAT, **beat)
@@ -123,7 +123,7 @@ async def test_heartbeats_may_come_often_only_with_a_script(app: Store) -> None:
     assert [made.script for made in await kept(app)] == [SCRIPT]
 
 
-async def test_a_channel_keeps_all_its_digits(app: Store) -> None:  # C4
+async def test_a_channel_keeps_all_its_digits(app: Store) -> None:
     await cron(app, channel="1234567890123456789", platform="discord")
     await cron(app, channel=42)
     first, second = await kept(app)
@@ -185,7 +185,7 @@ async def test_a_name_is_taken_once_by_kind_and_agent(app: Store) -> None:
     await cron(app, name="report", agent="other")
 
 
-# -- changed and removed -----------------------------------------------------------------------------------
+# -- changing and removing ---------------------------------------------------------------------------------
 
 
 async def test_what_is_named_is_changed_and_the_rest_stays(app: Store) -> None:

@@ -125,7 +125,7 @@ async def stage(database: Database) -> AsyncIterator[Stage]:
         yield stage
 
 
-# -- what is said ------------------------------------------------------------------------------------------
+# -- reports -----------------------------------------------------------------------------------------------
 
 
 async def test_an_answer_is_said_without_a_model(either_database: Database) -> None:

@@ -72,7 +72,7 @@ async def scene(store: Store, tmp_path: Path) -> Scene:
     return Scene(store, tmp_path / "skills")
 
 
-# -- what counts -------------------------------------------------------------------------------------------
+# -- sources -----------------------------------------------------------------------------------------------
 
 
 async def test_built_in_skills_need_no_folder(scene: Scene) -> None:
@@ -119,7 +119,7 @@ async def test_links_lead_to_nothing_outside(scene: Scene, tmp_path: Path) -> No
     assert await scene.slugs(Source.FOLDER) == ["good"]
 
 
-# -- read again --------------------------------------------------------------------------------------------
+# -- changed files -----------------------------------------------------------------------------------------
 
 
 async def test_a_changed_file_is_seen_after_a_few_seconds(scene: Scene) -> None:
@@ -148,7 +148,7 @@ async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
     assert "knots" in (await other.current()).skills
 
 
-# -- brought in --------------------------------------------------------------------------------------------
+# -- imports -----------------------------------------------------------------------------------------------
 
 
 async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:

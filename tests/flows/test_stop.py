@@ -111,7 +111,7 @@ async def test_the_next_prompt_knows_of_the_stop(app: AppHarness) -> None:
     assert app.provider.prompts[-1] == ["user: first", f"assistant: {notices.STOPPED}", "user: second"]
 
 
-# -- cancelled by hand -------------------------------------------------------------------------------------
+# -- cancelling by hand ------------------------------------------------------------------------------------
 
 
 async def test_a_waiting_message_is_cancelled_alone(either_app: AppHarness) -> None:

@@ -26,7 +26,6 @@ WAITING, ANSWERED = MessageStatus.WAITING, MessageStatus.ANSWERED
 
 
 async def test_a_message_that_waited_sees_the_answer_before_it(either_app: AppHarness) -> None:
-    """Vector Q3."""
     app, held = either_app, Held("the first answer")
     app.provider.script.append(held)
     await app.say("first")

@@ -55,7 +55,6 @@ async def test_a_slug_is_a_name_too(site: Site) -> None:
 
 
 async def test_what_the_body_does_not_name_stays(site: Site) -> None:
-    """Vector C1."""
     news = await made(site, model="openai/gpt-4o-mini", allowUsers=["7"])
     changed = (await site.call("PATCH", "/api/agents/news", json={"description": "reads the weather"})).json()
     assert changed == {**news, "description": "reads the weather"}

@@ -91,7 +91,7 @@ def odd_lines(site: Site, endpoint: Endpoint, shapes: Iterable[str], methods: It
         yield f"{method} {path}"
 
 
-# -- S1: every route, whatever is sent ---------------------------------------------------------------------
+# -- every route with odd requests -------------------------------------------------------------------------
 
 
 async def test_whatever_is_made_of_an_address_opens_nothing(site: Site) -> None:
@@ -151,7 +151,7 @@ async def test_a_strange_host_gets_no_answer_to_anything(site: Site) -> None:
         assert found.code in {None, "wrong_host"}, (what, found)
 
 
-# -- S2: pages of other sites ------------------------------------------------------------------------------
+# -- pages of other sites ----------------------------------------------------------------------------------
 
 
 async def test_no_page_of_another_site_changes_anything(site: Site) -> None:
@@ -190,7 +190,7 @@ async def test_no_page_of_another_site_logs_anybody_in(site: Site) -> None:
     assert (await site.call("POST", "/api/auth/login", key=None, json={"code": code})).status == 200
 
 
-# -- S3: sockets -------------------------------------------------------------------------------------------
+# -- sockets -----------------------------------------------------------------------------------------------
 
 
 async def upgrade(site: Site, *headers: tuple[str, str]) -> int:

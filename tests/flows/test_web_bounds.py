@@ -48,7 +48,7 @@ async def test_a_message_may_be_all_commas(site: Site) -> None:
 
 @pytest.mark.parametrize("body", [b'{"content": "x", "more": 1e999}', '{"content": "x"}'.encode("utf-16")])
 async def test_numbers_and_encodings_that_json_does_not_know_are_refused(site: Site, body: bytes) -> None:
-    """An infinity in an answer to a question would break every list that shows it."""
+    """An infinity in an answer would break every list that shows the question."""
     assert (await site.call("POST", "/api/messages", data=body, headers=JSON)).status == 400
 
 

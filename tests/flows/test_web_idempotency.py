@@ -73,7 +73,7 @@ async def test_a_key_belongs_to_who_asks(site: Site) -> None:
             "POST", path, key=key, headers={"Idempotency-Key": "k1"}, json={"decision": "approve", "note": key}
         )
         assert asked.code == "not_found"
-    # The keys of owners are one user.
+    # All owners' keys belong to one user.
     assert (await add_client(site, "k2", by=OWNER_KEY)).status == 201
     assert "idempotency-replayed" in (await add_client(site, "k2", by=DAEMON_KEY)).headers
 
@@ -121,7 +121,7 @@ async def test_without_the_header_nothing_is_kept(site: Site) -> None:
     assert await site.store.write(lambda tx: tx.idempotency.prune(2**53, 10)) == 1
 
 
-# -- what a real server cannot be made to do at the right moment -----------------------------------------------
+# -- moments that a real server cannot be brought to -----------------------------------------------------------
 
 
 class OpenBox:

@@ -170,7 +170,7 @@ async def test_answers_are_counted_in_the_minute_of_the_answer(site: Site) -> No
         assert (last["p50Ms"], last["p95Ms"]) == (40, 2300)
 
 
-# -- what is read of the past ------------------------------------------------------------------------------
+# -- reads of past minutes ---------------------------------------------------------------------------------
 
 
 class Past(ScriptedInsights):

@@ -172,7 +172,7 @@ async def test_a_bad_stored_value_keeps_nobody_from_starting(tmp_path: Path, sto
     async with a_desk(tmp_path) as desk:
         found = desk.current()
         assert (found.queue.workers, found.scheduler.timezone, found.web.port) == (8, "Europe/Paris", 5070)
-        await desk.change({"scheduler.timezone": "Europe/Berlin"}, by="ann")  # others may be changed all the same
+        await desk.change({"scheduler.timezone": "Europe/Berlin"}, by="ann")  # other settings can be changed
         problem = (await shown(desk, "queue.workers")).problem
         assert ("must be at least 2" in problem) == ("queue.workers" in stored)
 

@@ -59,7 +59,7 @@ async def changed(socket: Socket, topic: str) -> dict[str, Any]:
     return found
 
 
-# -- what is heard -----------------------------------------------------------------------------------------
+# -- notifications -----------------------------------------------------------------------------------------
 
 
 async def test_a_change_made_over_the_api_is_heard_with_its_id(site: Site) -> None:
@@ -139,7 +139,7 @@ async def test_a_busy_moment_is_one_notice(site: Site) -> None:
         assert (await socket.receive())["type"] == "pong"
 
 
-# -- who may -----------------------------------------------------------------------------------------------
+# -- rights ------------------------------------------------------------------------------------------------
 
 
 async def test_who_may_only_chat_cannot_watch(site: Site) -> None:
@@ -175,7 +175,7 @@ async def test_a_watcher_whose_key_is_revoked_elsewhere_ends_at_once(site: Site)
             assert await socket.close_code() == 4001
 
 
-# -- what it costs -----------------------------------------------------------------------------------------
+# -- cost --------------------------------------------------------------------------------------------------
 
 
 async def test_nothing_runs_while_nobody_watches(site: Site) -> None:

@@ -94,7 +94,7 @@ async def asking(site: Site) -> str:
     return run_id
 
 
-# -- the beginning -----------------------------------------------------------------------------------------
+# -- starts ------------------------------------------------------------------------------------------------
 
 
 async def test_a_run_begins_with_its_input_at_its_version(site: Site) -> None:
@@ -154,7 +154,7 @@ async def test_what_cannot_begin(site: Site, path: str, body: dict[str, Any], st
     assert (answer.status, answer.code) == (status, code)
 
 
-# -- where it stands ---------------------------------------------------------------------------------------
+# -- progress ----------------------------------------------------------------------------------------------
 
 
 async def test_a_run_that_asks_shows_its_nodes_and_the_question(site: Site) -> None:
@@ -246,11 +246,10 @@ async def test_the_log_is_read_from_a_line_on(site: Site) -> None:
     assert (await site.call("GET", f"{RUNS}/{run_id}/log?after=-1")).status == 422
 
 
-# -- what people do ----------------------------------------------------------------------------------------
+# -- actions of people -------------------------------------------------------------------------------------
 
 
 async def test_the_first_answer_wins_and_the_second_is_told(site: Site) -> None:
-    """L4."""
     run_id = await asking(site)
     answers = await asyncio.gather(
         *(site.call("POST", f"{RUNS}/{run_id}/resume", json={"decision": "approve", "note": "go"}) for _ in range(2))

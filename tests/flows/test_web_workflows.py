@@ -56,7 +56,7 @@ async def made(site: Site, name: str, document: dict[str, Any] | None = None, **
     return found
 
 
-# -- keeping -----------------------------------------------------------------------------------------------
+# -- saving ------------------------------------------------------------------------------------------------
 
 
 async def test_a_new_one_has_a_slug_a_version_and_its_document_in_one_form(site: Site) -> None:

@@ -284,7 +284,7 @@ async def test_a_web_hook_runs_a_workflow_with_what_came(app: AppHarness) -> Non
     assert app.connector.texts == ["I look into it."]
 
 
-# -- what is begun by hand ---------------------------------------------------------------------------------
+# -- runs of the API ---------------------------------------------------------------------------------------
 
 
 def by_hand(tx: Transaction, name: str, now: int) -> Execution:

@@ -102,7 +102,7 @@ async def test_a_call_that_must_not_be_repeated_is_made_once_whatever_is_cut(sto
         assert len(each.tools.pay.calls) <= 1, death
 
 
-# -- workflows below ---------------------------------------------------------------------------------------------------
+# -- called workflows --------------------------------------------------------------------------------------------------
 
 
 def main(play_mark: str, **data: Any) -> dict[str, Any]:

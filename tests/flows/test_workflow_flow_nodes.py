@@ -243,7 +243,7 @@ async def test_a_loop_in_a_loop_begins_anew(store: Store) -> None:
     assert (found.visited("body"), found.visited("end")) == (6, 1)
 
 
-# -- wait, and what begins ---------------------------------------------------------------------------------------------
+# -- wait and starts ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("unit", "ms"), [("seconds", 2_000), ("minutes", 120_000)])

@@ -1,5 +1,4 @@
-"""Runs that wait for people: branches that wait, branches that continue, and their order afterwards (seed 002, vector
-L3)."""
+"""Runs that wait for people: branches that wait, branches that continue, and their order afterwards (seed 002)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Nodes that communicate with people in a real chat: approvals, questions, responses, transfers (seed 002, vector
-L4)."""
+"""Nodes that communicate with people in a real chat: approvals, questions, responses, transfers (seed 002)."""
 
 from __future__ import annotations
 
@@ -59,7 +58,6 @@ async def test_a_question_for_words_is_not_answered_by_a_mere_decision(app: AppH
 
 
 async def test_of_two_answers_at_once_one_counts_and_the_other_hears_of_it(app: AppHarness) -> None:
-    """Vector L4."""
     run_id = await begun(app, await drawn(app, approval()))
     wait = await question(app)
     answers = (decide(app, wait, "approve"), decide(app, wait, "reject"))

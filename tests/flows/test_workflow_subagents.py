@@ -175,7 +175,7 @@ async def test_a_cut_at_every_commit_asks_nobody_twice_who_has_answered(store: S
 
 
 async def test_a_subagent_that_is_also_a_step_is_refused_before_the_run(store: Store) -> None:
-    """The run fails at its start, since a row may hold any document (vector L6)."""
+    """The run fails at its start, since a row may hold any document."""
     document = tree()
     document["connections"].append(
         {"id": "x", "source": "boss", "target": "n4", "sourceHandle": "", "targetHandle": ""}

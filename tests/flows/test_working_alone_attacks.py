@@ -49,7 +49,7 @@ async def asked(app: AppHarness, *words: str) -> str:
     return received.message_id
 
 
-# -- a yes is a person's own, and about what they saw ---------------------------------------------------------------------
+# -- the scope of a yes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", ["yes", 'edit {"words": "all"}', "Do it at once"])
@@ -82,7 +82,7 @@ async def test_a_second_yes_allows_nothing_that_nobody_has_read(shed: AppHarness
     assert shed.tools.rm.calls == [{"words": "one"}]
 
 
-# -- what a turn was written from -----------------------------------------------------------------------------------------
+# -- taint ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ async def test_a_reminder_reaches_no_further_than_who_asked_for_it(database: Dat
         assert run.state.get("reach") == ["helper"]
 
 
-# -- silence --------------------------------------------------------------------------------------------------------------
+# -- silent replies -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_quoted_word_silences_nobody(reply: str, said: bool) -> None:
     assert bool(unsilenced(reply)) is said
 
 
-# -- whose words are whose ------------------------------------------------------------------------------------------------
+# -- authorship -----------------------------------------------------------------------------------------------------------
 
 
 async def test_who_answers_in_anothers_turn_lends_no_rights_of_theirs(database: Database) -> None:

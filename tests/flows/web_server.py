@@ -177,7 +177,7 @@ class Answer:
 
     @property
     def own_form(self) -> bool:
-        """Return whether an error has OpenAI's format, which `/v1` uses; an error before routing does not."""
+        """Return true for an error in OpenAI's format, which `/v1` uses after routing."""
         return self.status >= 400 and "param" in self.json()["error"]
 
     @property

@@ -157,7 +157,7 @@ async def races(url: str, *, rounds: int, seed: str) -> Counter[str]:
     return ends
 
 
-# -- one workflow, edited by many --------------------------------------------------------------------------------------
+# -- simultaneous changes of one workflow ------------------------------------------------------------------------------
 
 
 def _triggered(number: int) -> CheckedDocument:
