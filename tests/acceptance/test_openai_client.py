@@ -47,7 +47,7 @@ def timeline(daemon: Daemon, message_id: str) -> Any:
 
 
 def conversation(daemon: Daemon, thread: str) -> list[Any]:
-    """The messages of a conversation, the newest first."""
+    """Return the messages of a conversation, newest first."""
     with httpx2.Client(headers={"Authorization": f"Bearer {daemon.api_key}"}, base_url=daemon.url) as http:
         found = http.get("/api/conversations").json()["items"]
         (known,) = [each for each in found if each["thread"] == thread]

@@ -77,7 +77,7 @@ class Models:
 
 
 class AppHarness:
-    """All parts that a test needs, and helpers for frequent steps."""
+    """An app with all parts that a test needs, and helpers for frequent steps."""
 
     def __init__(
         self,

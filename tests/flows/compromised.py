@@ -234,8 +234,8 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.M
 
 
 class Stage:
-    """Runs one attack after the other, each in its own channel with its own people: an `owner`, an `operator`, a
-    paired `member` and an unpaired `stranger`."""
+    """A stage for attacks. Each attack has its own channel and people: an `owner`, an `operator`, a paired `member` and
+    an unpaired `stranger`."""
 
     def __init__(self, *, app: AppHarness, server: OpenAIServer, disk: Disk) -> None:
         self.app = app
