@@ -32,7 +32,7 @@ READER = {"slug": "reader", "name": "Reader", "prompt": "You read."}
 CLERK = {"slug": "clerk", "name": "Clerk", "channels": [f"web:{ARCHIVE}"], "context_tokens": 4096}
 SETTINGS = {"ARVIS__AGENTS": json.dumps([HELPER, READER, CLERK])}
 
-#: A skill whose slug sorts first, so that it is on the first page of the list.
+#: A skill with a trigger word, whose slug sorts first.
 BENDS = "---\nslug: bends\nname: Bends\ntriggers: {keywords: [bowline]}\n---\nMind the loop.\n"
 
 

@@ -33,7 +33,7 @@ VARIANTS: Mapping[str, tuple[Agent, Mapping[str, int]]] = {
     "nobody": (HELPER, {}),
 }
 
-#: Calls after which token estimates must be exact.
+#: Calls after which a model counts as calibrated.
 CALIBRATED = 20
 _ALL = 1_000_000
 #: A turn and the next question may be too large for one prompt from this many tokens on: half of the usable tokens.
