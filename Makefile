@@ -10,7 +10,7 @@ WORKERS ?= 3
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
 
-.PHONY: run test check quick hooks t ui fix crash sweep hostile bench voice
+.PHONY: run test long check quick hooks t ui fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -22,6 +22,10 @@ test: check
 	  [ $$? -eq 1 ] && echo "Running the failed tests again, one after the other:" && \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m 'not alone'; }
 	@$(BIN)/python -m pytest -m alone
+
+# The whole suite with the long form of its tests.
+long: export ARVIS_LONG = 1
+long: test
 
 check: $(VENV)/.test
 	@$(BIN)/ruff format --check .

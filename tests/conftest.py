@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
-from tests.parts import require
+from tests.parts import LONG, require
 from tests.postgres import PostgresServer, running_postgres
 
 __all__ = ["require"]
@@ -43,12 +43,15 @@ keep_files_in_memory()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let browser tests share the session's event loop, since a browser belongs to the loop that launched it. A server
     in the test's process must do the same, by a fixture with `loop_scope="session"`."""
     for item in items:
         if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+    if not LONG:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -13,6 +13,9 @@ from typing import NoReturn
 
 import pytest
 
+#: Run the long form of each test, and the tests marked `long`.
+LONG = os.environ.get("ARVIS_LONG") == "1"
+
 #: program -> how to get it
 PARTS = {
     "chromium": "install Chromium (Debian: apt-get install chromium fonts-dejavu-core)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ def functions(file: Path) -> Iterator[tuple[str, set[str]]]:
             yield node.name, {name_of(each) for each in ast.walk(node) if isinstance(each, ast.Call)}
 
 
+@cache
 def beginnings() -> dict[str, set[str]]:
     found = {}
     for file in sorted(PACKAGE.rglob("*.py")):

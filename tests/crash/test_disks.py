@@ -27,6 +27,7 @@ def test_two_power_cuts_lose_nothing() -> None:
     campaign("power_cut", "--cuts", "2", "--window", "1")
 
 
+@pytest.mark.long
 def test_a_build_that_does_not_sync_is_caught() -> None:
     campaign("power_cut", "--cuts", "1", "--unsynced")
 

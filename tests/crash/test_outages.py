@@ -5,6 +5,8 @@ The long forms are `python -m tests.crash --stops 50`, `--restarts 200` and `--p
 
 from __future__ import annotations
 
+import pytest
+
 from tests.crash.blows import ROW, Aim, Blow
 from tests.crash.campaign import CHECKOUT, Campaign, Case, fresh_seed
 from tests.crash.report import explain
@@ -25,6 +27,7 @@ async def test_a_stop_under_load_loses_nothing_and_counts_as_no_crash() -> None:
     assert not result.violations, explain([result])
 
 
+@pytest.mark.long
 async def test_a_row_of_fast_restarts_parks_nothing_and_a_second_daemon_gives_way() -> None:
     with copied(CHECKOUT) as code:
         result = await Campaign(code=code, aim=Aim.RESTARTS).play(Case(fresh_seed(), ROW + 1))

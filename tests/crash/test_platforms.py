@@ -5,6 +5,8 @@ The long campaign is `python -m tests.crash.platforms --kills 300`.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.crash.campaign import CHECKOUT, Case, fresh_seed
 from tests.crash.platform_report import explain
 from tests.crash.platform_variants import NO_NONCE
@@ -24,6 +26,7 @@ async def test_a_few_kills_lose_nothing_on_three_platforms() -> None:
     assert min(result.messages[platform] for platform in ("discord", "slack", "telegram")) > case.blows
 
 
+@pytest.mark.long
 async def test_a_build_without_nonces_is_caught() -> None:
     with edited(NO_NONCE.edits, CHECKOUT) as code:
         campaign = Campaign(code=code, aim=NO_NONCE.aim, troubles=False)

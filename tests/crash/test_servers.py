@@ -13,7 +13,7 @@ from tests.parts import require
 from tests.unsteady_postgres import unsteady_postgres
 
 
-@pytest.mark.parametrize("blows", [Blows(0, 2), Blows(2, 1)])
+@pytest.mark.parametrize("blows", [pytest.param(Blows(0, 2), marks=pytest.mark.long), Blows(2, 1)])
 async def test_kills_of_the_server_are_charged_to_no_job(blows: Blows) -> None:
     with unsteady_postgres(require("initdb"), durable=True) as unsteady, copied(CHECKOUT) as code:
         result = await episode(unsteady, code, Case(fresh_seed(), 0), blows, Shape(0, webs=1, workers=2))

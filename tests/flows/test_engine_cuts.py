@@ -18,11 +18,16 @@ async def played(store: Store, scenario: Scenario, *cuts: Death) -> tuple[Stage,
     the last process."""
     stage = Stage(store=store, scenario=scenario)
     await stage.begin()
+    made = 0
     for death in cuts:
-        with pytest.raises(Cut):
-            await stage.play(death)
+        try:
+            writes = await stage.play(death)
+        except Cut:
+            made += 1
+        else:  # branches that end at the same time share a commit, so that one run may have fewer than another
+            assert writes < death.at
     commits = await stage.play()
-    await stage.check(cuts=len(cuts))
+    await stage.check(cuts=made)
     return stage, commits
 
 

@@ -57,6 +57,7 @@ async def test_the_cheap_rows_give_finite_figures(tmp_path: Path) -> None:
     assert left_in(tmp_path) == []
 
 
+@pytest.mark.long
 async def test_the_rows_about_several_processes_give_finite_figures(tmp_path: Path) -> None:
     require("initdb")
     figures = by_name(await on_postgres(workers, cluster)(Setting(tmp_path, Files(tmp_path), TINY)))
@@ -71,6 +72,7 @@ async def test_the_rows_about_workflows_give_finite_figures(tmp_path: Path) -> N
     assert len(by_name(run.figures)) == 2
 
 
+@pytest.mark.long
 async def test_the_rows_about_chat_platforms_give_finite_figures(tmp_path: Path) -> None:
     run = await measure(["platforms-start", "platforms-event"], folder=tmp_path, scale=TINY, keep=keep_nothing)
     figures = by_name(run.figures)
