@@ -89,13 +89,17 @@ def finished_calls_are_booked(history: History) -> Found:
 
 
 def one_turn_at_a_time(history: History) -> Found:
-    """A channel never has two requests at the model at once, whoever makes them. What a dead process had asked
-    counts no more, and who slept cannot know that its lease is over."""
+    """Find two requests of one channel that ran at the model at the same time.
+
+    A request ends with its answer, with its process, or when the server sees that its client has left: a busy server may read a
+    request after the death of its process and take it for one of the next life. A process that slept does not know
+    that its lease is over.
+    """
     for channel in history.channels():
         calls = [call for call in _calls_of(history, channel) if not _slept_over(history, call)]
         for before, after in pairwise(calls):
             died = history.boots[before.boot - 1].ended
-            ends = [end for end in (before.finished, died) if end is not None]
+            ends = [end for end in (before.finished, before.dropped, died) if end is not None]
             if not ends or after.started < min(ends):
                 yield Kind.OTHER, f"calls {before.number} and {after.number} of {channel} ran at the same time"
 

@@ -75,9 +75,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that reached the model. `boot` is the number of the life that made it, `finished` None when that
-    life ended before it had the whole answer. `keys` are the calls of tools that its answer asks for; then it has no words. `summed_up` are the earlier answers that summaries in it repeat; one that
-    asks for a summary has no prompt."""
+    """A request that reached the model, made by the life number `boot`.
+
+    `finished` is when the server had sent the whole answer, `dropped` when it saw that its client had left; None if that
+    did not happen. `keys` are the tool calls that the answer asks for; such an answer has no text. `summed_up` are the
+    earlier answers that summaries in the prompt repeat. A request for a summary has no prompt.
+    """
 
     number: int
     boot: int
@@ -87,6 +90,7 @@ class Call:
     answer: str
     summed_up: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    dropped: float | None = None
 
     @property
     def read(self) -> frozenset[str]:

@@ -56,7 +56,11 @@ class Model:
         call = self._note(received.document, self._life(place))
         sight = Sight(place, call.asked)
         self._moments.asked.fire(sight)
-        response = await self._behaviour(call, received.document).answer(received)
+        try:
+            response = await self._behaviour(call, received.document).answer(received)
+        except (ConnectionError, asyncio.CancelledError):
+            self._calls[call.number] = replace(call, dropped=time.monotonic())
+            raise
         self._calls[call.number] = replace(call, finished=time.monotonic())
         self._moments.answered.fire(sight)
         return response

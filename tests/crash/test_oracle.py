@@ -330,6 +330,13 @@ def test_what_a_dead_or_sleeping_process_had_asked_overlaps_with_nothing() -> No
     assert not overlapping(((5.0, 6.4),))
 
 
+def test_a_dropped_request_overlaps_with_nothing() -> None:
+    history = overlap(perfect())
+    assert "one_turn_at_a_time" in {each.rule for each in judge(history)}
+    dropped = call(history, 2, finished=None, dropped=6.52)
+    assert "one_turn_at_a_time" not in {each.rule for each in judge(dropped)}
+
+
 def test_a_sleep_long_before_is_no_excuse() -> None:
     assert overlapping(((1.0, 2.0),))
 
