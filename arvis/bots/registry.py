@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from arvis.config.schema import BotEntry
-from arvis.domain.errors import SecretLost
+from arvis.domain.errors import SecretLost, sentences
 from arvis.domain.platforms import StoredBot
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
@@ -129,7 +129,7 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
     try:
         values = {**settings, **opened_of(stored, box)}
     except SecretLost as lost:
-        trouble = f"{lost.what}. {lost.why} {lost.fix}"
+        trouble = sentences(lost.what, lost.why, lost.fix)
         return BotSpec(*shape, {}, stored.enabled, Source.PRODUCT, revision, trouble)
     return BotSpec(*shape, values, stored.enabled, Source.PRODUCT, revision)
 

@@ -4,7 +4,7 @@ workflows that messages in this place also start."""
 from __future__ import annotations
 
 from arvis.commands.invocation import Invocation
-from arvis.domain.errors import NotFound, UsageError
+from arvis.domain.errors import NotFound, UsageError, sentences
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.workflows import Workflow
@@ -46,7 +46,9 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
             now,
         )
     except UsageError as refused:
-        return f"{refused.what} {refused.fix if invocation.principal.role in _ALL else '/run lists the workflows.'}"
+        return sentences(
+            refused.what, refused.fix if invocation.principal.role in _ALL else "/run lists the workflows."
+        )
     return f"“{brief(workflow.name, _LONGEST)}” has started (run {begun.id}). Its result will be posted here."
 
 

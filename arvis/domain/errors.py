@@ -39,6 +39,13 @@ from __future__ import annotations
 from enum import StrEnum
 
 
+def sentences(*parts: str) -> str:
+    """Join the parts of an error, and end each part but the last with a period if it has no other end."""
+    given = [part.strip() for part in parts if part.strip()]
+    ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in given[:-1]]
+    return " ".join([*ended, *given[-1:]])
+
+
 class ArvisError(Exception):
     """Root of the error tree. `what` names the problem, `why` its cause, and `fix` what a person can do."""
 

@@ -134,7 +134,7 @@ def _parts(cycle: Cycle) -> Iterator[str]:
         yield cycle.others
     yield from _before(cycle)
     if cycle.focus is not None:
-        yield f"# Focus\nThe project {cycle.focus.slug}, which has waited longest for work."
+        yield f"# Focus\nThe project {cycle.focus.slug}."
     yield f"{_RULES}\n{_RECORD}" if _TOOL in cycle.agent.tools else _RULES
 
 

@@ -28,6 +28,7 @@ from arvis.domain.errors import (
     ProviderErrorKind,
     SecretLost,
     Unprocessable,
+    sentences,
 )
 from arvis.domain.events import AccountsChanged, NoticesMissed
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
@@ -246,7 +247,7 @@ class AccountService:
             try:
                 account = await asyncio.to_thread(self._book.opened, stored)
             except SecretLost as lost:
-                return Trial(False, stored.model, 0, f"{lost.what} {lost.why}".strip(), lost.fix or _LATER, "other")
+                return Trial(False, stored.model, 0, sentences(lost.what, lost.why), lost.fix or _LATER, "other")
             trial = await self._trial(account)
         if trial.ok:
             await self._store.write(_forget_refusals, name, self._clock.now())
@@ -268,7 +269,7 @@ class AccountService:
         except ArvisError as error:
             known = error if isinstance(error, ProviderError) else None
             fix = error.fix or (_FIXES.get(known.kind, _LATER) if known else _LATER)
-            text = f"{error.what} {error.why}".strip()
+            text = sentences(error.what, error.why)
             return Trial(False, model, self._since(started), text, fix, known.kind if known else "other")
         return Trial(True, model, self._since(started), result=result)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.domain.agents import Agent, graph_named
-from arvis.domain.errors import UsageError
+from arvis.domain.errors import UsageError, sentences
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import PREFIX, Trigger
@@ -50,7 +50,7 @@ def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
                 agent, f"The workflow {workflow.slug} was changed by a person who may not use this agent."
             )
     except UsageError as gone:
-        return Selection(DISPATCH, {DISPATCH: {"missing": f"{gone.what} {gone.fix}".strip()}}, alone=True)
+        return Selection(DISPATCH, {DISPATCH: {"missing": sentences(gone.what, gone.fix)}}, alone=True)
     return Selection(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)
 
 

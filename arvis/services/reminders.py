@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from arvis.calendar import Every, for_people, parse
-from arvis.domain.errors import ToolError, UsageError
+from arvis.domain.errors import ToolError, UsageError, sentences
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
@@ -95,7 +95,7 @@ class ReminderService:
         try:
             made = await self._store.write(create, wish, self._rules, self._clock.now())
         except UsageError as refused:
-            raise ToolError(f"{refused.what} {refused.fix}".strip()) from None
+            raise ToolError(sentences(refused.what, refused.fix)) from None
         self._bus.publish(SchedulesChanged())
         return made
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from arvis.approvals import Approvers, answer_question, may_answer, question_of
 from arvis.domain.conversations import Conversation, conversation_lane
-from arvis.domain.errors import Conflict, Unprocessable
+from arvis.domain.errors import Conflict, Unprocessable, sentences
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.messages import Address, Principal, StoredMessage
 from arvis.engine import lifecycle
@@ -251,7 +251,7 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
     except Conflict:
         return _ANSWERED
     except Unprocessable as wrong:
-        return f"{wrong.what} {wrong.fix or ''}".strip()
+        return sentences(wrong.what, wrong.fix)
     confirmations = {
         "approve": "Allowed.",
         "reject": "Not allowed.",

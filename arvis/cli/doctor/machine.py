@@ -23,9 +23,6 @@ _OLDEST_PYTHON = (3, 11, 0)
 #: The first version of SQLite with STRICT tables, which the schema needs.
 _OLDEST_SQLITE = (3, 37, 0)
 
-#: Parts of SQLite that this version of Arvis does not need.
-_LATER = {"FTS5"}
-
 #: A limit of open files below this number is reported: each open chat and each connection to a vendor needs one.
 _FEW_FILES = 1024
 _MANY_OPEN = 0.8
@@ -54,12 +51,9 @@ def check_sqlite(_: Scene) -> Verdict:
     if SQLITE_VERSION < _OLDEST_SQLITE:
         return fail(f"SQLite {version} is too old", f"Arvis needs {'.'.join(map(str, _OLDEST_SQLITE))}.", fix)
     lacks = sqlite_lacks()
-    if not SQLITE_THREADS or set(lacks) - _LATER:
+    if lacks or not SQLITE_THREADS:
         why = f"It was built without {', '.join([*lacks, *([] if SQLITE_THREADS else ['threads'])])}."
         return fail(f"SQLite {version} cannot be used", why, fix)
-    if lacks:
-        why = f"It was built without {', '.join(lacks)}, which search will need."
-        return warn(f"SQLite {version} is enough for this version of Arvis, but not for later ones", why, fix)
     return ok(f"SQLite {version}")
 
 

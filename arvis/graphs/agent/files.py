@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arvis.domain.errors import ToolError, Unavailable
+from arvis.domain.errors import ToolError, Unavailable, sentences
 from arvis.domain.messages import Address, Attachment, FileKind, FileState, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.engine.graph import Decision, End, Next, NodeContext
@@ -107,7 +107,7 @@ class FileNode:
             used = await self._store.write(_use_bytes, place.message, self._rules.allowed, len(data), context.now())
             if used is not None:
                 problem = allowances.too_many_bytes(used)
-                return await self._settle(place, file, lost(f"{problem.what} {problem.fix}"), context.now())
+                return await self._settle(place, file, lost(sentences(problem.what, problem.fix)), context.now())
             sha256 = await self._store.put_blob(data)
             return await self._keep(place, replace(file, size=len(data), sha256=sha256, state=FileState.STORED))
         if not error.permanent:

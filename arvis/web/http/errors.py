@@ -25,6 +25,7 @@ from arvis.domain.errors import (
     Unauthorised,
     Unavailable,
     Unprocessable,
+    sentences,
 )
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ def failure_of(error: ArvisError) -> Failure:
         return AWAY
     for kind, status in STATUSES:
         if isinstance(error, kind):
-            message = f"{error.what} {error.why}".strip()
+            message = sentences(error.what, error.why)
             seconds = error.seconds if isinstance(error, TooMany) else None
             return Failure(status, error.code, message, error.fix, seconds)
     log.error("Unexpected error while answering a request", exc_info=error)

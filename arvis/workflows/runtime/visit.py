@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.domain.agents import Agent
-from arvis.domain.errors import ExecutionError
+from arvis.domain.errors import ExecutionError, sentences
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
@@ -59,7 +59,7 @@ def guarded(node: Node, spec: NodeSpec, limits: VisitLimits) -> Node:
         try:
             decision = await node(context)
         except ExecutionError as error:
-            return fail_branch(context, spec, token, " ".join(filter(None, [f"{error.what}.", error.why, error.fix])))
+            return fail_branch(context, spec, token, sentences(f"{error.what}.", error.why, error.fix))
         if isinstance(decision, Pause):
             run_log.announce_state(context)
         return decision
