@@ -215,7 +215,7 @@ async def test_the_project_that_was_longest_left_alone_is_the_focus(store: Store
         await stage.pass_days(1)
         await stage.begin()
         await stage.play()
-        focus = f"# Focus\nThe project {slug}-{pulse.agent.slug}, which has waited"
+        focus = f"# Focus\nThe project {slug}-{pulse.agent.slug}."
         assert [focus in prompt for prompt in prompts_of(pulse)] == [True, True], slug
 
 
