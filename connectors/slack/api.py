@@ -1,7 +1,7 @@
-"""Slack's Web API: one session, opened at the first call, and one type of failure.
+"""Slack's Web API: one session, opened at the first call, and one exception for all failures.
 
-This module does not retry and does not wait for rate limits: the caller decides about both. Slack limits each method
-separately; a call of a method whose pause is not over is refused here, for every caller.
+This module neither retries nor waits for rate limits; its callers do. Slack limits each method separately: during a
+pause that Slack has demanded for a method, `SlackApi.ask` fails at once for every caller of this method.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 SEND_SECONDS = 30.0
 #: Maximum seconds of a call whose failure does no harm.
 COSMETIC_SECONDS = 5.0
-#: Seconds until the next try if Slack is unreachable, and if it rejects the token; neither counts as an attempt.
+#: Seconds until the next try if Slack is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a failure does
+#: not count as an attempt.
 _AWAY, _REJECTED = 30.0, 15.0
 
 REFUSED_TOKENS = frozenset(
@@ -33,7 +34,7 @@ REFUSED_TOKENS = frozenset(
 )
 #: Errors for a channel in which the bot can no longer write.
 _GONE = frozenset({"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "messages_tab_disabled"})
-#: Errors after which part of the work may have been done, as Slack documents.
+#: Errors of calls that may have done a part of their work, according to Slack's documentation.
 _UNCERTAIN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
@@ -95,7 +96,7 @@ class ApiFailed(Exception):
 
 
 class _WebClient(AsyncWebClient):
-    """Slack's client, with the answers read as untrusted input."""
+    """Slack's client, changed to read answers as untrusted input."""
 
     async def _request(self, *, http_verb: str, api_url: str, req_args: dict[str, Any]) -> dict[str, Any]:
         session = cast(aiohttp.ClientSession, self.session)

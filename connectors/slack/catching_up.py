@@ -1,9 +1,9 @@
 """Read messages that were written while the bot was offline.
 
-Slack sends an event that was not acknowledged three more times, within a few minutes. Messages from a longer gap are
-read from the history of the channels that the bot knows. Each thread has a separate history, which is read if the thread
-has newer replies and began at most `_THREADS` before the gap. Every message is passed to the inbox as if it had just
-arrived; the inbox ignores messages that it already has.
+Slack repeats an unacknowledged event three times, within a few minutes. After a longer gap, the connector reads the
+messages from the history of the channels that the bot knows. Each thread has a separate history, which the connector
+reads if the thread has newer replies and began at most `_THREADS` before the gap. It passes every message to the inbox
+as if the message had just arrived; the inbox ignores messages that it already has.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class CatchingUp:
     def _tell(self, error: ApiFailed) -> None:
         if error.code == "missing_scope" and not self._told:
             self._told = True
-            log.warning("Slack bot %s cannot read what was written while it was away: %s", self._name, error)
+            log.warning(
+                "Slack bot %s cannot read the messages that it missed while it was offline: %s", self._name, error
+            )
 
     async def _read(self, channel: str, position: int) -> None:
         since = position - _OVERLAP
@@ -154,7 +156,7 @@ def _stamp(ts: str) -> int:
 
 
 class Reading:
-    """Runs the catch-up in a task while new events arrive. `begin` starts it again after a new gap."""
+    """A task that runs the catch-up while new events arrive. `begin` starts it again after a new gap."""
 
     def __init__(self, catching_up: CatchingUp) -> None:
         self._catching_up = catching_up
@@ -171,7 +173,7 @@ class Reading:
             await self._catching_up.run()
 
     async def wait(self, channel: str) -> None:
-        """Wait until older messages of this channel have been read, so that they come first, but at most
+        """Wait until older messages of this channel have been read, so that the inbox receives them first. Wait at most
         `_PATIENCE_SECONDS`, so that the event is acknowledged in time."""
         if self._task is None or self._task.done():
             return

@@ -19,7 +19,7 @@ _NEEDED: Mapping[str, str] = {
 _USEFUL: Mapping[str, str] = {
     "channels:history": "messages that were written in public channels and threads while it was offline stay unread",
     "groups:history": "private channels stay unread",
-    "metadata.message:read": "after a crash it cannot find out if an answer arrived, and may repeat it",
+    "metadata.message:read": "after a crash it cannot find out if an answer arrived, and may send it again",
     "users:read": "people appear by their ids",
     "files:read": "it cannot read files",
     "files:write": "it cannot send files",
@@ -38,9 +38,7 @@ async def check(api: SlackApi, config: SlackConfig) -> list[SetupFinding]:
     if config.app_token is not None:
         findings.append(await _socket(api, config.app_token.get_secret_value()))
     else:
-        text = (
-            "Events come over HTTP. Check in the app's settings that Slack sends them here; Slack offers no way to ask."
-        )
+        text = "Events come over HTTP. Check in the app's settings that Slack sends them to this daemon."
         findings.append(SetupFinding("ok", text))
     return findings
 

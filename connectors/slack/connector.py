@@ -73,7 +73,7 @@ class SlackConnector:
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
         self._me: BotIdentity | None = None
-        #: HTTP requests and socket envelopes use different inboxes, and both need the state of the catch-up.
+        #: The state of the catch-up. HTTP requests and socket envelopes share it, although they use different inboxes.
         self._progress = Progress()
         self._intake: tuple[Inbox, Handler, Dispatching] | None = None
 
@@ -146,7 +146,7 @@ class SlackConnector:
         request = AsyncBoltRequest(mode="http", body=text, headers={key: [value] for key, value in headers.items()})
         response = await dispatching.dispatch(request)
         kind = response.first_headers().get("content-type", "text/plain")
-        # After an error in the connector, Slack gets the same answer as for a full disk, and sends the event again.
+        # After an error in the connector, Slack gets the same status as for a full disk, and sends the event again.
         status = BUSY if response.status >= 500 else response.status  # noqa: PLR2004  (HTTP's own number)
         return WebhookAnswer(status, str(response.body or "").encode(), kind)
 
@@ -218,8 +218,8 @@ class SlackConnector:
 
 
 def _is_signed(secret: str, body: str, headers: Mapping[str, str]) -> bool:
-    """Return whether the signature is valid. Any client can send headers that the verifier does not expect: a time
-    that is no number, a signature in Greek."""
+    """Return whether the signature is valid. Any client can send headers for which the verifier raises an error, such
+    as a time that is not a number or a signature with Greek letters."""
     try:
         return SignatureVerifier(secret).is_valid_request(body, dict(headers))
     except (ValueError, TypeError):

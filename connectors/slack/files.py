@@ -1,4 +1,4 @@
-"""Files: fetched with the bot's token from Slack's own hosts only, and sent in the three steps that Slack requires."""
+"""Fetch files with the bot's token, only from Slack's own hosts, and send files in the steps that Slack requires."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Files:
         keys = ("url_private_download", "url_private")
         url = next(filter(None, (answers.text(answer.data, "file", key) for key in keys)), "")
         if not url:
-            raise FetchError("Slack does not say where the file is.")
+            raise FetchError("Slack did not return the address of the file.")
         return url
 
     async def _download(self, url: str, kind: str, max_bytes: int) -> bytes:
@@ -89,16 +89,18 @@ class Files:
         )
         url, file_id = answers.text(ticket.data, "upload_url"), answers.text(ticket.data, "file_id")
         if not (url and file_id):
-            raise SendError(f"Slack did not say where the file {file.filename} is to go.")
+            raise SendError(f"Slack did not return an upload address for the file {file.filename}.")
         if not is_slacks(url, self._api.base_url):
-            raise SendError(f"Slack wants the file {file.filename} to go elsewhere.", permanent=True)
+            raise SendError(
+                f"Slack returned an upload address outside Slack for the file {file.filename}.", permanent=True
+            )
         try:
             async with self._api.session.post(url, data=data, allow_redirects=False) as response:
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError):
             raise SendError(f"The file {file.filename} did not reach Slack.") from None
         if status != 200:  # noqa: PLR2004  (HTTP's own number)
-            text = f"Slack did not take the file {file.filename}: status {status}."
+            text = f"Slack did not accept the file {file.filename}: status {status}."
             raise SendError(text, permanent=status in _REFUSED)
         return {"id": file_id, "title": file.filename}
 

@@ -1,4 +1,4 @@
-"""Replies in Slack's form: a Markdown block, or mrkdwn if Slack does not accept that block. No mention notifies
+"""Convert replies to Slack's form: a Markdown block, or mrkdwn if Slack does not accept that block. No mention notifies
 anyone."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from connectors.formatting.units import utf16_length
 
 #: The limit for all Markdown blocks of a message together.
 BLOCK_LIMIT = 12_000
-#: The limit for the text that a message has besides its blocks, for notifications; `chat.update` accepts 4,000.
+#: The limit for the text that notifications show in place of the blocks; `chat.update` accepts 4,000.
 _FALLBACK_LIMIT = 3_000
 _SECTION_LIMIT = 3_000
 _LABEL_LIMIT = 75

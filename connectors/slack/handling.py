@@ -34,8 +34,8 @@ _WAIT_SECONDS = 0.5
 
 
 class Names:
-    """The names of people. A lookup that takes longer than an event may wait goes on, so that the next event of the
-    same person has the name."""
+    """The names of people. A lookup goes on after `_WAIT_SECONDS`, so that the name is known at the person's next
+    event."""
 
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
@@ -81,8 +81,8 @@ _TIMEOUT = aiohttp.ClientTimeout(total=COSMETIC_SECONDS)
 
 
 class Answering:
-    """Answers a click: sends a line that only the person who clicked sees, and removes the buttons from the message. It
-    uses separate tasks, because it must not delay the acknowledgement; it only logs failures."""
+    """Tasks that answer clicks: each sends a line that only the person who clicked sees, and removes the buttons from
+    the message. The tasks do not delay the acknowledgement of the click, and only log their failures."""
 
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
@@ -109,7 +109,7 @@ class Answering:
         try:
             async with self._api.session.post(url, json=body, allow_redirects=False, timeout=_TIMEOUT) as response:
                 if not response.ok:
-                    log.info("Slack did not take the answer to a click: status %s.", response.status)
+                    log.info("Slack did not accept the answer to a click: status %s.", response.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             log.info("The answer to a click did not reach Slack: %s.", type(error).__name__)
 
@@ -232,6 +232,6 @@ class Handler:
 
 
 def _channel_of(event: Event) -> str:
-    # Events about archived and deleted channels contain the channel's id; those about renamed channels, an object.
+    # `channel` is an id in events about archived and deleted channels, and an object in events about renamed channels.
     channel = event.get("channel")
     return channel if isinstance(channel, str) else ""

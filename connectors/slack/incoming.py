@@ -1,7 +1,7 @@
 """Convert Slack's events to the daemon's own types, with pure functions.
 
-Slack may send one message twice, as `app_mention` and as `message`. Both become the same message, because only fields
-that both contain are read.
+Slack may send one message twice, as `app_mention` and as `message`. Both events become the same message, because the
+reader uses only fields that both contain.
 """
 
 from __future__ import annotations

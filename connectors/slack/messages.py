@@ -1,4 +1,4 @@
-"""Messages and drafts of the bot: posted, changed and removed."""
+"""Post, change and remove messages and drafts of the bot."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Messages:
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
                 "chat.update",
-                # Unlike a new message, Slack searches a changed message for names unless these options forbid it.
+                # Slack searches a changed message (not a new one) for names, unless these options forbid it.
                 lambda web: web.chat_update(
                     channel=address.channel, ts=ts, parse="none", link_names=False, metadata=metadata, **message
                 ),
@@ -103,8 +103,8 @@ async def _formatted(content: str, buttons: Sequence[Button], *, plain: bool) ->
     return await asyncio.to_thread(message_of, content, buttons, plain=plain)
 
 
-# Drafts. They do not use Slack's text streams: a stream can only append, and needs a thread and the person in it. Its
-# message cannot be changed while it streams, so after a crash no other process could write the answer into it.
+# Drafts do not use Slack's text streams: a stream can only append, and needs a thread and the id of its reader. The
+# message cannot be changed while the stream is open, so after a crash no other process could write the answer into it.
 
 #: The type of the metadata of a draft.
 DRAFT = "arvis_draft"

@@ -35,7 +35,7 @@ METADATA_SCOPE = "metadata.message:read"
 
 #: Errors for a draft that no longer exists or can no longer be changed; its text is then sent as a new message.
 _NOT_THERE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-#: The assumed maximum (ms) by which Slack's clock is behind ours.
+#: The assumed maximum (ms) by which Slack's clock is behind the daemon's clock.
 _CLOCKS_MS = 5 * 60_000
 
 Found = Mapping[str, Any]
@@ -43,8 +43,8 @@ Found = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A part as found in its channel. `ts`: the message with the part's text, or with the files of a part without text;
-    empty if not found. `complete`: neither text nor files are missing."""
+    """The state of a part in its channel. `ts`: the message with the part's text, or with the files of a part without
+    text; empty if there is no such message. `complete`: neither text nor files are missing."""
 
     ts: str
     complete: bool
@@ -99,7 +99,7 @@ class Sending:
     async def _without_files(self, part: Part, ts: str, error: ApiFailed | SendError) -> Receipt:
         """Send the text with a note that its files are missing. `ts`: the message with the text if it was sent already,
         or the draft that the text replaces."""
-        log.warning("Slack took no files of %s: %s", part.key, error)
+        log.warning("Slack did not accept the files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _why(error))
         short = utf16_length(part.piece.content) + utf16_length(note) + 2 <= BLOCK_LIMIT
         if ts and ts != part.platform_id and not short:
@@ -153,7 +153,7 @@ class Sending:
         return None
 
     async def _sent_message(self, part: Part) -> SentMessage:
-        """Return the part as found in its channel. If Slack does not let the bot search, the part counts as
+        """Return the state of the part in its channel. If Slack does not let the bot search there, the part counts as
         incomplete."""
         try:
             return await self._find_sent(part)
@@ -183,7 +183,7 @@ class Sending:
         async for answer in self._history.pages(address.channel, address.thread, since * 1_000, metadata=True):
             if METADATA_SCOPE not in answer.scopes:
                 raise SendError(
-                    f"It is unknown if it arrived: to find out, the bot needs {METADATA_SCOPE}.", permanent=True
+                    f"The bot cannot check if the message arrived: it lacks the scope {METADATA_SCOPE}.", permanent=True
                 )
             for message in messages_of(answer):
                 yield message
@@ -205,7 +205,7 @@ def _why(error: ApiFailed | SendError) -> str:
         return "the Slack app lacks the permission files:write; add it under OAuth & Permissions, then install the app again"
     if isinstance(error, ApiFailed) and error.code:
         return f"Slack refused it ({error.code})"
-    return "Slack did not take it" if isinstance(error, ApiFailed) else str(error).rstrip(".")
+    return "Slack did not accept it" if isinstance(error, ApiFailed) else str(error).rstrip(".")
 
 
 def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:

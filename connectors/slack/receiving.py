@@ -1,4 +1,4 @@
-"""Receive events of Slack through Bolt, from HTTP requests or from Socket Mode: an event is acknowledged after the commit."""
+"""Receive Slack's events through Bolt, from HTTP requests or Socket Mode, and acknowledge each after its commit."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
 class Dispatching:
-    """Passes events to the handler through Bolt, one after the other, so that the inbox keeps their order."""
+    """A dispatcher that passes events to the handler through Bolt, one after the other, to keep their order."""
 
     def __init__(self, *, handler: Handler, me: BotIdentity, secret: str) -> None:
         self._turn = asyncio.Lock()
-        # Bolt reads tokens from the environment by itself and warns about tokens that it was given; only its errors are
-        # logged.
+        # Bolt reads tokens from the environment, and warns about tokens that it is given. Arvis therefore logs only
+        # Bolt's errors.
         remarks = logging.getLogger(f"{__name__}.bolt")
         remarks.setLevel(logging.ERROR)
         self._app = AsyncApp(
@@ -58,7 +58,7 @@ class Dispatching:
         self._app.use(_hand_to(handler))
 
     async def dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Dispatch a request. The response has status 200 if the event is committed, 401 if the signature is wrong, and
+        """Dispatch a request. The response has status 200 if the event was committed, 401 if the signature is wrong, and
         503 if the event could not be stored."""
         async with self._turn:
             return await self._app.async_dispatch(request)
@@ -95,8 +95,8 @@ def _hand_to(handler: Handler) -> Callable[[Mapping[str, object]], Awaitable[Bol
     return take
 
 
-# Socket Mode. Slack's client reconnects by itself, each time with a new address. `Socket` limits how often it does, and
-# ends if the token is refused.
+# Socket Mode. Slack's client reconnects by itself, each time with a new address. `Socket` limits how often the client
+# reconnects, and ends if Slack refuses the token.
 
 
 #: Seconds without a greeting after which `run` fails, so that the failure is reported.

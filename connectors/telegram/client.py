@@ -35,7 +35,8 @@ _UNSENT: Final = (
     httpx.UnsupportedProtocol,
 )
 
-#: Seconds until the next try if Telegram is unreachable, and if it rejects the token; neither counts as an attempt.
+#: Seconds until the next try if Telegram is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a failure
+#: does not count as an attempt.
 _AWAY: Final = 30.0
 _REJECTED: Final = 15.0
 
@@ -152,10 +153,10 @@ class Client:
         return self._opened[0]
 
     async def call(self, method: str, *, within: float | None = None, **parameters: Any) -> Any:
-        """Return the result of a method, of any type; `within` is in seconds. Raises `CallFailed`.
+        """Call a method and return its result, of any type. `within` is in seconds. Raises `CallFailed`.
 
-        The method's name is sent with a capital first letter, which bypasses the library's own methods: they fail at
-        any answer that they cannot read. Telegram ignores the case of the name.
+        A capital first letter of the method's name bypasses the library's own methods, which fail at any answer that
+        they cannot read. Telegram ignores the case of the name.
         """
         given = {key: value for key, value in parameters.items() if value is not None}
         longest = within or _TIMEOUT

@@ -128,7 +128,7 @@ def _guarantee(config: TelegramConfig, services: ConnectorServices) -> Guarantee
     return wanted if wanted in _PROMISES else Guarantee.AT_LEAST_ONCE
 
 
-# The checks of a bot that `arvis doctor` makes at Telegram. They change nothing.
+# The checks that `arvis doctor` makes at Telegram. They change nothing.
 
 _MANY_WAITING = 100
 
@@ -142,10 +142,10 @@ async def check(client: Client, config: TelegramConfig) -> Sequence[SetupFinding
             fix = "Ask BotFather for the token (/mybots, API Token) and enter it."
             return [SetupFinding("error", "Telegram does not accept the bot's token", fix)]
         text = f"Telegram gives no usable answer at {config.api_url}: {error}"
-        return [SetupFinding("error", text, "Check network and api_url.")]
+        return [SetupFinding("error", text, "Check the network and api_url.")]
     name = answers.text(me, "username")
     if not name:
-        text = f"What answers at {config.api_url} does not name the bot's user"
+        text = f"The server at {config.api_url} does not return the bot's user name"
         return [
             SetupFinding("error", text, "Check api_url: it must be the address of Telegram or of a Bot API server.")
         ]
@@ -155,7 +155,7 @@ async def check(client: Client, config: TelegramConfig) -> Sequence[SetupFinding
 def _of_groups(me: Any, config: TelegramConfig) -> Sequence[SetupFinding]:
     findings = []
     if not answers.value(me, "can_join_groups", kind=bool):
-        fix = "BotFather: /setjoingroups, Enable (unless it is to be for direct messages only)."
+        fix = "BotFather: /setjoingroups, Enable (unless the bot is for direct messages only)."
         findings.append(SetupFinding("warning", "The bot cannot be added to groups", fix))
     wants_all = config.observe > 0 or config.respond is Respond.ALL
     if wants_all and not answers.value(me, "can_read_all_group_messages", kind=bool):
@@ -168,8 +168,10 @@ def _of_groups(me: Any, config: TelegramConfig) -> Sequence[SetupFinding]:
 def _of_updates(webhook: Any) -> Sequence[SetupFinding]:
     findings = []
     if answers.text(webhook, "url"):
-        fix = "It is removed when the daemon starts the bot. Stop the program that set it, or give it its own token."
-        findings.append(SetupFinding("warning", "A webhook is set for this token, by another program", fix))
+        fix = (
+            "The daemon removes it when it starts the bot. Stop the other program, or give that program its own token."
+        )
+        findings.append(SetupFinding("warning", "Another program has set a webhook for this token", fix))
     waiting = answers.value(webhook, "pending_update_count", kind=int) or 0
     if waiting > _MANY_WAITING:
         findings.append(SetupFinding("warning", f"{waiting} updates wait; Telegram keeps them for 24 hours"))

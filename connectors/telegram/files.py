@@ -75,7 +75,7 @@ class Media:
         return await client.message(method, within=TRANSFER_SECONDS, **{self.kind.value: file}, **options)
 
     def input(self, caption: dict[str, Any]) -> telegram.InputMedia:
-        """Return the file in the form by which it replaces the content of an existing message."""
+        """Return the file as an input that can replace the content of an existing message."""
         return _INPUTS[self.kind](self.data, filename=self.filename, **caption)
 
 
@@ -112,9 +112,9 @@ async def _address(client: Client, source: str, limit: int) -> str:
         raise _too_large(limit)
     path = answers.text(file, "file_path")
     if not path:
-        raise FetchError("Telegram does not say where the file is.")
+        raise FetchError("Telegram did not return the path of the file.")
     if (path.startswith("/") and not path.startswith("//")) or ".." in path.split("/"):
-        raise FetchError("Telegram names a file on another host", permanent=True)
+        raise FetchError("Telegram returned a path that is not allowed for a download", permanent=True)
     return f"{client.bot.base_file_url}/{quote(path)}"
 
 

@@ -1,4 +1,4 @@
-"""Markdown in the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
+"""Convert Markdown to the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
 
 Entities, unlike Telegram's Markdown dialects, need no escaping, so Telegram shows any text from a model. Mentions are
 broken, so that they do not notify.
@@ -30,14 +30,15 @@ _KEPT: Final = frozenset(
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 #: The @ at the beginning of a text that Telegram would read as a user name.
 _MENTION: Final = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
-#: An invisible character without width that no name contains: after an @ it keeps Telegram from notifying that
+#: An invisible character without width that no name contains: after an @, it keeps Telegram from notifying the
 #: person.
 _JOINER: Final = "\u2060"
 #: Replaces `<` while Markdown is parsed, because `<` would be read as HTML and dropped. No text contains this code
 #: point: `sound` removes it.
 _LESS: Final = "\ufdd0"
 _IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
-#: A line with 20 levels of nested quotations and lists. Its text is not parsed, because hundreds of levels take seconds.
+#: A line with 20 levels of nested quotations and lists. A text with such a line is not parsed, because parsing hundreds
+#: of levels takes seconds.
 _DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
 _ANCHOR: Final = re.compile(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
 #: Addresses that are not shown, because they are useless to a reader: people, and anchors within a page.

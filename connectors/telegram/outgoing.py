@@ -32,7 +32,7 @@ _SHORT_LABEL: Final = 16
 _BUTTONS_A_ROW: Final = 3
 
 NO_PREVIEW: Final = telegram.LinkPreviewOptions(is_disabled=True)
-#: Telegram's descriptions for a refused formatting; the same text without formatting may be accepted.
+#: Telegram's descriptions for refused formatting; Telegram may accept the same text without formatting.
 _UNPARSED: Final = ("can't parse", "entit", "rich message", "rich_message")
 #: Telegram's descriptions for a placeholder or draft that cannot be changed.
 _NOT_THERE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message not found")

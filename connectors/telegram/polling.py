@@ -1,4 +1,4 @@
-"""The poll loop: every update is committed by the inbox, in order, before it is confirmed to Telegram.
+"""The poll loop: the inbox commits every update, in order, before the loop confirms the update to Telegram.
 
 Telegram deletes the updates before the requested one (`offset`). The offset is therefore the last committed update plus
 one, and unconfirmed updates arrive again after a crash, with the same ids.
@@ -127,8 +127,8 @@ class Polling:
             await self._client.call("deleteWebhook", drop_pending_updates=False)
         except CallFailed as error:
             raise ConnectionError(
-                "A webhook is set for this bot, by another program, and Telegram does not remove it just now"
-                f" ({error}). It is tried again; if that does not help, stop the other program or make a new token"
+                "Another program has set a webhook for this bot, and Telegram did not remove it"
+                f" ({error}). Arvis tries again; if that does not help, stop the other program or make a new token"
             ) from None
         log.info("telegram_webhook_removed", bot=self._name)
 
@@ -193,7 +193,7 @@ class Polling:
 
     async def _answer(self, click: Click, clicked: Clicked) -> None:
         """Answer a click, and remove the buttons if the click is done. Telegram shows a clock on the button until the
-        answer; failures are ignored, because the answer may be too late."""
+        answer arrives. Ignore failures, because the answer may be too late."""
         with suppress(CallFailed):
             await self._client.call(
                 "answerCallbackQuery",
