@@ -126,8 +126,8 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
 
 def _place(fields: Mapping[str, Any], here: Address) -> Address:
     """Return the place for the schedule's posts: the place that the tag names, or the present place. Any place is
-    permitted, because the gate lets only owners and operators change schedules. On another platform, the bot stays open
-    (empty)."""
+    permitted, because the gate lets only owners and operators change schedules. The place on another
+    platform names no bot."""
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform
     if elsewhere and "channel" not in fields:

@@ -170,7 +170,7 @@ def holder_of(path: Path) -> Holder | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        words = _signature(lock)  # empty directly after the lock was taken
+        words = _signature(lock)  # empty while the process that took the lock has not written it yet
         pid = int(words[0]) if words and words[0].isdecimal() else 0
         return Holder(pid, words[1] if len(words) > 1 and words[1] != _COMMAND else None)
     except OSError as error:

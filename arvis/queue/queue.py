@@ -458,8 +458,8 @@ def _cancelled_by_us() -> bool:
 
 
 class Noticed:
-    """A `Handler` that calls another handler, and publishes a change of the job when it starts, ends and is
-    announced."""
+    """A `Handler` that calls another handler. It publishes a change of the job before and after each run, and before each
+    announcement."""
 
     def __init__(self, *, handler: Handler, bus: Bus) -> None:
         self._handler = handler

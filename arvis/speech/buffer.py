@@ -286,7 +286,7 @@ class StreamBuffer:
                     name for name, each in self._voices.items() if each.pending is None and not each.order.locked()
                 )
                 if (name := next(silent, None)) is None:
-                    raise Unavailable("Too many people speak at once.", fix="Send the text again in a moment.")
+                    raise Unavailable("Too many people speak at once.", fix="Send the text again in a few seconds.")
                 del self._voices[name]
             voice = self._voices[key] = _Voice()
         self._voices.move_to_end(key)

@@ -110,7 +110,7 @@ def _job(job: Job, execution: Execution, content: str) -> NewJob:
 
 log = structlog.get_logger(__name__)
 
-#: The name of the entry in a message's timeline, and its two reasons.
+#: The entry in the timeline of a message that gets a turn of its own, and the two reasons of the entry.
 PUT_BACK = "requeued"
 UNREAD, CRASHED = "unread", "crashed"
 

@@ -136,7 +136,9 @@ def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
     """Refuse unknown query parameters, because a misspelt filter would filter nothing."""
     for name in request.query_params:
         if name not in endpoint.query:
-            known = f"Known are: {', '.join(endpoint.query)}." if endpoint.query else "This route has none."
+            known = (
+                f"The known parameters are {', '.join(endpoint.query)}." if endpoint.query else "This route has none."
+            )
             raise Unprocessable(f"There is no parameter `{name[:100]}` here.", fix=known, code="unknown_parameter")
 
 

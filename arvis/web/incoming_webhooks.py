@@ -196,7 +196,7 @@ class WebhookReceiver:
         if hook is None:
             raise nothing_there()
         if self._places.locked():
-            raise Unavailable("Too many calls at a time.", fix="Send it again in a moment.")
+            raise Unavailable("Too many calls run at the same time.", fix="Send the request again in a few seconds.")
         async with self._places:
             body = await _body(call)
             headers = headers_of(call.request.headers.items())
@@ -240,7 +240,7 @@ async def _body(call: Call) -> bytes:
         async with asyncio.timeout(_TIMEOUT):
             return await read_body(call.request, MOST_BYTES)
     except TimeoutError:
-        raise Unavailable("This took too long.", fix="Send it again in a moment.") from None
+        raise Unavailable("The request took too long.", fix="Send the request again in a few seconds.") from None
 
 
 def _too_many(seconds: int) -> Response:
@@ -308,7 +308,7 @@ class IncomingWebhookRoutes:
             async with asyncio.timeout(_TIMEOUT):
                 found = await self._taken(connector, call)
         except TimeoutError:
-            raise Unavailable("This took too long.", fix="Send it again in a moment.") from None
+            raise Unavailable("The request took too long.", fix="Send the request again in a few seconds.") from None
         return Response(found.body, found.status, media_type=found.content_type)
 
     async def _take_call(self, call: Call) -> Response:
@@ -321,7 +321,7 @@ class IncomingWebhookRoutes:
     async def _taken(self, connector: TakesWebhooks, call: Call) -> WebhookAnswer:
         body = await read_body(call.request, MOST_BYTES)
         if self._room.locked():
-            raise Unavailable("Too many events at a time.", fix="Send it again in a moment.")
+            raise Unavailable("Too many events run at the same time.", fix="Send the request again in a few seconds.")
         headers = {name.lower(): value for name, value in call.request.headers.items()}
         async with self._room:
             return await connector.webhook(headers, body, self._inbox)

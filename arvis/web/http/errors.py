@@ -74,7 +74,7 @@ STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send the request agai
 
 
 #: The driver's message about an outage names servers and folders, so it goes only to the log.
-AWAY = Failure(503, "unavailable", "The database is not available.", "Send it again in a moment.", 2)
+AWAY = Failure(503, "unavailable", "The database is not available.", "Send the request again in a few seconds.", 2)
 
 
 def failure_of(error: ArvisError) -> Failure:

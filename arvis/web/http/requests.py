@@ -199,7 +199,7 @@ def _refuse_others(value: Any, schema: Schema, where: str) -> None:
             unknown = f"{where}{name}"[:_LONGEST_NAME]
             raise Unprocessable(
                 f"There is no field `{unknown}` here.",
-                fix=f"Known are: {', '.join(sorted(known))}.",
+                fix=f"The known fields are {', '.join(sorted(known))}.",
                 code="unknown_field",
             )
         _refuse_others(part, known[name], f"{where}{name}.")

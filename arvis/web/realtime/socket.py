@@ -263,7 +263,9 @@ class SocketRoute:
     async def _handle(self, client: Client, fields: Fields) -> None:
         handler = self._handlers.get(fields.required_text("type"))
         if handler is None:
-            raise Unprocessable("Unknown type of frame.", fix="Known are " + ", ".join(self._handlers) + ".")
+            raise Unprocessable(
+                "This type of frame is unknown.", fix="The known types are " + ", ".join(self._handlers) + "."
+            )
         await handler(client, fields)
 
     async def _message(self, client: Client, fields: Fields) -> None:

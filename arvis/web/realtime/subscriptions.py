@@ -316,7 +316,7 @@ def _is_conversation(topic: str) -> bool:
         return True
     if topic not in set(ChangeTopic):
         known = ", ".join([*ChangeTopic, f"{_CONVERSATION}ID"])
-        raise Unprocessable("Unknown topic.", fix=f"Known are {known}.", code="unknown_topic")
+        raise Unprocessable("This topic is unknown.", fix=f"The known topics are {known}.", code="unknown_topic")
     return False
 
 
