@@ -1,7 +1,7 @@
 """Classify a platform's answer to one request as one of four outcomes: done, refused, uncertain or retry later.
 
-An answer is untrusted input. A proxy or a captive portal may send something else, so only a document in the
-platform's own form counts as the platform's answer.
+An answer is untrusted input. A proxy or a captive portal may answer in place of the platform, so only a document
+in the platform's own form counts as the platform's answer.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
 
 def send_error(failure: Failure, *, gone: bool = False, delay: float | None = None) -> SendError:
     """Return the error that a connector raises for a message that it could not send. `gone`: the channel accepts no
-    message of this bot, not only this one. `delay`: seconds until the next try if the platform gives no number."""
+    messages of this bot at all. `delay`: seconds until the next try if the platform gives no number."""
     match failure:
         case Refused():
             return SendError(failure.reason, permanent=True, gone=gone)
@@ -152,7 +152,7 @@ def text(result: Any, *path: str) -> str:
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """Return the mappings in a list. Return None if `result` is no list, or a list of items without any mapping."""
+    """Return the mappings in a list. Return None if `result` is no list, or a non-empty list without mappings."""
     if not isinstance(result, list):
         return None
     found = [one for one in result if isinstance(one, Mapping)]

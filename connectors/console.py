@@ -146,7 +146,7 @@ class Console:
 
 
 class _Lines:
-    """Reads lines from a file descriptor in threads, because a read may wait for ever. `stop` ends the thread."""
+    """A reader of lines from a file descriptor. It reads in threads, because a read may wait for ever."""
 
     def __init__(self, source: int) -> None:
         self._source = source

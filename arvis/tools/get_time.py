@@ -52,7 +52,7 @@ def _find(zone: str) -> tuple[str, tzinfo]:
 
 
 def _close(zone: str, known: Collection[str]) -> list[str]:
-    """Return two zone names that begin with the text, or resemble it by their city or as a whole."""
+    """Return at most two zone names that begin with the text, or resemble it by their city or as a whole."""
     wanted = zone.strip().lower().replace(" ", "_")
     cities = {name.rpartition("/")[2].lower(): name for name in sorted(known)}
     whole = {name.lower(): name for name in sorted(known)}

@@ -30,7 +30,7 @@ _LOOKS_LIKE_HTML = re.compile(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORE
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _META_WITHIN = 4096
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-#: The encodings of pages. Python's other codecs do not produce text, or take time with the square of the length.
+#: The encodings of pages. Python's other codecs do not produce text, or their time grows with the square of the length.
 _ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
 #: Pages with these labels are decoded as Windows code page 1252, as browsers do.
 _MISLABELLED = frozenset({"ascii", "iso8859-1"})
@@ -43,7 +43,7 @@ def create(services: ToolServices) -> Tool:
     ) -> str:
         """Fetch a page or file from the public web as text."""
         answer = await services.fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
-        # Parsing a large page takes long, so it runs in a thread and does not block others.
+        # Parsing a large page takes long, so it runs in a thread and does not block the event loop.
         return storable(await asyncio.to_thread(read_answer, answer, max_chars))
 
     return FunctionTool(http_fetch, risk=Risk.EGRESS)

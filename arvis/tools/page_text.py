@@ -1,4 +1,4 @@
-"""Converts a web page to text for a model: title, headings, paragraphs, lists, tables, links as `text (address)`.
+"""Convert a web page to text for a model: title, headings, paragraphs, lists, tables, links as `text (address)`.
 
 It uses the standard library's parser, which builds no tree: deep nesting costs nothing, and reading stops when there is
 enough text. Invisible parts (scripts, styles, hidden elements) and navigation are left out.
@@ -43,7 +43,7 @@ def page_text(html: str, *, base: str, limit: int) -> tuple[str, str, bool]:
 def _read(html: str, base: str, limit: int, unseen: frozenset[str]) -> _Reader:
     reader = _Reader(base=base, limit=limit, unseen=unseen)
     try:
-        # `close` is never called, because on an unfinished end it takes time with the square of its length.
+        # `close` is never called, because its time grows with the square of the length of an unfinished end.
         reader.feed(html)
     except _Enough:
         reader.enough = True
@@ -55,7 +55,7 @@ class _Enough(Exception):
 
 
 class _Paper:
-    """Collects text; blanks and line breaks are written only before further text."""
+    """The collected text. Blanks and line breaks are added only before further text."""
 
     def __init__(self, *, limit: int) -> None:
         self._limit = limit
@@ -202,8 +202,8 @@ class _Reader(HTMLParser):
             self._paper.line()
 
     def _set_base(self, href: str | None) -> None:
-        """Set the address that links are relative to. Only the first one of a page is used, and none that would make
-        every link long."""
+        """Set the address that links are relative to. Only the first address of a page is used, and none
+        with more than `_LONGEST_LINK` characters."""
         if self._base == self._given and href and len(href) <= _LONGEST_LINK:
             self._base = _joined(self._given, href) or self._given
 

@@ -1,5 +1,5 @@
-"""`start_workflow`: an agent passes an input to a workflow. The call ends the agent's turn; the results are the agent's
-next turn.
+"""`start_workflow`: an agent passes an input to a workflow. The call ends the agent's turn; the results begin the
+agent's next turn.
 
 The authors of the workflow decided what it may do, so no approval is needed, unless text of other people may have led
 to the call.

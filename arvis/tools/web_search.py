@@ -1,4 +1,4 @@
-"""The tool that searches the web by DuckDuckGo's instant answers: facts and summaries, no list of pages."""
+"""The tool that searches the web with DuckDuckGo's instant answers: facts and summaries, no list of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation's own folder: its files, the list of them, and its removal. Nothing outside the folder is accessed.
+"""Read, write and list the files of a conversation's own folder, and remove it. Nothing outside of it is accessed.
 
 A path is opened from a handle of the folder, one name at a time, and no link is followed. Therefore a program that
 replaces a part of the path at the same time cannot redirect the access.
@@ -209,7 +209,7 @@ def list_files(workspace: Path, most: int) -> Listed:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with its content, but nothing that its links lead to. Do nothing if the folder does not exist.
+    """Remove a folder with its content, but not the targets of its links. Do nothing if the folder does not exist.
     Raise `OSError`."""
     try:
         if stat.S_ISLNK(os.lstat(folder).st_mode):
@@ -226,7 +226,7 @@ def remove_folder(folder: Path) -> None:
 
 def _walk(workspace: Path) -> Iterator[tuple[str, int]]:
     """Yield the path and size of each regular file. The walk uses handles, so that a link that replaces an entry
-    meanwhile leads nowhere else. If `workspace` is a link, nothing is yielded."""
+    meanwhile cannot redirect it. If `workspace` is a link, nothing is yielded."""
     with suppress(OSError):
         for folder, folders, names, handle in os.fwalk(workspace, follow_symlinks=False):
             place = os.path.relpath(folder, workspace)

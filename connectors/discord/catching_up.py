@@ -28,8 +28,8 @@ Event = Mapping[str, Any]
 
 class HandIn(Protocol):
     def __call__(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> Awaitable[None]:
-        """Pass an event to the inbox. `live`: the event happened just now, not in the history. `moves`: every earlier
-        event of its channel has been passed to the inbox, so the event may move the channel's position."""
+        """Pass an event to the inbox. `live`: the event arrived just now and is not from the history. `moves`: every
+        earlier event of its channel has been passed to the inbox, so the event may move the channel's position."""
         ...
 
 
@@ -45,7 +45,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class CatchingUp:
-    """Reads the history of one bot's channels after a gap. `hand_in` returns when the inbox has stored the event.
+    """The catch-up of one bot's channels after a gap. `hand_in` returns when the inbox has stored the event.
     `longest_hold`: maximum seconds that a channel's live events wait for its history."""
 
     def __init__(
@@ -114,8 +114,8 @@ class CatchingUp:
         elif feed in self._let_go and not kept_back:
             await self._hand_in(name, data, live=True, moves=False)
         elif name == "MESSAGE_CREATE" and (len(kept_back) >= _MOST_KEPT_BACK or feed in self._again):
-            # After one event has been left to the history, all later events are left to it until it is read, because
-            # they would move the position past unread events.
+            # After one message was left to the history, leave all later messages to it until it has been read, because
+            # they would move the position past unread messages.
             self._again.add(feed)
         else:
             kept_back.append((name, data))

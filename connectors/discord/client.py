@@ -28,7 +28,7 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 
 _log = logging.getLogger(__name__)
 
-#: If a rate limit lasts longer (seconds), the library fails and does not wait. It allows no value below 30.
+#: If a rate limit lasts longer (seconds), the library raises an error and does not wait; 30 is its lowest value.
 _LONGEST_WAIT = 30.0
 #: Minimum seconds between two connections to the gateway.
 _BETWEEN_CONNECTIONS = 1.0
@@ -97,7 +97,7 @@ class Endpoints:
 
 
 class BotHttp(HTTPClient):
-    """Sends the requests of one bot. `jitter` returns numbers from 0 to 1."""
+    """The HTTP client of one bot. `jitter` returns numbers from 0 to 1."""
 
     def __init__(self, endpoints: Endpoints, jitter: Callable[[], float]) -> None:
         trace = aiohttp.TraceConfig()
@@ -191,7 +191,7 @@ class _OnceConnected:
 
 
 class Gateway(discord.Client):
-    """Passes every frame of the gateway to `received`, unchanged and in order, and uses none of the library's caches."""
+    """A client that passes every frame to `received`, unchanged and in order, and uses no caches of the library."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ class Gateway(discord.Client):
         self._lost = lost
 
     async def login(self, token: str) -> None:
-        """Log in without the library's request for the bot's application, because the gateway reports it."""
+        """Log in. Skip the library's request for the bot's application, because the gateway reports the application."""
         await self._async_setup_hook()
         async with asyncio.timeout(LOGIN_SECONDS):
             await self.http.static_login(token)
@@ -262,7 +262,7 @@ _AWAY = 30.0
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return the outcome that an error of a request means. `error` is one of `REQUEST_ERRORS`."""
+    """Return the outcome of a request that raised `error`, one of `REQUEST_ERRORS`."""
     match error:
         case CallFailed():
             return error.failure

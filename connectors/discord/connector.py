@@ -41,7 +41,7 @@ from connectors.settings import read_settings
 _MOST_FILES = 10
 #: Seconds without the gateway after which `run` fails, so that the failure is reported.
 _PATIENCE = 120.0
-#: Seconds for which live messages of a channel wait for its history.
+#: Maximum seconds for which live messages of a channel wait for its history.
 _LONGEST_HOLD = 15.0
 #: Close codes of the gateway for errors that a retry cannot fix: wrong token, shard, version or intents.
 _REFUSED = frozenset({4004, 4010, 4011, 4012, 4013, 4014})

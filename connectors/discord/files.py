@@ -31,7 +31,7 @@ def source_of(channel: str, message: str, file: Mapping[str, Any]) -> str:
 
 
 class Files:
-    """Fetches files. `api_url` is the address of Discord's API: files may also come from there."""
+    """A client that fetches files from Discord's file servers, and from the host of the API (`api_url`)."""
 
     def __init__(self, *, rest: Rest, api_url: str) -> None:
         self._rest = rest
@@ -73,7 +73,7 @@ class Files:
         found = await self._rest.request("GET", path, channel_id=channel)
         attachments = answers.mappings(answers.value(found, "attachments", kind=list))
         if attachments is None:
-            raise FetchError("Discord does not say which files its message has.")
+            raise FetchError("Discord did not return the files of the message.")
         for attachment in attachments:
             if answers.text(attachment, "id") == file:
                 return answers.text(attachment, "url")

@@ -42,7 +42,7 @@ class Places:
     """The channels and threads that a bot knows, with the parent of each thread and the guild of each channel.
 
     A message names only the id of its channel. The gateway describes channels before it sends messages in them; for
-    channels that it did not describe (a direct message, an old thread), Discord is asked once."""
+    other channels (a direct message, an old thread), `spot` asks Discord once."""
 
     def __init__(self, *, rest: Rest) -> None:
         self._rest = rest
@@ -119,7 +119,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Intake:
-    """Handles the gateway's events during one run of a bot. `up` is called at each connection."""
+    """The handler of the gateway's events during one run of a bot. It calls `up` at each connection."""
 
     def __init__(
         self,
@@ -268,8 +268,8 @@ class Intake:
         await self._if_known(spot, lambda place: self._inbox.unreachable(place, "The channel was deleted."))
 
     async def _hand_in(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> None:
-        """Pass an event about messages to the inbox. `live`: the event happened just now, not in the history. `moves`:
-        every earlier event of its channel has been passed to the inbox, so the event may move the position."""
+        """Pass an event about messages to the inbox. `live`: the event arrived just now and is not from the history.
+        `moves`: every earlier event of its channel has been passed to the inbox, so the event may move the position."""
         if name == "PASSED":
             await self._patiently(lambda: self._inbox.passed("discord", self._reader.bot, data["position"]))
             return

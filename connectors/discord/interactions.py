@@ -31,7 +31,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Interactions:
-    """Answers interactions with the result of the inbox. `application` is the id of the bot's application."""
+    """A handler that answers interactions with the result of the inbox. `application`: the id of the application."""
 
     def __init__(self, *, reader: Reader, inbox: Inbox, rest: Rest, application: str) -> None:
         self._reader = reader
@@ -111,8 +111,8 @@ class Interactions:
 
 
 async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -> None:
-    """Register those of the commands that Discord lacks or knows in an older form. Commands with other names were not
-    made by Arvis and are not changed. Raises `REQUEST_ERRORS`."""
+    """Register the commands that Discord lacks or has in a different form. Commands with other names were not made by
+    Arvis and are not changed. Raises `REQUEST_ERRORS`."""
     path = f"/applications/{application}/commands"
     known = answers.mappings(await rest.request("GET", path, within=COSMETIC_SECONDS))
     if known is None:

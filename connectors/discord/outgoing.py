@@ -36,9 +36,9 @@ from connectors.formatting.units import utf16_length
 log = logging.getLogger(__name__)
 
 _MESSAGES = "/channels/{channel_id}/messages"
-#: The time (ms) in which a message may be sent again. Discord remembers nonces for "the past few minutes"; this is less.
+#: The time (ms) in which a message may be sent again; Discord remembers nonces longer, for "the past few minutes".
 _WINDOW = 120_000
-#: The assumed maximum difference (ms) between our clock and Discord's.
+#: The assumed maximum difference (ms) between the daemon's clock and Discord's.
 _SKEW = 60_000
 _PAGES = 10
 _THREAD_TITLE = 80
@@ -80,7 +80,7 @@ class Outgoing:
     async def _without_files(self, part: Part, error: CallFailed) -> Receipt:
         """Send the text without its files, with a note that they are missing: a refused file must not suppress the
         text."""
-        log.warning("Discord took no files of %s: %s", part.key, error)
+        log.warning("Discord refused the files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _REFUSED_FILES[error.code])
         whole = with_note(part.piece.content, note)
         fits = utf16_length(whole) <= TEXT_LIMIT
@@ -204,7 +204,9 @@ class Outgoing:
             if not page.more or not page.messages:
                 return None
             after = int(page.messages[-1]["id"])
-        raise SendError("Too many messages were written since then to find it.", permanent=True)
+        raise SendError(
+            "The bot cannot check if the message arrived: too many messages were written since then.", permanent=True
+        )
 
     async def _history(self, address: Address, after: int) -> Page:
         """Return a page of the history of the thread, or of its channel if the thread does not exist."""

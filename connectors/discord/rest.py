@@ -23,7 +23,7 @@ _TIME_SHIFT = 22
 
 
 def made_at(snowflake: str) -> int:
-    """Return the time (ms) at which the thing with this id was made. Raises `ValueError` for a text that is no id."""
+    """Return the time (ms) at which the object with this id was made. Raises `ValueError` for a text that is no id."""
     return (int(snowflake) >> _TIME_SHIFT) + EPOCH
 
 

@@ -1,9 +1,9 @@
 """Divide Markdown into parts that a platform accepts.
 
 A part ends as late as possible at the end of a paragraph; if there is none in its second half, at the end of a line, a
-sentence or a word. Code that is cut is closed and opened again; a link, an address, inline code or a grapheme is cut
-only if it alone is too long. The concatenated parts equal the text, except for the repeated marks of code and for white
-space at the cuts. The time is proportional to the length of the text.
+sentence or a word. A part that ends inside code closes it, and the next part opens it again; a link, an address, inline
+code or a grapheme is cut only if it alone is too long. The concatenated parts equal the text, except for the repeated
+marks of code and for white space at the cuts. The time is proportional to the length of the text.
 """
 
 from __future__ import annotations

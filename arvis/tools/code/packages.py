@@ -29,9 +29,8 @@ from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The interpreter of scripts: `program`, the folders that it reads in addition to the system's (`readable`), its
-    `version`, which is a part of a package set's name, and the path of a pip that it can run (None: there is no
-    pip)."""
+    """The interpreter of scripts. It reads the folders `readable` in addition to the system's. `version` is a part of a
+    package set's name. `pip` is the path of a pip that the interpreter can run (None: there is no pip)."""
 
     program: Path
     readable: tuple[Path, ...]

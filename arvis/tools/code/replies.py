@@ -1,6 +1,6 @@
 """The code in a reply: two elements inside its metadata block.
 
-The tokenizer decides which block that is, so that no example in fenced code and no body of another tag is ever run. The
+The tokenizer finds the block, so that an example in fenced code or in the body of another tag is never run. The
 elements are read from the raw text, because a script may be longer than the tokenizer's limit for a tag.
 """
 
@@ -66,7 +66,7 @@ def envelope(script: str, libraries: Sequence[str], said: str) -> str:
 
 def _block(text: str) -> tuple[str, str] | None:
     """Return the body of the first metadata block and the text after it; None if there is no complete block. A probe
-    instead of each opening mark shows whether the tokenizer would recognise a tag there."""
+    in place of each opening mark shows whether the tokenizer would recognise a tag there."""
     openings = (found for found in _OPENING.finditer(text) if name_of(found) == METADATA)
     for opening in islice(openings, _MOST_BLOCKS):
         if opening[0].endswith("/>"):

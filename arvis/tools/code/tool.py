@@ -1,5 +1,5 @@
-"""The tool that runs a script which a model wrote: in the conversation's own folder, without a network, and with the
-agent's other tools as functions.
+"""The tool that runs a model's script in the conversation's own folder, without a network, and with the agent's other
+tools as functions.
 
 Each function takes one dict and returns the tool's text. This process makes the calls, and treats the script as
 hostile.
@@ -151,8 +151,8 @@ MOST_VALUE = 262_144
 
 
 class ScriptCalls:
-    """The `Answerer` of one script, which may call `functions` on behalf of `caller`. Each line `{"function",
-    "arguments"}` is answered by `{"error", "value"}`, one of which is null. `names` contains the names of all
+    """The `Answerer` of one script, which may call `functions` on behalf of `caller`. It answers each line
+    `{"function", "arguments"}` with `{"error", "value"}`, one of which is null. `names` contains the names of all
     functions, `made` the names of the functions that were called."""
 
     def __init__(self, *, functions: Mapping[str, Tool], caller: Caller) -> None:

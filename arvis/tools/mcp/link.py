@@ -123,7 +123,7 @@ class OpenLink:
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:
-            raise ToolError("its answer is not what the protocol says.") from None
+            raise ToolError("its answer does not follow the protocol.") from None
         return replace(found, text="\n".join([found.text, *self._declined()])) if self._questions else found
 
     def _declined(self) -> list[str]:

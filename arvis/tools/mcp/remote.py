@@ -1,8 +1,8 @@
-"""A configured server: connected at the first use, kept connected, and called.
+"""The connection to a configured server, which opens at the first use and is opened again after each loss.
 
 One task owns the connection, because the same task must open and close the resources of the protocol's package. Each
-attempt to connect and each call is a separate task whose outcome is examined here, so that an exception of that package
-ends only this attempt or call.
+attempt to connect and each call runs in a separate task, so that an exception of that package ends only this attempt or
+call.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
 _PAUSES = (1.0, 5.0, 30.0)
 #: The seconds after which a connection counts as good, so that the next pause between attempts is the shortest again.
 _STEADY = 60.0
-#: The time limit in seconds for a server to start and to shake hands; the first start of a package may download it.
+#: The time limit in seconds for a server to start and to complete the handshake; the first start of a package may download it.
 _MOST_TO_START = 60.0
 #: The seconds that a caller waits for the first attempt to connect.
 _MOST_TO_WAIT = 15.0
@@ -209,7 +209,7 @@ class RemoteServer:
         if self._told_down:
             return
         self._told_down = True
-        fix = EXTRA if isinstance(failure, ImportError) else "it is tried again; look at its command or its address"
+        fix = EXTRA if isinstance(failure, ImportError) else "Arvis tries again; check its command or its address"
         why = self._redact(_why(failure))[:_MAX_WHY]
         log.warning("mcp_server_unreachable", server=self._settings.name, why=why, fix=fix)
 
@@ -225,7 +225,7 @@ def _load() -> Any:
 
 
 class _Words:
-    """Limits the lines that a server writes to the log per minute."""
+    """The limit on the lines that a server writes to the log per minute."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
@@ -245,7 +245,7 @@ def _why(failure: Any) -> str:
         failure = failure.exceptions[0]
     match failure:
         case ImportError():
-            return f"the package for it is missing: {failure.name}"
+            return f"a package that it needs is missing: {failure.name}"
         case TimeoutError():
             return "it did not start in time"
         case OSError():

@@ -99,7 +99,7 @@ def _parts(name: str) -> tuple[str, str, str]:
 
 
 class _Offers:
-    """Makes tools of offers. It leaves out unusable offers and reports each of them once."""
+    """The conversion of offers into tools. It leaves out unusable offers and logs each of them once."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()

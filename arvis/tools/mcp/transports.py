@@ -4,11 +4,11 @@ A program gets only its configured environment and PATH, HOME and LANG. It runs 
 program with all processes that it started, even if the daemon is killed. The length of a line is limited, so that a
 server that never ends a line cannot fill the memory.
 
-No address except the configured one is contacted. The package's own client reads answers whole, so their size is
-limited below it, in the HTTP transport. The package starts a task for each message, and keeps each question of the
-server until its answer is read, so a server that floods, or asks and never reads, would fill the memory. The package
-also checks results by patterns that the server chooses, which can take hours. Therefore a layer between the transport
-and the package counts and limits the server's messages and removes these patterns.
+No address except the configured one is contacted. The package's own client reads complete answers, so the
+HTTP transport below it limits their size. The package starts a task for each message, and keeps each question of the
+server until the server reads the answer, so a server that sends too much or never reads would fill the memory. The
+package also checks results by patterns that the server chooses, which can take hours. Therefore a layer between the
+transport and the package counts and limits the server's messages and removes these patterns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MAX_RATE = 1_000
 
 
 class News:
-    """Reports changes of the tools and the loss of a connection to the task that owns the connection."""
+    """The reports of changed tools and of a lost connection to the task that owns the connection."""
 
     def __init__(self) -> None:
         self._told = asyncio.Event()
@@ -127,7 +127,7 @@ class _Incoming:
             case JSONRPCRequest():
                 self._count.number += 1
                 if self._count.number > _MAX_OPEN:
-                    self._news.lose("it asks without end and takes no answer")
+                    self._news.lose("it sends too many questions and reads no answers")
                     raise StopAsyncIteration
             case JSONRPCResponse(result=dict() as result):
                 # The protocol prescribes this value if a server sends no type; without it, the package refuses the
@@ -290,8 +290,8 @@ async def _start(command: Sequence[str], environment: Mapping[str, str], lifelin
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server: the `given` variables, and PATH, HOME and LANG of ours, because our other
-    variables may contain secrets."""
+    """Return the environment of a server: the `given` variables, and the daemon's PATH, HOME and LANG, because the
+    daemon's other variables may contain secrets."""
     return {**{name: ours[name] for name in ("PATH", "HOME", "LANG") if name in ours}, **given}
 
 
