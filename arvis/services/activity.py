@@ -1,6 +1,6 @@
 """The agents and their present work. Nothing is stored for this: an agent works if a job with a valid lease runs for
-it, so the work of a dead process disappears when its leases expire. Read-only scripts, and a prompt block made from
-their result."""
+it, so the work of a dead process disappears when its leases expire. The module contains read-only scripts, and the
+prompt block made from their result."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from arvis.ports.store import Transaction
 from arvis.tasks.state import LONGEST_NOTE, WorkState
 from arvis.tasks.task import source_of
 
-#: The most running jobs that are read. Each process runs only a few jobs at once.
+#: The maximum number of running jobs that are read. Each process runs only a few jobs at once.
 MOST_RUNNING = 200
-#: The most callers of an execution that are read, so that damaged data cannot cause an endless loop.
+#: The maximum number of callers of an execution that are read, so that damaged data cannot cause an endless loop.
 _DEEPEST = 50
 #: The limits of the prompt block: its lines, and the characters of each agent's description.
 _MOST_LINES = 20

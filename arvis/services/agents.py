@@ -31,7 +31,7 @@ from arvis.ports.store import Transaction
 #: The author of the agents that `config.yaml` names.
 CONFIGURATION = "configuration"
 
-#: The most agents. The number is limited because routing reads all agents for each message.
+#: The maximum number of agents. It is limited because routing reads all agents for each message.
 MOST_AGENTS = 500
 
 _TEXTS = frozenset({"slug", "name", "role", "description", "prompt", "graph", "completion"})
@@ -347,7 +347,7 @@ two times. The system shows the person the next five times: do not compute them.
 - If the agent, time or channel is unclear, ask first and write no tag.
 """
 
-#: The most bytes (UTF-8) of the conductor's rules, with the list of agents.
+#: The maximum bytes (UTF-8) of the conductor's rules, including the list of agents.
 _MOST = 4_096
 _LONGEST_PLACES = 60
 #: The bytes reserved for the line with the number of agents that are not listed.

@@ -35,8 +35,8 @@ _FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: C
 
 
 def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: str | None = None) -> Charge | None:
-    """Charge the customer of the channel for a turn, in the commit that ends the turn. The costs of its model calls
-    must be booked before. Return None if nothing was charged: no active customer pays for the channel, the price is 0,
+    """Charge the customer of the channel for a turn, in the commit that ends the turn. The caller must have
+    booked the costs of its model calls before. Return None if nothing was charged: no active customer pays for the channel, the price is 0,
     or the turn was charged before."""
     # A turn that another turn caused is part of the person's request, so the price per task is not charged again.
     is_request = PlacedState.from_json(execution.state).origin is None

@@ -20,9 +20,9 @@ from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_
 
 #: The graph that lets a model choose among several workflows (`graphs/workflow_dispatch.py`), and its key in the state.
 DISPATCH = "dispatch"
-#: The most triggers that are read for a message.
+#: The maximum number of triggers that are read for a message.
 MOST_TRIGGERS = 500
-#: The most workflows among which a model chooses.
+#: The maximum number of workflows among which a model chooses.
 _MOST_CHOICES = 20
 _LONGEST_TEXT = 300
 

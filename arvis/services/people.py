@@ -91,7 +91,7 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
     if role is PrincipalRole.OPERATOR and person.platform == WEB:
         raise Unprocessable(
             "In the dashboard and the API, the login or key determines the role.",
-            fix="Make them a user of the dashboard, or give them a key, of the role operator.",
+            fix="Make them a dashboard user with the role operator, or give them a key with this role.",
         )
     if paired and (role or person.role) is PrincipalRole.BLOCKED:
         raise Unprocessable("A blocked user cannot be paired.", fix="Make them a member first.")
@@ -152,7 +152,7 @@ MINUTE_MS = 60_000
 LIFE_MS = 15 * MINUTE_MS
 #: The time until a rejected person can get another code.
 REJECTED_MS = 24 * 60 * MINUTE_MS
-#: The most pending codes of one bot: more unknown people at once are a sign of abuse.
+#: The maximum number of pending codes of one bot: more unknown people at once are a sign of abuse.
 MOST_PENDING = 3
 #: The number of wrong codes within `LIFE_MS` after which every code is refused.
 MOST_TRIES = 5

@@ -32,9 +32,9 @@ from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import source_of
 
 DAY_MS = 86_400_000
-#: The most characters of a name that is made from the request, if the request gives no name.
+#: The maximum characters of a name that is made from the prompt, if the request gives no name.
 _NAME = 40
-#: The most ancestors of an execution that are read. The limits of delegations and graphs allow fewer.
+#: The maximum number of ancestors of an execution that are read. The limits of delegations and graphs allow fewer.
 _MOST_ANCESTORS = 50
 #: The field of the memo with the taint of the request.
 _TAINT = "taint"

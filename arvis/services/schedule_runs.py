@@ -1,5 +1,5 @@
-"""The end of an occurrence: its result is stored. After each failure in a row the schedule pauses for a longer time,
-and after several failures the owner of the installation gets an alert. Parts of transaction scripts."""
+"""Store the end and the result of an occurrence. After each failure in a row the schedule pauses for a longer time, and
+after several failures the owner of the installation gets an alert. Parts of transaction scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOLD_AFTER, TOLD_EVERY = 3, 25
 MINUTE_MS = 60_000
 #: The longest pause in ms, after pauses of 2, 4, 8 … minutes.
 LONGEST_REST_MS = 6 * 3_600_000
-#: The most characters of a stored result.
+#: The maximum characters of a stored result.
 LONGEST_REPORT = 500
 
 _STATUSES = {

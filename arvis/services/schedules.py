@@ -1,5 +1,6 @@
 """Changes of schedules (crons and heartbeats) by people and the conductor: create, change and remove within limits, and
-undo. The functions only write rows; `scheduler/` runs the schedules. Each change stores a version in the same commit. `checked_script` checks the script of a heartbeat that fetches an address instead of calling a model.
+undo. The functions only write rows; `scheduler/` runs the schedules. Each change stores a version in the same commit.
+`checked_script` checks the script of a heartbeat that fetches an address instead of calling a model.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def checked_script(raw: Any) -> Mapping[str, Any]:
     if "notify" in fields and fields["notify"] not in _NOTIFY:
         raise _wrong("notify", f"must be one of {', '.join(_NOTIFY)}")
     if not _is_number(cooldown := fields.get("cooldown", 0)) or not 0 <= cooldown <= _LONGEST_COOLDOWN:
-        raise _wrong("cooldown", "must be seconds, 30 days at most")
+        raise _wrong("cooldown", "must be a number of seconds, at most 30 days")
     if len(json.dumps(fields)) > _LARGEST:
         raise _wrong("script", f"is larger than {_LARGEST} bytes")
     return fields
@@ -166,8 +167,8 @@ _LARGEST_PROMPT = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits of schedules: the most of each kind for an agent, the most reminders for a person, and the least
-    seconds between two times. `zone` is the default time zone."""
+    """The limits of schedules: the maximum numbers of crons and heartbeats for an agent and of reminders for a person, and
+    the minimum seconds between two times. `zone` is the default time zone."""
 
     zone: str = "UTC"
     crons_per_agent: int = 10

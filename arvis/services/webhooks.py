@@ -58,8 +58,8 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class TakenCall:
-    """The result of a call. `execution_id`: the execution that the call started. `repeated`: it was started by an
-    earlier call with the same id."""
+    """The result of a call. `execution_id`: the execution of the call. `repeated`: an earlier call with the same id
+    started this execution."""
 
     execution_id: str
     repeated: bool

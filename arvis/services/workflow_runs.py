@@ -55,9 +55,9 @@ from arvis.tasks.access import (
 from arvis.tasks.state import RUN, TaskSpec
 from arvis.tasks.task import child_state, source_of
 
-#: The most concurrent runs for a user who is neither owner nor operator.
+#: The maximum number of concurrent runs for a user who is neither owner nor operator.
 MOST_AT_ONCE = 5
-#: The most runs below one root.
+#: The maximum number of runs below one root.
 MOST_RUNS = 1_000
 _RUN = "run"
 
@@ -125,7 +125,7 @@ def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> No
     tx.executions.put_below(of.id, begun.id)
 
 
-#: The most characters of the trigger in the log of a run.
+#: The maximum characters of the trigger in the log of a run.
 _NOTED = 4_000
 _BEGINS = ("start", "trigger")
 

@@ -68,7 +68,8 @@ EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
 _PAUSES = (1.0, 5.0, 30.0)
 #: The seconds after which a connection counts as good, so that the next pause between attempts is the shortest again.
 _STEADY = 60.0
-#: The time limit in seconds for a server to start and to complete the handshake; the first start of a package may download it.
+#: The time limit in seconds for a server to start and to complete the handshake; the first start of a package may
+#: download it.
 _MOST_TO_START = 60.0
 #: The seconds that a caller waits for the first attempt to connect.
 _MOST_TO_WAIT = 15.0
