@@ -81,5 +81,5 @@ async def test_a_webhook_that_cannot_be_removed_is_told_as_such(stage: TelegramS
         stage.bot.webhook = "https://other.example"
         stage.server.wire.spoil(Fault("deletewebhook", kind, left=10))
         connector = await stage.connector()
-        with pytest.raises(ConnectionError, match="A webhook is set for this bot"):
+        with pytest.raises(ConnectionError, match="has set a webhook for this bot"):
             await connector.run(RecordingInbox(), lambda _: None)
