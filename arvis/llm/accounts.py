@@ -1,7 +1,7 @@
-"""The accounts for model calls: the configured ones, and those that an owner adds, changes and removes in the product.
+"""The accounts for model calls: configured accounts, and stored accounts, which owners manage in the product.
 
-Each call gets them from memory; they are loaded from the database again after a change. An account that cannot be used
-is left out: it stops neither the start nor a turn that another account can answer."""
+Model calls read the accounts from memory; a change reloads the stored accounts from the database. An account that
+cannot be used is left out, so that it stops neither the start nor a turn that another account can answer."""
 
 from __future__ import annotations
 
@@ -320,8 +320,7 @@ class AccountService:
 
 
 def _checked(fields: Mapping[str, Any]) -> tuple[AccountEntry, AccountStatus]:
-    """Validate the fields by the rules for an entry of the configuration; unlike there, a key must not be a
-    reference."""
+    """Validate the fields like an entry of the configuration, except that a key must not be a reference."""
     status = fields.get("status") or AccountStatus.ACTIVE
     if status not in list(AccountStatus):
         raise Unprocessable(f"`status` must be one of {', '.join(AccountStatus)}.", fix=_FIELDS)

@@ -285,7 +285,7 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
 
 #: The `error` in the receipt of a call whose end was not seen.
 INTERRUPTED = "interrupted"
-_DETAIL = "the process died during the call (tokens and cost are estimates: the most that it can have used)"
+_DETAIL = "the process died during the call (tokens and cost are estimates: the most that the call can have used)"
 
 
 def begin_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:

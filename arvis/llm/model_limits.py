@@ -19,8 +19,8 @@ from arvis.ports.store import Transaction
 
 # -- windows -----------------------------------------------------------------------------------------------------------
 #
-# A window contains the prompt and the reply together. If the number here is too small, a prompt gets less context; if
-# it is too large, the vendor refuses a call, and its error usually names the right number.
+# A window contains the prompt and the reply together. If the window here is too small, a prompt gets less context; if
+# it is too large, the vendor refuses a call, and the error usually names the right window.
 
 
 #: The window of a model without a rule.
@@ -88,7 +88,7 @@ _SEEING = re.compile(
 )
 #: The parts of names by which models that read no images differ from models with the same beginning.
 _BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
-#: The providers all of whose models read images.
+#: The providers whose models all read images.
 _SEEING_PROVIDERS = frozenset({"claude_cli"})
 
 

@@ -17,7 +17,7 @@ from importlib.resources import files
 from arvis.domain.runs import RunRequest
 from arvis.llm.selection import Choice
 
-#: The providers that charge the vendors' list prices. The same model names on a server of one's own are free.
+#: The providers that charge the vendors' list prices. The same models on a self-hosted server are free.
 _BILLING = frozenset({"anthropic", "google", "openai", "openrouter"})
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")

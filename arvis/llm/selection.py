@@ -185,8 +185,8 @@ class Cooldowns:
         return self._keep(Cooldown(*key, now, 0, before.kind, now))
 
     def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
-        """Set a cooldown as long as the vendor asks. If the vendor names no time, it is an hour for a refused key or
-        credit, and else longer after each refusal. Concurrent calls count as one refusal: a call that started before
+        """Set a cooldown as long as the vendor asks. If the vendor names no time, the cooldown is an hour for a
+        refused key or credit, and otherwise grows with each refusal. Concurrent calls count as one refusal: a call that started before
         the last refusal (`asked` is earlier) does not increase their number."""
         before = self.known.get(choice.key)
         refusals = 1

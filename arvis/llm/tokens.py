@@ -1,6 +1,6 @@
 """Estimates the tokens of a text or a request, and learns the real count of each model from its vendor's reports.
 
-Before the first report of a model, tokens are estimated by the kinds of characters, rather too high than too low."""
+Before the first report of a model, the estimate counts the kinds of characters; it is more often too high than too low."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def sizes(found: Measure) -> tuple[int, ...]:
 # Each report is one equation: the sizes of the request, multiplied by the weights, add up to its tokens. The learned
 # weights fit all reports best; newer reports count more. A weight about which the reports say nothing stays close to
 # its default. No weight becomes negative or extreme, because the weights are also used for single texts. Because no
-# call may exceed a window, the estimate is rather too high than too low.
+# call may exceed a window, the estimate is too high more often than too low.
 
 
 #: For each weight: its unit, its first value in units, and its maximum in units.
