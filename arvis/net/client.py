@@ -188,11 +188,11 @@ def as_http_error(host: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        # A `ServerTimeoutError` reports a silence of the server; any other timeout reports the end of the total time.
+        # A `ServerTimeoutError` means that the server was silent too long; any other timeout, that the total time is over.
         spent = not isinstance(error, aiohttp.ServerTimeoutError)
         raise HttpError(f"{host} took too long to answer", timeout=True, spent=spent) from None
     except aiohttp.ClientSSLError:
-        raise HttpError(f"no safe connection to {host}: its certificate or its TLS is not accepted") from None
+        raise HttpError(f"no secure connection to {host}: its certificate or its TLS is not accepted") from None
     except aiohttp.ClientConnectorError as error:
         raise HttpError(f"no connection to {host} ({error.strerror or 'it was closed at once'})") from None
     except aiohttp.InvalidURL:
@@ -203,4 +203,4 @@ def as_http_error(host: str) -> Iterator[None]:
         # aiohttp raises this if the connection broke before the remaining bytes of the answer were requested.
         raise HttpError(f"the connection to {host} broke (it was closed)") from None
     except ValueError:
-        raise HttpError(f"a header of the request to {host} cannot be sent as it is") from None
+        raise HttpError(f"a header of the request to {host} contains invalid characters") from None

@@ -1,9 +1,9 @@
-"""The only access to addresses that users and models give: aiohttp behind `ports/http.py`.
+"""The fetcher of all addresses that users and models give: aiohttp behind `ports/http.py`.
 
-A name is looked up once, every address found is checked, and only these addresses are connected to. Every redirect is
-checked in the same way before it is followed. The fetcher keeps no cookies, uses no proxy and sends no credentials of
-Arvis. Bodies are decompressed in pieces and within limits, because small compressed data may expand without end. Only
-the requested encodings are accepted, and only one of them for an answer; anything else is an error.
+The fetcher looks up a name once, checks every address found, and connects only to these addresses. It checks every
+redirect in the same way before it follows it. It keeps no cookies, uses no proxy and sends no credentials of Arvis.
+It decompresses bodies in pieces and within limits, because small compressed data may expand without end. It accepts
+only the requested encodings, and only one of them for an answer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _ZLIB_METHOD = 8
 
 
 class Unpacker:
-    """Collects at most `limit` bytes of a body, decompressed. `full`: the body is longer, and no more bytes are taken.
+    """A decompressor that collects at most `limit` bytes of a body. `full`: the body is longer than the limit.
 
-    `feed` and `finish` raise `FetchFailed`.
+    The constructor, `feed` and `finish` raise `FetchFailed`.
     """
 
     def __init__(self, *, encoding: str, limit: int) -> None:
@@ -117,8 +117,8 @@ _HEADERS = {
 
 @asynccontextmanager
 async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80, 443)) -> AsyncIterator[GuardedFetcher]:
-    """Yield the fetcher. `allow` are the operator's exceptions from the check, as `host` or `host:port`; `ports` are
-    the ports that may be used at public hosts. Raises `ConfigError` for an exception that cannot be read."""
+    """Yield the fetcher. `allow` are the hosts that the operator exempts from the check, as `host` or `host:port`.
+    `ports` are the ports that may be used at public hosts. Raise `ConfigError` if an entry of `allow` is invalid."""
     rules = read_rules(allow=allow, ports=ports)
     threads = ThreadPoolExecutor(max_workers=_LOOKUP_THREADS, thread_name_prefix="lookup")
     try:
@@ -143,7 +143,7 @@ def open_socket(peer: Peer) -> socket.socket:
 
 
 class GuardedFetcher:
-    """Implements `Fetcher`. `dial` creates every socket, so a test can see each address that is connected to. `tls`
+    """`Fetcher` with aiohttp. `dial` creates every socket, so a test can see the address of each connection. `tls`
     replaces the machine's certificate authorities, but never disables the check of certificates."""
 
     def __init__(
@@ -216,7 +216,7 @@ class GuardedFetcher:
         return addresses
 
     def _session(self, target: Target, addresses: Collection[IPAddress]) -> aiohttp.ClientSession:
-        """Open a session for one exchange. A connection that is kept could outlive the check of its address."""
+        """Open a session for one exchange. A kept connection could outlive the check of its address."""
 
         def dial(peer: Peer) -> socket.socket:
             if read_address(peer[4][0]) not in addresses:
@@ -243,7 +243,7 @@ class GuardedFetcher:
 
 
 class _Checked(AbstractResolver):
-    """Resolves one name, to the addresses that were found and checked before."""
+    """A resolver of one name, which returns the addresses that were found and checked before."""
 
     def __init__(self, *, host: str, addresses: Collection[IPAddress]) -> None:
         self._host = host
@@ -253,7 +253,7 @@ class _Checked(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         if host != self._host:
-            raise OSError("another name than the one that was checked")
+            raise OSError("this name was not checked")
         return [_result(host, address, port) for address in self._addresses if family in _families(address)]
 
     async def close(self) -> None:
@@ -280,8 +280,8 @@ def _origin(target: Target) -> tuple[str, str, int]:
 
 
 def _elsewhere(response: aiohttp.ClientResponse) -> str | None:
-    """Return the address of a redirect; None for other answers. The library passes bytes that are not ASCII as
-    surrogates, which are decoded here."""
+    """Return the address of a redirect; None for other answers. aiohttp returns bytes that are not ASCII as surrogates,
+    which are decoded here."""
     location = response.headers.get("Location") if response.status in _REDIRECTS else None
     return location and location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
@@ -289,7 +289,7 @@ def _elsewhere(response: aiohttp.ClientResponse) -> str | None:
 async def _read(response: aiohttp.ClientResponse, target: Target, max_bytes: int) -> Fetched:
     """Return the answer, with at most `max_bytes` bytes of its body."""
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
-        raise FetchFailed(f"{target.host} wants to use another protocol than HTTP.")
+        raise FetchFailed(f"{target.host} wants to switch to a protocol other than HTTP.")
     unpacker = Unpacker(encoding=",".join(response.headers.getall("Content-Encoding", [])), limit=max_bytes)
     with as_http_error(target.host):
         async for chunk in response.content.iter_any():

@@ -1,11 +1,11 @@
-"""Decides by pure rules which addresses of users and models may be fetched. No name is looked up here, and no
-connection is made.
+"""The rules for the addresses that may be fetched for users and models. They are pure: this module looks up no names and
+opens no connections.
 
 A URL is parsed once into a `Target`, and only the target is used afterwards, so that no second parser can understand
 the text differently. Host names are converted to one form: every text that a resolver would read as an address becomes
 an address, whether decimal, octal, hexadecimal, short, in full-width digits or percent-encoded. The standard library's
-`is_global` knows the registry of special addresses only as of the library's version, and ignores IPv4 addresses inside
-IPv6 addresses. The lists below close both gaps.
+`is_global` knows only the special addresses that were registered when that version of Python was released, and ignores
+IPv4 addresses inside IPv6 addresses. The lists below close both gaps.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+")
 #: The number of bytes that the last part of an IPv4 address fills, by the number of parts (`127.1` is `127.0.0.1`).
 _LAST_PART_BYTES = {1: 4, 2: 3, 3: 2, 4: 1}
-#: Endings of names that never mean a public host, whatever a resolver returns.
+#: Endings of names that are never public hosts, even if a resolver returns a public address.
 _LOCAL_ENDINGS = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa", "onion")
 
 
 class BadHost(ValueError):
-    """The text is not a host. The message says why, as half a sentence."""
+    """The error for a text that is not a host. The message is the reason, as the second half of a sentence."""
 
 
 def canonical_host(written: str) -> str:
@@ -57,7 +57,7 @@ def canonical_host(written: str) -> str:
 
 
 def is_local_name(host: str) -> bool:
-    """Return whether the form of a canonical name shows that it means this machine or its network."""
+    """Return whether a canonical name has the form of a name of this machine or its network."""
     return "." not in host or any(f".{host}".endswith(f".{ending}") for ending in _LOCAL_ENDINGS)
 
 
@@ -83,7 +83,8 @@ def _decoded(written: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """Convert a name as browsers do (UTS 46). Full-width digits and other dots become plain ones before any check."""
+    """Convert a name to ASCII as browsers do (UTS 46). Full-width digits and non-ASCII dots become plain ones before any
+    check."""
     if name.isascii():
         return name
     try:
@@ -118,7 +119,7 @@ def _number(part: str) -> int:
 
 IPAddress = IPv4Address | IPv6Address
 
-#: Networks that are refused with every version of Python, and a public address that only internal hosts answer.
+#: Networks that are refused with every version of Python, and a public address that only a cloud's internal hosts use.
 _SPECIAL_V4 = tuple(
     (IPv4Network(network), meaning)
     for network, meaning in (
@@ -184,8 +185,8 @@ def carried(address: IPAddress) -> IPAddress:
 
 
 def read_address(text: str) -> IPAddress | None:
-    """Return an address from the form in which resolvers write it; None for any other text. An address with a zone also
-    gives None, because it is never public."""
+    """Parse an address in the form that resolvers return. Return None for any other text and for an address with a zone,
+    which is never public."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:
@@ -212,28 +213,31 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-#: The characters that stay unchanged in a path or a query. `%` is one of them, because encoded text stays encoded.
+#: The characters that stay unchanged in a path or a query. They include `%`, because encoded text stays encoded.
 _PLAIN = "%/?:@!$&'()*+,;=~[]|^"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """The operator's rules. `allow`: pairs of a canonical host and a port (None: the usual ports) whose addresses are
-    not checked. `ports`: the ports that may be used at all other hosts."""
+    """The operator's rules."""
 
+    #: Canonical hosts whose addresses are not checked, each with a port (None: all of `ports`).
     allow: frozenset[tuple[str, int | None]] = frozenset()
+    #: The ports that may be used at all other hosts.
     ports: frozenset[int] = frozenset(_PORTS.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that passed all rules that need no lookup. `host` is canonical; `path` is ASCII, begins with a slash and
-    includes the query. `trusted`: the operator allowed this host, so its addresses are not checked."""
+    """A URL that passed all rules that need no lookup."""
 
     scheme: str
+    #: In canonical form.
     host: str
     port: int
+    #: ASCII. It begins with a slash and includes the query.
     path: str
+    #: The operator allowed this host, so its addresses are not checked.
     trusted: bool
 
     @property
@@ -244,13 +248,13 @@ class Target:
 
 
 def read_rules(*, allow: Iterable[str] = (), ports: Iterable[int] = _PORTS.values()) -> FetchRules:
-    """Return the rules. `allow` is written as `host` or `host:port`. Raises `ConfigError` if an entry cannot be
-    read."""
+    """Return the rules. The entries of `allow` have the form `host` or `host:port`. Raise `ConfigError` if one is
+    invalid."""
     return FetchRules(allow=frozenset(_exception(entry) for entry in allow), ports=frozenset(ports))
 
 
 def read_url(text: str, rules: FetchRules) -> Target:
-    """Return the target of a URL. Raises `FetchRefused` if its text shows that it is not a public web address."""
+    """Return the target of a URL. Raise `FetchRefused` if its text shows that it is not a public web address."""
     scheme, authority, path, query = _split(text.strip())
     try:
         host, port = _host_and_port(authority)
@@ -268,14 +272,14 @@ def read_url(text: str, rules: FetchRules) -> Target:
 
 
 def checked_addresses(target: Target, found: Sequence[str]) -> tuple[IPAddress, ...]:
-    """Return the addresses of a name if all of them are public. Raises `FetchRefused` if not; the error does not
-    contain the addresses, because it must not reveal the internal network."""
+    """Return the addresses of a name if all of them are public, at most `_MOST_ADDRESSES`. Otherwise raise
+    `FetchRefused`, without the addresses, because the error must not reveal the internal network."""
     addresses = [read_address(text) for text in found]
     known = tuple(address for address in addresses if address is not None)
     if len(known) < len(addresses):
         _refuse(f"{target.host} has an address with a zone, which exists only on a local network")
     if not target.trusted and any(special_use(address) for address in known):
-        _refuse(f"{target.host} leads into a network that is not public")
+        _refuse(f"{target.host} has an address that is not public")
     return known[:_MOST_ADDRESSES]
 
 
@@ -293,7 +297,7 @@ def _split(text: str) -> tuple[str, str, str, str | None]:
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:
-    """Return host and port; None if no port is written. Raises `BadHost`."""
+    """Return the host and the port (None if the text has no port). Raise `BadHost`."""
     if "@" in authority:
         raise BadHost("it contains a user name")
     found = _AUTHORITY.fullmatch(authority)

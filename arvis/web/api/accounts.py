@@ -63,14 +63,14 @@ ACCOUNT = object_schema(
         "status": one_of(AccountStatus),
         "source": one_of(("configuration", "product")),
         "hasKey": BOOLEAN,
-        "problem": {**optional(STRING), "description": "Why it is not used, and how to fix it."},
-        "health": {**array(_HEALTH), "description": "Models that it recently refused, with the end of their cooldown."},
+        "problem": {**optional(STRING), "description": "Why the account is not used, and how to fix this."},
+        "health": {**array(_HEALTH), "description": "Models with recent refusals, with the end of their cooldown."},
     }
 )
 WRITTEN: dict[str, Schema] = {
     "provider": STRING,
     "model": {**STRING, "description": "Default: the provider's default model."},
-    "models": {**array(STRING), "description": "The models it serves; empty: all of its vendor."},
+    "models": {**array(STRING), "description": "The models it serves; empty: all models of its vendor."},
     "apiKey": {**STRING, "description": "Encrypted in the database and never returned."},
     "baseUrl": STRING,
     "priority": _PRIORITY,
@@ -98,7 +98,7 @@ class AccountRoutes:
             Endpoint(
                 "GET",
                 all_,
-                "Accounts, those of the configuration first",
+                "List accounts, those of the configuration first",
                 OPERATE,
                 self._list,
                 {200: page_schema(ACCOUNT)},
@@ -201,7 +201,7 @@ def written(fields: Fields) -> Json:
     names = {"provider": "provider", "model": "model", "api_key": "apiKey", "base_url": "baseUrl", "status": "status"}
     texts = {name: fields.text(sent) for name, sent in names.items()}
     if holds_login(texts["base_url"] or ""):
-        raise unusable("baseUrl", "must not hold a name and a password: a key is sent as `apiKey`")
+        raise unusable("baseUrl", "must not contain a user name or password; send a key as `apiKey`")
     found: Json = {name: text or None for name, text in texts.items() if text is not None}
     if (models := fields.raw("models")) is not None:
         if not isinstance(models, list) or not all(

@@ -85,7 +85,7 @@ _MORE: dict[str, Schema] = {
         "description": "The effect of a message that arrives while it works.",
     },
     "plugins": {**array(STRING), "description": "Plugins that extend its prompts."},
-    "helpers": {**array(STRING), "description": "Slugs of agents to which it may hand over a conversation."},
+    "helpers": {**array(STRING), "description": "Slugs of the agents to which it may hand over a conversation."},
 }
 _WRITTEN: dict[str, Schema] = {
     "name": STRING,
@@ -236,7 +236,7 @@ class AgentStatRoutes:
 _ALL = "/api/agents"
 _ONE = "/api/agents/{agent}"
 
-#: The most versions on a page. The page is short because each version contains a whole prompt.
+#: The maximum number of versions on a page. It is small because each version contains a whole prompt.
 _MOST_VERSIONS = 20
 
 #: A transaction script that changes an agent, such as `agents.update`.

@@ -84,12 +84,12 @@ class BotRoutes:
         return [
             Endpoint("GET", all_, "List bots, those of the configuration first", OPERATE, self._list, listed),
             Endpoint("POST", all_, "Add a bot", OWN, self._add, entered, body=NEW_BOT),
-            self._of_one("GET", one, "One bot", self._show, {200: BOT}, access=OPERATE),
+            self._of_one("GET", one, "Show a bot", self._show, {200: BOT}, access=OPERATE),
             self._of_one("PATCH", one, "Change a bot of the product", self._change, {200: BOT}, body=CHANGED_BOT),
             self._of_one("DELETE", one, "Remove a bot of the product", self._remove, {200: OK}),
             self._of_one("POST", f"{one}/test", "Test a bot's setup on its platform", self._check, {200: FINDINGS}),
             self._of_one(
-                "POST", f"{one}/restart", "Restart a bot, in whichever process it runs", self._restart, {200: BOT}
+                "POST", f"{one}/restart", "Restart a bot in the process that runs it", self._restart, {200: BOT}
             ),
         ]
 
@@ -161,7 +161,7 @@ def written(fields: Fields) -> BotChanges:
     """Read the body. Null removes a setting or a secret."""
     settings, secrets = fields.mapping("settings") or {}, fields.mapping("secrets") or {}
     if len(settings) > _MOST_SETTINGS or len(secrets) > _MOST_SETTINGS:
-        raise unusable("settings", f"and `secrets` may hold {_MOST_SETTINGS} entries each")
+        raise unusable("settings", f"and `secrets` may each contain at most {_MOST_SETTINGS} entries")
     for name, secret in secrets.items():
         if not is_secret(name):
             raise unusable(f"secrets.{name[:50]}", "is not a secret; send it in `settings`")

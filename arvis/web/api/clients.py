@@ -41,7 +41,7 @@ from arvis.web.http.views import Json, page_view
 
 E = TypeVar("E", bound=StrEnum)
 
-#: The maximum amount in US dollars: above any real charge, and small enough for exact millionths.
+#: The maximum amount in US dollars. It is above any real charge, and small enough for exact millionths.
 _MOST = 1_000_000_000
 _MOST_FACTOR = 1000
 _NOTES = 10_000

@@ -1,6 +1,6 @@
-"""Tests of model accounts and bots over HTTP: of stored ones, and of forms that are not saved yet.
+"""Tests over HTTP of stored model accounts, and of accounts and bots that are only entered in a form.
 
-Credentials in a form go only to their vendor or platform and are not stored.
+The credentials in a form are sent only to their vendor or platform, and are not stored.
 """
 
 from __future__ import annotations

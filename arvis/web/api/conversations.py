@@ -257,7 +257,7 @@ def _attachment(message: StoredMessage, number: int, file: Attachment) -> Json:
     }
 
 
-# The export of a whole conversation as a file. It is sent page by page, so that only one page is in memory.
+# The export of a whole conversation as a file. It is sent in pages, so that only one page is in memory.
 
 #: Rows per read.
 _ROWS = 50
@@ -316,7 +316,7 @@ class ConversationExport:
     async def _markdown(self) -> AsyncIterator[str]:
         talk = self._talk
         place = "/".join(filter(None, [talk.address.platform, talk.address.connector, talk.address.channel]))
-        yield f"# Conversation with {talk.agent}\n\n{place}, from {_moment(talk.created_at)} on\n"
+        yield f"# Conversation with {talk.agent}\n\n{place}, since {_moment(talk.created_at)}\n"
         async for summaries in self._summaries():
             for each in summaries:
                 turns = f"turns {each.first_turn} to {each.last_turn}"
@@ -341,7 +341,7 @@ class ConversationExport:
 
 
 def _as_markdown(message: StoredMessage) -> str:
-    who = _in_one_line(message.user_name) or ("Arvis" if message.role is Role.NOTICE else "somebody")
+    who = _in_one_line(message.user_name) or ("Arvis" if message.role is Role.NOTICE else "unknown sender")
     files = "".join(
         f"\n[file: {_in_one_line(each.filename)}, {each.content_type}, {each.size} bytes]\n"
         for each in message.attachments
@@ -403,7 +403,7 @@ class ConversationRoutes:
                 {200: page_schema(CONVERSATION)},
                 query={**PAGING, **_FILTERS, "q": text},
             ),
-            Endpoint("GET", one, "One conversation", ANYONE, self._show, {200: CONVERSATION_DETAIL}),
+            Endpoint("GET", one, "Show a conversation", ANYONE, self._show, {200: CONVERSATION_DETAIL}),
             Endpoint(
                 "GET",
                 f"{one}/messages",

@@ -119,7 +119,7 @@ class ExecutionRoutes:
         if found is None:
             raise NotFound(
                 "There is no such execution.",
-                fix="Look it up in the list (GET /api/executions); old executions are removed after a while.",
+                fix="Look it up in the list (GET /api/executions); old executions are deleted.",
             )
         return answer(_detail(found, await self._agents()))
 
@@ -224,7 +224,9 @@ class ActivityRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         schema = {200: object_schema({"items": array(ACTIVITY)})}
-        return [Endpoint("GET", "/api/activity", "Running executions, then idle agents", OPERATE, self._list, schema)]
+        return [
+            Endpoint("GET", "/api/activity", "List running executions, then idle agents", OPERATE, self._list, schema)
+        ]
 
     async def _list(self, _call: Call) -> Response:
         found = await self._store.read(activities, self._clock.now(), whole=True)

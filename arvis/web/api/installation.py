@@ -30,8 +30,8 @@ _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
 #: The names of agents that exist from the first start on.
 _GIVEN_AGENTS = frozenset({"helper", "conductor"})
-#: The number of recent conversations of the dashboard and the API that are searched for a reply, and the number of
-#: newest messages in each.
+#: The search for a first reply reads this number of recent conversations of the dashboard and the API, and the same
+#: number of newest messages in each.
 _LOOK = 20
 
 SETUP = object_schema(
@@ -51,7 +51,7 @@ SETUP = object_schema(
 
 
 class SetupRoutes:
-    """Routes of the setup. `password` states whether the configuration has a password."""
+    """Routes of the setup. `password`: the configuration has a password."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ FINDING = object_schema(
 )
 FINDINGS = object_schema(
     {
-        "ok": {**BOOLEAN, "description": "Nothing fails."},
+        "ok": {**BOOLEAN, "description": "No check has failed."},
         "at": TIME,
         "items": array(FINDING),
         "nextCursor": optional(STRING),
@@ -220,7 +220,7 @@ class BackupRoutes:
         except Unavailable:
             raise
         except StoreError as error:
-            # A `Conflict` shows the error to the owner who requested the backup. Otherwise it would count as a defect
-            # of the daemon.
+            # As a `Conflict`, the error is shown to the owner who requested the backup. A `StoreError` would count as a
+            # defect of the daemon.
             raise Conflict(error.what, why=error.why, fix=error.fix, code=error.code) from error
         return answer(backup_view(made), 201)

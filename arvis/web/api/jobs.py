@@ -83,7 +83,7 @@ BULK: Schema = object_schema(
     {
         "action": one_of(ACTIONS),
         "ids": {**array(LABEL), "maxItems": MOST_IDS, "minItems": 1},
-        "filter": {**JOB_FILTER, "description": f"At most {MOST_FOUND} are done at once; `cursor` goes on."},
+        "filter": {**JOB_FILTER, "description": f"At most {MOST_FOUND} jobs per request; continue with `cursor`."},
         "cursor": STRING,
     },
     required=("action",),
@@ -197,7 +197,7 @@ def statuses_of(text: str | None) -> tuple[JobStatus, ...]:
     """Parse one status, or several separated by commas."""
     names = [] if text is None else list(dict.fromkeys(text.split(",")))
     if not {str(each) for each in JobStatus}.issuperset(names):
-        raise unusable("status", "must be of " + ", ".join(JobStatus))
+        raise unusable("status", "must be one or several of these, separated by commas: " + ", ".join(JobStatus))
     return tuple(JobStatus(name) for name in names)
 
 
@@ -238,7 +238,11 @@ async def _each(verb: Verb, ids: Sequence[str]) -> Json:
 
 _FILTERS = {
     "kind": one_of(JobKind),
-    "status": {**STRING, "description": f"One or several of {', '.join(JobStatus)}, with commas.", "maxLength": 200},
+    "status": {
+        **STRING,
+        "description": f"One or several of {', '.join(JobStatus)}, separated by commas.",
+        "maxLength": 200,
+    },
     "agent": LABEL,
     "lane": LABEL,
 }
@@ -353,7 +357,7 @@ class JobRoutes:
 def _no_job() -> NotFound:
     return NotFound(
         "There is no such job.",
-        fix="Look it up in the list of jobs (`arvis jobs list`, GET /api/jobs); old ones are deleted after a while.",
+        fix="Look it up in the list of jobs (`arvis jobs list`, GET /api/jobs); old jobs are deleted.",
     )
 
 

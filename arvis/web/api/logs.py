@@ -20,8 +20,8 @@ from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, object_schema, one_of, optional
 
-# Reads the daemon's log backwards: newest lines first, from the end of the newest file, in blocks. The amount per
-# call is bounded so that other requests are not delayed. Lines were redacted when they were written.
+# The log is read backwards in blocks, from the end of the newest file. Each call reads a limited number of bytes, so that
+# it does not delay other requests. The daemon redacted the lines when it wrote them.
 
 
 #: Levels by weight. Other levels count as `info`.
@@ -53,14 +53,13 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """A filter of log lines: the lowest `level`, a prefix of `logger`, and a `text` anywhere in the line
-    (case-insensitive).
+    """A filter of log lines. Times are in ms."""
 
-    Times are in ms.
-    """
-
+    #: The lowest level.
     level: str = "debug"
+    #: A prefix of the logger's name.
     logger: str = ""
+    #: A text anywhere in the line, case-insensitive.
     text: str = ""
     since: int | None = None
     until: int | None = None
@@ -68,15 +67,18 @@ class LogFilter:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A log line. `id` is its position and never changes. `at` is in ms; None if the line has no time. `fields` are
-    its other fields, as texts and numbers."""
+    """A line of the log."""
 
+    #: The position of the line, which never changes.
     id: str
+    #: In ms; None if the line has no time.
     at: int | None
     level: str
     logger: str
     event: str
+    #: A traceback, or an empty text.
     exception: str
+    #: The other fields: texts, numbers, true, false and null.
     fields: Mapping[str, Any]
 
 
@@ -95,7 +97,7 @@ def position_of(cursor: str) -> LogPosition | None:
 
 
 def days_of(folder: Path) -> list[tuple[str, int]]:
-    """Return the days that have a file, with its size in bytes, newest first."""
+    """Return the days that have a log file, newest first, each with the size of its file in bytes."""
     try:
         with os.scandir(folder) as entries:
             found = [
@@ -144,8 +146,8 @@ def _begin_of(day: str) -> int:
 
 
 def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that end at or before byte `end`, last line first, each with its start position. Yield nothing if
-    the file has been deleted."""
+    """Yield the lines that end at or before byte `end`, last line first, each with its start position. Stop without an
+    error if the file has been deleted."""
     try:
         with file.open("rb") as stream:
             yield from _lines_before(stream, end)
@@ -154,8 +156,9 @@ def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines before byte `end`, last line first, each with its start position. Of a line longer than
-    `_LONGEST`, only the beginning is yielded; while its other parts are read, an empty line reports the position.
+    """Yield the lines before byte `end`, last line first, each with its start position. For a line longer than
+    `_LONGEST`, yield its beginning, and before that an empty line for each dropped part, so that the caller knows the
+    position.
 
     In the loop, `held` contains the bytes from `position` on, and its bytes from `stop` on were already yielded."""
     position, held, stop, cut_off = end, b"", 0, False
@@ -181,8 +184,8 @@ def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _file_line(place: str, raw: bytes) -> LogLine | None:
-    """Parse one line. Return None for an empty line. The text of a line that is not a JSON object, for example because
-    a crash cut it off, becomes its event."""
+    """Parse one line. Return None for an empty line. If the line is not a JSON object, for example because a crash cut
+    it off, its whole text becomes the event."""
     text = raw[:_LONGEST].decode("utf-8", "replace").strip()
     if not text:
         return None

@@ -89,7 +89,7 @@ KEPT = object_schema(
         **FACT["properties"],
         "outcome": {
             **STRING,
-            "description": "added, refreshed (it was known) or superseded (it replaced an older one).",
+            "description": "added, refreshed (the fact was known) or superseded (it replaced an older fact).",
         },
         "previousId": {**optional(STRING), "description": "The fact that it replaced."},
     }

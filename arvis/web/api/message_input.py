@@ -1,6 +1,5 @@
-"""The parser of messages from the API and the socket, which passes them to the inbox.
-
-Input over a limit is refused before anything is stored.
+"""The parser of messages from the API and the socket. It passes the messages to the inbox, and refuses input over a limit
+before anything is stored.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to send.
-
-    `event_id` is the client's id of the message, or a new id. `taint` labels content that does not come from the
-    sender. `reply_to` is the id of the message that this message answers. `wishes` are parameters for the model
-    (`IncomingMessage`). `agent` names the agent that answers; None: the agent of the channel.
-    """
+    """A message to send."""
 
     content: str
+    #: The client's id of the message, or a new id.
     event_id: str
     uploads: tuple[Upload, ...] = ()
+    #: The labels of content that does not come from the sender.
     taint: Taint = CLEAN
+    #: The id of the message that this message answers.
     reply_to: str | None = None
+    #: Parameters for the model (`IncomingMessage`).
     wishes: Mapping[str, Any] = field(default_factory=dict)
+    #: The slug of the agent that answers; None: the agent of the channel.
     agent: str | None = None
 
 
@@ -65,8 +64,8 @@ class MessageParser:
 
     @property
     def body_limit(self) -> BodyLimit:
-        """Return the limits of a JSON body that contains a message: an escaped character is up to six times as long,
-        base64 adds a third, and a text can consist of commas only, which count as marks."""
+        """Return the limits of a JSON body that contains a message. In JSON, an escaped character is up to six times as
+        long, and base64 adds a third. A text can consist only of commas, which count as marks."""
         text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
         return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
 
@@ -195,7 +194,7 @@ def _file_too_large(most: int) -> TooLarge:
 
 
 def _check_channel(agent: str | None, address: Address) -> None:
-    """Raise `Unprocessable` if the channel belongs to another agent than the named one."""
+    """Raise `Unprocessable` if the channel belongs to an agent other than the named one."""
     owner = address.channel.removeprefix(AGENT_CHANNEL)
     if agent is not None and address.channel.startswith(AGENT_CHANNEL) and owner != agent:
         raise Unprocessable(

@@ -50,8 +50,8 @@ SETTLED_STATUSES = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Watch:
-    """A request that waits for a message or a run. `closed`: the wait must end. `refused`: the error for a caller whose
-    credential has ended."""
+    """A request that waits for a message or a run. `closed`: the wait must end. `refused`: the caller's credential has
+    ended, and this is the error to return."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -307,7 +307,7 @@ class MessageRoutes:
         file = await self._store.read(_file_of, call.id("message"), str(call.request.path_params["number"]))
         data = await self._store.get_blob(file.sha256) if file is not None and file.sha256 else None
         if file is None or data is None:
-            raise NotFound("There is no such file.", fix="Check the address; old files are deleted after a while.")
+            raise NotFound("There is no such file.", fix="Check the address; old files are deleted.")
         return file_response(data, file.filename)
 
     async def _show(self, call: Call) -> Response:

@@ -34,7 +34,7 @@ TOOL = object_schema(
         "description": STRING,
         "risk": one_of(Risk),
         "permit": {**one_of(Permit), "description": "The policy: `ask` requires an approval."},
-        "repeatable": {**BOOLEAN, "description": "It may be repeated after a crash."},
+        "repeatable": {**BOOLEAN, "description": "A call may be repeated after a crash."},
         "sensitive": {**BOOLEAN, "description": "Its results are encrypted."},
         "origin": one_of(Origin),
         "package": {**optional(STRING), "description": "The package or MCP server that provides it."},
@@ -50,7 +50,7 @@ MODEL = object_schema(
         "cachedUsd": optional(NUMBER),
         "contextWindow": {**INTEGER, "description": "In tokens, prompt and reply together."},
         "vision": {**BOOLEAN, "description": "It accepts images."},
-        "accounts": {**array(STRING), "description": "The accounts that can answer; empty: an account is missing."},
+        "accounts": {**array(STRING), "description": "The accounts that serve it; empty: add an account first."},
     }
 )
 _NEED = ("required", "optional", "none")
@@ -59,8 +59,8 @@ PROVIDER = object_schema(
         "name": STRING,
         "title": STRING,
         "description": STRING,
-        "key": {**one_of(_NEED), "description": "Its use of a key."},
-        "keySource": {**optional(STRING), "description": "The place to get a key."},
+        "key": {**one_of(_NEED), "description": "The need for an API key."},
+        "keySource": {**optional(STRING), "description": "The place to get an API key."},
         "baseUrl": one_of(_NEED),
         "defaultModel": optional(STRING),
     }
@@ -105,7 +105,7 @@ class _Vendor:
 
 
 _VENDORS: Mapping[str, _Vendor] = {
-    "demo": _Vendor("Demo", "Built in and free. It is not a model, but lets you try Arvis.", "none", None, "none"),
+    "demo": _Vendor("Demo", "Built in and free. Lets you try Arvis without a model.", "none", None, "none"),
     "anthropic": _Vendor("Anthropic", "The Claude models.", key_from="In the Anthropic console, under API keys."),
     "openai": _Vendor("OpenAI", "The GPT models.", key_from="On the OpenAI platform, under API keys."),
     "google": _Vendor("Google", "The Gemini models.", key_from="In Google AI Studio, under Get API key."),

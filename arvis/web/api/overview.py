@@ -1,4 +1,4 @@
-"""The top bar and the page Now over HTTP: the state of the daemon in one response."""
+"""The data of the top bar and the page Now over HTTP: the state of the daemon in one response."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ _LONGEST_ACTIVITY = 200
 
 
 class AccountState(StrEnum):
-    """The state of an account. `cooldown`: in cooldown after a refusal. `problem`: it cannot be used. `off`: it is
-    disabled."""
+    """The state of an account."""
 
     OK = "ok"
+    #: A vendor has refused a call, and the cooldown has not ended.
     COOLDOWN = "cooldown"
+    #: The account cannot be used.
     PROBLEM = "problem"
+    #: The account is disabled.
     OFF = "off"
 
 
@@ -102,9 +104,9 @@ POINT = object_schema(
         "at": TIME,
         "answered": INTEGER,
         "failed": INTEGER,
-        "p50Ms": {**optional(INTEGER), "description": "From acceptance to answer; null: no answers."},
+        "p50Ms": {**optional(INTEGER), "description": "The time from acceptance to answer; null: no answers."},
         "p95Ms": optional(INTEGER),
-        "depth": {**optional(INTEGER), "description": "The deepest sample of the queue; null: no sample."},
+        "depth": {**optional(INTEGER), "description": "The highest sampled queue length; null: no sample."},
     }
 )
 OVERVIEW = object_schema(
@@ -114,9 +116,9 @@ OVERVIEW = object_schema(
         "costTodayUsd": NUMBER,
         "budgetTodayUsd": {**optional(NUMBER), "description": "null: no limit."},
         "counts": COUNTS,
-        "running": {**array(RUNNING), "description": "The longest running first, at most 50."},
+        "running": {**array(RUNNING), "description": "Running work, oldest first, at most 50."},
         "questions": {**array(WAIT), "description": "The newest open questions, at most 10."},
-        "failures": {**array(JOB), "description": "The newest, at most 10."},
+        "failures": {**array(JOB), "description": "The newest failed jobs, at most 10."},
         "accounts": array(ACCOUNT_HEALTH),
         "bots": array(BOT_HEALTH),
         "series": object_schema({"span": one_of(Span), "bucketMs": INTEGER, "points": array(POINT)}),

@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 _MOST_CHANGES = 50
 _LONGEST_CODE = 40
-#: The most dashboard users that are read. Real installations have far fewer.
+#: The maximum number of dashboard users to read. Real installations have far fewer.
 _MOST_USERS = 10_000
 
 PERSON = object_schema(
@@ -71,8 +71,8 @@ CODE_OR_ID = object_schema({"code": CODE, "id": STRING}, required=())
 
 
 class PeopleRoutes:
-    """Routes of people. `owners`: the owners in the configuration and the first user. The dashboard users with the
-    role `owner` are added to them in each request."""
+    """Routes of people. `owners`: the owners in the configuration and the first user. Each request adds the dashboard
+    users with the role `owner`."""
 
     def __init__(
         self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, sessions: Sessions, owners: Owners
@@ -204,11 +204,7 @@ class PeopleRoutes:
     def _refusal(self, found: WrongCode | TooManyTries) -> NotFound | TooMany:
         match found:
             case WrongCode(left=left):
-                tries = (
-                    f"{left} more wrong ones are let through."
-                    if left
-                    else "No further attempts are accepted for a while."
-                )
+                tries = f"{left} attempt(s) left." if left else "No attempts are left for up to 15 minutes."
                 return NotFound(
                     f"This code is wrong, used or expired. {tries}",
                     fix="Ask the person to write to the bot again; they get a new code.",
@@ -216,12 +212,12 @@ class PeopleRoutes:
                 )
             case TooManyTries(until=until):
                 minutes = max(1, round((until - self._clock.now()) / people.MINUTE_MS))
-                return TooMany("Too many wrong codes.", fix=f"Try again in {minutes} minutes.")
+                return TooMany("Too many wrong codes were entered.", fix=f"Try again in {minutes} minutes.")
 
     async def _person(self, person_id: str) -> Person:
         person = await self._insights.person(person_id)
         if person is None:
-            raise NotFound("There is no such person.", fix="GET /api/people lists those who have written.")
+            raise NotFound("There is no such person.", fix="GET /api/people lists the people who have written.")
         return person
 
     async def _all_owners(self) -> Owners:
@@ -230,7 +226,7 @@ class PeopleRoutes:
 
 
 def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
-    """Change the person. If the person is now blocked, end all their logins and return the hashes of these."""
+    """Change the person. If the person is now blocked, end all their logins and return the hashes of these logins."""
     changed = people.change(tx, person_id, **how)
     return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
 

@@ -32,7 +32,7 @@ _WRITABLE: dict[str, Schema] = {
 PROJECT = object_schema({"id": STRING, **_WRITABLE, "createdAt": TIME, "updatedAt": TIME})
 NEW_PROJECT = object_schema(_WRITABLE, required=("title",))
 CHANGED_PROJECT = object_schema(_WRITABLE, required=())
-UNDONE = object_schema({"project": {**optional(PROJECT), "description": "Null: the undo removed a new one."}})
+UNDONE = object_schema({"project": {**optional(PROJECT), "description": "Null: the undo removed a new project."}})
 
 _TEXTS = ("slug", "title", "goal", "notes")
 
@@ -52,7 +52,7 @@ class ProjectRoutes:
         return [
             Endpoint("GET", all_, "List projects, newest first", OPERATE, self._list, listed, query=query),
             Endpoint("POST", all_, "Create a project", OPERATE, self._add, made, body=NEW_PROJECT),
-            Endpoint("GET", one, "One project", OPERATE, self._show, shown),
+            Endpoint("GET", one, "Show a project", OPERATE, self._show, shown),
             Endpoint("PATCH", one, "Change the fields in the body", OPERATE, self._change, shown, body=CHANGED_PROJECT),
             Endpoint("DELETE", one, "Delete a project; undo by its id restores it", OPERATE, self._remove, {200: OK}),
             Endpoint("POST", f"{one}/undo", "Restore the previous version", OPERATE, self._undo, {200: UNDONE}),

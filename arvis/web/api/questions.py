@@ -42,7 +42,7 @@ from arvis.web.http.schema import (
 from arvis.web.http.schema import WAIT as OPEN_WAIT
 from arvis.web.http.views import Json, page_view, wait_view
 
-# Questions to people, as the Questions page shows them: the agent, the reason, and the exact action that an approval allows.
+# The views of questions for the page Questions: the agent, the reason, and the exact action that an approval allows.
 
 
 _WHOLE = "Open the question to read all of it. An answer applies to the whole text."
@@ -82,9 +82,9 @@ class AskingState(State):
 
     address: Address | None = stored(None, read=Address.from_json)  # noqa: RUF009 - it declares a field
     conversation: str | None = None
-    #: The state of the turn that proposes a change. It and the next three fields are set only for a proposed change:
-    #: the change itself, its text, and the hash of the text.
+    #: The state of the turn that proposes a change. This field and the next three are set only for a proposed change.
     turn: Mapping[str, Any] | None = stored(None, key="from")
+    #: The change, its text, and the hash of the text.
     proposal: Mapping[str, Any] | None = None
     question: str = ""
     digest: str = ""
@@ -142,7 +142,7 @@ def _wanted(view: WaitView) -> Json:
         change = {"text": view.wait.prompt, "hash": question["hash"]}
         return {"tool": None, "arguments": None, "risk": None, "change": change}
     asking = state.asking
-    # The state describes only the open question. Of an answered question only the prompt is known.
+    # The state describes only the open question. Of an answered question, only the prompt is known.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
     call = Rounds.from_json(view.execution.state).last.tool_calls()[asking["call"]]
@@ -180,7 +180,7 @@ class QuestionRoutes:
                 {200: page_schema(WAIT)},
                 query={**PAGING, "open": only, "kind": one_of(PERSONAL_WAITS), "agent": LABEL},
             ),
-            Endpoint("GET", one, "One question", ANYONE, self._show, {200: WAIT}),
+            Endpoint("GET", one, "Show a question", ANYONE, self._show, {200: WAIT}),
             Endpoint(
                 "POST",
                 f"{one}/answer",
@@ -193,8 +193,8 @@ class QuestionRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        """List questions. The filters that the database cannot apply are applied here, to at most `_MOST_PAGES` pages
-        in each request."""
+        """List questions. Apply the filters that the database cannot apply, to at most `_MOST_PAGES` pages in each
+        request."""
         by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))
@@ -270,7 +270,7 @@ def _wait_answer(fields: Fields) -> WaitAnswer:
         text=fields.text("text"),
     )
     if decision == "edit" and given.arguments is None:
-        raise unusable("arguments", "is missing, and `edit` needs it")
+        raise unusable("arguments", "is missing; `edit` requires it")
     if decision in {"feedback", "answer"} and not given.text:
-        raise unusable("text", f"is missing, and `{decision}` needs it")
+        raise unusable("text", f"is missing; `{decision}` requires it")
     return given

@@ -44,8 +44,8 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 _SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a number and post it, without a model."}
 _GRAPH: Schema = {
     **STRING,
-    "description": "The graph: agent, heartbeat, planning, code or handover (general and overlord are other names of the "
-    "first two), or `workflow:SLUG`. Null: `agent` for crons, `heartbeat` for heartbeats.",
+    "description": "The graph: agent (also: general), heartbeat (also: overlord), planning, code, handover, or "
+    "`workflow:SLUG`. Null: `agent` for crons, `heartbeat` for heartbeats.",
 }
 _GRACE: Schema = {
     **INTEGER,
@@ -54,8 +54,8 @@ _GRACE: Schema = {
 }
 _WRITABLE: dict[str, Schema] = {
     "name": LABEL,
-    "schedule": {**STRING, "description": "`every 5 m`, a cron line, `@daily`, `at 2027-01-15 08:00`."},
-    "timezone": {**STRING, "description": "Default or null: the agent's, else the daemon's."},
+    "schedule": {**STRING, "description": "`every 5 m`, a cron line, `@daily` or `at 2027-01-15 08:00`."},
+    "timezone": {**STRING, "description": "Default or null: the agent's time zone, or else the daemon's."},
     "prompt": STRING,
     "platform": LABEL,
     "connector": {**STRING, "description": "The name of the bot; optional if there is only one."},
@@ -63,7 +63,7 @@ _WRITABLE: dict[str, Schema] = {
     "thread": {**STRING, "description": "The thread in the channel; empty: the channel itself."},
     "misfirePolicy": {
         **one_of(Missed),
-        "description": "Missed times to run: `once` the last one, `all` the last 24, `skip` none. Default: `once`.",
+        "description": "Missed times to run. `once`: the last one; `all`: the last 24; `skip`: none. Default: `once`.",
     },
     "misfireGraceMs": _GRACE,
     "graph": _GRAPH,
@@ -107,7 +107,9 @@ _TAKEN_AWAY = {
     for name in ("timezone", "misfireGraceMs", "graph", "script")
 }
 CHANGED_SCHEDULE = object_schema({**_WRITABLE, **_TAKEN_AWAY}, required=())
-UNDONE = object_schema({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: the undo removed a new one."}})
+UNDONE = object_schema(
+    {"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: the undo removed a new schedule."}}
+)
 OCCURRENCE = object_schema(
     {
         "id": STRING,
@@ -298,7 +300,7 @@ class ScheduleRoutes:
         return answer({"schedule": None if back is None else await self._detail(back.id)})
 
     async def _runs(self, call: Call) -> Response:
-        """List the occurrences of a schedule. Those of a deleted schedule are still listed until they are removed."""
+        """List the occurrences of a schedule, also of a deleted one until housekeeping removes them."""
         page = await self._insights.occurrences(call.id("schedule"), limit=call.limit, cursor=call.query("cursor"))
         if not page.items and call.query("cursor") is None:
             await self._store.read(schedules.find_schedule, call.id("schedule"))

@@ -1,5 +1,5 @@
-"""Login and logout over HTTP, and the list of logins. A one-time code or a password is exchanged for a cookie. When the
-login ends, all its sockets close."""
+"""Login and logout over HTTP, and the list of logins. A one-time code or a password is exchanged for a cookie. All sockets
+of a login close when it ends."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ ME = object_schema(
 )
 LOGIN = object_schema(
     {
-        "code": {**LABEL, "description": "The code of a login link. Either this, or `password`."},
+        "code": {**LABEL, "description": "The code of a login link; required without a `password`."},
         "user": {**LABEL, "default": FIRST_USER},
         "password": {"type": "string", "minLength": 1},
     },

@@ -52,7 +52,7 @@ SETTING = object_schema(
         "minimum": optional(NUMBER),
         "maximum": optional(NUMBER),
         "nullable": {**BOOLEAN, "description": "It may be null: send the text `null`."},
-        "value": {**_VALUE, "description": f"In effect. {_VALUE['description']}"},
+        "value": {**_VALUE, "description": f"The effective value. {_VALUE['description']}"},
         "default": _VALUE,
         "description": STRING,
         "source": {**one_of(OriginKind), "description": "The source of `nextValue`."},
@@ -73,7 +73,7 @@ SETTINGS = object_schema(
     {
         "items": {**array(SETTING), "description": "In the order of config.yaml."},
         "nextCursor": optional(STRING),
-        "needsRestart": {**array(STRING), "description": "Keys that the next start changes."},
+        "needsRestart": {**array(STRING), "description": "Keys whose value changes at the next start."},
         "file": {**optional(STRING), "description": "The path of config.yaml; null: no file."},
         "problem": {**optional(STRING), "description": "Why a start with the current file would fail."},
         "conductor": optional(_CONDUCTOR),
@@ -129,7 +129,7 @@ class SettingRoutes:
         if changes is None:
             raise unusable("changes", "is missing")
         if len(changes) > _MOST_CHANGES:
-            raise unusable("changes", f"may hold {_MOST_CHANGES} keys")
+            raise unusable("changes", f"may contain at most {_MOST_CHANGES} keys")
         await self._service.change(changes, by=await self._gate.principal_id(call.identity))
         return await self._list(call)
 
@@ -162,7 +162,7 @@ def _view(overview: Overview, file: str | None, agents: Sequence[Agent]) -> dict
 def _setting_view(shown: Shown) -> dict[str, Any]:
     setting = shown.setting
     by_environment = shown.origin.kind is OriginKind.ENVIRONMENT
-    fixed = f"The environment variable {shown.origin.place} fixes it." if by_environment else setting.fixed
+    fixed = f"The environment variable {shown.origin.place} sets it." if by_environment else setting.fixed
     return {
         "key": setting.key,
         "section": setting.path[0],

@@ -53,12 +53,12 @@ CHANGED_SKILL = object_schema(
 UNDONE = object_schema({"skill": {**optional(SKILL_DETAIL), "description": "null: there was no earlier version."}})
 NEW_SKILL = object_schema(
     {
-        "text": {**STRING, "description": "A Markdown file with front matter; or `url`."},
-        "url": {**STRING, "description": "A public address of such a file."},
+        "text": {**STRING, "description": "A Markdown file with front matter; required without a `url`."},
+        "url": {**STRING, "description": "The public address of such a file."},
         "replace": {**BOOLEAN, "description": "Replace a built-in skill or a skill in the folder with the same slug."},
         "expectedHash": {
             **STRING,
-            "description": "The hash of the text that was read at `url`; 409 if the text has changed since.",
+            "description": "The hash of the text that was read from `url`; 409 if the text has changed since.",
         },
     },
     required=(),

@@ -95,7 +95,7 @@ class SummaryRoutes:
         if await self._insights.compaction(compaction_id) is None:
             raise NotFound(
                 "There is no such summary.",
-                fix="List those of the conversation (GET /api/conversations/{conversation}/summaries).",
+                fix="List the summaries of the conversation (GET /api/conversations/{conversation}/summaries).",
             )
         found = await self._insights.compacted_messages(compaction_id)
         return answer(page_view([_message_view(each) for each in found], None))

@@ -52,12 +52,12 @@ USAGE = object_schema(
         "split": optional(one_of(Split)),
         "points": {
             **array(object_schema({"day": STRING, "key": STRING, "name": STRING, **_SUMS})),
-            "description": "With `split`: a day and one of the eight most expensive, or `*` for all others.",
+            "description": "With `split`: one point per day for each of the eight most expensive keys, and `*` for all others.",
         },
         "total": object_schema(_SUMS),
     }
 )
-_MOMENT = {**STRING, "description": "A day (2026-11-22, from its midnight on) or milliseconds since the epoch."}
+_MOMENT = {**STRING, "description": "A day (2026-11-22: its start) or milliseconds since the epoch."}
 
 
 class UsageRoutes:

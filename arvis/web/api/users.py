@@ -77,7 +77,7 @@ class UserRoutes:
             Endpoint(
                 "POST", every, "Add a user and return a login link", OWN, self._add, {201: MADE_USER}, body=NEW_USER
             ),
-            Endpoint("GET", one, "One user", OWN, self._show, {200: USER}),
+            Endpoint("GET", one, "Show a user", OWN, self._show, {200: USER}),
             Endpoint(
                 "PATCH", one, "Rename a user or change their role", OWN, self._change, {200: USER}, body=CHANGED_USER
             ),
@@ -130,12 +130,12 @@ class UserRoutes:
         return answer(await self._code_for((await self._known(call)).id), 201)
 
     async def _set_password(self, call: Call) -> Response:
-        """Set a user's password. Only an owner's key may do this: with a login, a person who finds an open dashboard
-        could lock its owner out."""
+        """Set a user's password. This requires an owner's key. If a login were enough, a person at an unlocked
+        dashboard could lock its owner out."""
         if not call.identity.may_name:
             raise Forbidden(
                 "This requires an owner's key.",
-                fix="Run `arvis password` on the machine of the daemon, or make a link for the user.",
+                fix="Run `arvis password` on the machine of the daemon, or create a login link for the user.",
                 code="key_needed",
             )
         password = (await call.fields()).required_text("password")
@@ -145,9 +145,9 @@ class UserRoutes:
     def _check_agrees(self, user_id: str, role: UserRole | None) -> None:
         if user_id in self._owners and role not in {None, UserRole.OWNER}:
             raise Conflict(
-                f"The configuration names {user_id} an owner.",
-                why="It is listed in `owners.web`, which determines the rights with agents.",
-                fix="Remove it from `owners.web` in config.yaml first, or choose another `id`.",
+                f"The configuration makes {user_id} an owner.",
+                why="`owners.web` lists this id, and gives it the rights of an owner with agents.",
+                fix="Remove the id from `owners.web` in config.yaml first, or choose another `id`.",
                 code="is_owner",
             )
 

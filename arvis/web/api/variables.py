@@ -21,7 +21,7 @@ from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, object_schema, page_schema
 
-#: HTTP clients remove a path segment that consists only of dots.
+#: A key must not consist only of dots, because HTTP clients remove such a path segment.
 _KEY = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NAMES: Mapping[str, Schema] = {"key": {**STRING, "pattern": f"^{_KEY.pattern}$"}}
 
@@ -32,7 +32,7 @@ VARIABLE = object_schema(
     {"key": STRING, "value": {**STRING, "description": "Dots if it is secret."}, "secret": BOOLEAN, "updatedAt": TIME}
 )
 NEW_VALUE = object_schema(
-    {"value": STRING, "secret": {**BOOLEAN, "description": "Default: unchanged; false for a new one."}},
+    {"value": STRING, "secret": {**BOOLEAN, "description": "Default: unchanged; false for a new variable."}},
     required=("value",),
 )
 
@@ -50,7 +50,7 @@ class VariableRoutes:
             Endpoint(
                 "GET", all_, "List variables by key", OPERATE, self._list, {200: page_schema(VARIABLE)}, query=PAGING
             ),
-            Endpoint("GET", one, "One variable", OPERATE, self._show, {200: VARIABLE}, names=_NAMES),
+            Endpoint("GET", one, "Show a variable", OPERATE, self._show, {200: VARIABLE}, names=_NAMES),
             Endpoint(
                 "PUT",
                 one,
@@ -77,7 +77,7 @@ class VariableRoutes:
     async def _put(self, call: Call) -> Response:
         key = call.named("key", _KEY)
         if key is None:
-            raise unusable("key", "must be 1 to 100 letters, digits, dots, - and _, and not dots alone")
+            raise unusable("key", "must be 1 to 100 letters, digits, dots, - and _, and not only dots")
         fields = await call.fields()
         value, secret = fields.required_text("value"), fields.raw("secret")
         if secret is not None and not isinstance(secret, bool):
@@ -93,7 +93,7 @@ class VariableRoutes:
         return answer({"ok": True})
 
     async def _sealed(self, variable: Variable) -> Variable:
-        """Encrypt the value of a secret in a thread, because the very first call creates a key and writes it to disk."""
+        """Encrypt the value of a secret in a thread, because the first call ever creates a key and writes it to disk."""
         if not variable.secret:
             return variable
         return replace(variable, value=await asyncio.to_thread(self._secrets.seal, variable.value))

@@ -20,13 +20,13 @@ _MOST_PROBLEMS = 1_000
 _DOCUMENT: Schema = {
     "type": "object",
     "additionalProperties": True,
-    "description": "As GET /api/workflows/schema describes it; 1 MB at most.",
+    "description": "In the format of GET /api/workflows/schema; at most 1 MB.",
 }
 _SAVED: dict[str, Schema] = {
     "slug": {**LABEL, "description": "Default: made from the name."},
     "description": STRING,
     "document": {**_DOCUMENT, "description": "Default: a document with only a start node."},
-    "draft": {**BOOLEAN, "description": "Store it even with errors; the previous version stays the one that runs."},
+    "draft": {**BOOLEAN, "description": "Store it even with errors; runs continue to use the previous version."},
     "note": {**STRING, "description": "A comment on this version."},
     "enabled": {**BOOLEAN, "description": "False: its triggers do not start it; default true."},
 }
@@ -49,8 +49,8 @@ WORKFLOW = object_schema(
         "name": STRING,
         "description": STRING,
         "enabled": BOOLEAN,
-        "version": {**INTEGER, "description": "The newest."},
-        "runnable": {**optional(INTEGER), "description": "The version that runs; null: none is runnable."},
+        "version": {**INTEGER, "description": "The newest version."},
+        "runnable": {**optional(INTEGER), "description": "The version that new runs use; null: no version can run."},
         "problemCount": {**INTEGER, "description": "Errors in the newest version."},
         "triggers": {**array(STRING), "description": "The kinds of its active triggers."},
         "lastRun": optional(LAST_RUN),
@@ -82,7 +82,7 @@ IMPORTED_WORKFLOW = object_schema(
     {
         "text": {**STRING, "description": "A document, or one of the forms that docs/29-workflows.md names."},
         "form": {**one_of(("json", "yaml", "auto")), "description": "Default: auto."},
-        "name": {**LABEL, "description": "Default: that of the document."},
+        "name": {**LABEL, "description": "Default: the name in the document."},
         **{name: _SAVED[name] for name in ("slug", "description", "draft", "note", "enabled")},
     },
     required=("text",),
@@ -107,15 +107,15 @@ NAMES = object_schema(
         "agents": array(STRING),
         "webSearchAgents": {**array(STRING), "description": "Agents that can search the web."},
         "tools": array(STRING),
-        "servers": {**array(STRING), "description": "MCP servers whose tools are known once they are connected."},
+        "servers": {**array(STRING), "description": "MCP servers; their tools are known once they are connected."},
         "models": {
             **optional(array(STRING)),
-            "description": "`provider/model`, names without a provider, and `provider/*` for all of a provider; null: every name.",
+            "description": "`provider/model`, `model`, and `provider/*` for all models of a provider; null: every name.",
         },
         "workflows": array(STRING),
         "activeTriggers": {
             **array(STRING),
-            "description": "The kinds of triggers through which an existing schedule, heartbeat or webhook starts it.",
+            "description": "The kinds of triggers for which a schedule, heartbeat or webhook exists that starts it.",
         },
     }
 )

@@ -1,7 +1,7 @@
 """Requests and responses for workflow runs: results, logs, inputs, and a run as server-sent events.
 
-The stream reads rows, and events on the bus only wake it, so that it reports the same in every process. A client that
-reconnects names the last line it received (`Last-Event-ID`, or `after`) and receives the later lines.
+The stream reads rows from the database, so that it is the same in every process; events on the bus only wake it. A
+client that reconnects names the last line it received (`Last-Event-ID`, or `after`) and receives the later lines.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from arvis.web.http.streams import KEEP_ALIVE, Timeouts
 from arvis.workflows.runtime.joins import gate_of
 from arvis.workflows.runtime.parts import drawn_id, name_of
 
-# The state of a run, node by node, computed from its rows: outputs, active nodes, and nodes that were never reached.
+# The state of each node of a run, computed from the run's rows: outputs, active nodes, and nodes that were never reached.
 
 
 Json = dict[str, Any]
 
 _Somewhere = TypeVar("_Somewhere", Place, RunChild)
 
-#: The most characters of an output that are shown. The stored output is longer.
+#: The maximum number of characters of a shown output. The stored output can be longer.
 LONGEST_OUTPUT = 4_000
 _MICROS = 1_000_000
 
@@ -160,14 +160,14 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
 
 
 def _has_logged_failure(view: RunView) -> bool:
-    """Return whether a node has stored its failure. If no node has, a failed run stopped at its current nodes."""
+    """Return whether a node has stored its failure. Otherwise a failed run stopped at its current nodes."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
 
 def _is_blocked(view: RunView, place: Place) -> bool:
-    """Return whether the token is blocked. A token that waits for its own child is not blocked, because the child
-    works. A token before a gate, or one that pauses because another branch asks a question, is blocked."""
+    """Return whether the token is blocked: it waits for something other than its child execution, it is before a gate,
+    or it pauses because another branch asks a question."""
     if place.waits_for is not None:
         return place.waits_for is not WaitKind.CHILD
     return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED
@@ -176,22 +176,22 @@ def _is_blocked(view: RunView, place: Place) -> bool:
 NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
 NEW_RUN = object_schema(
     {
-        "input": {"description": "A text or any other JSON; default: the input in its start node."},
+        "input": {"description": "A text or any other JSON value; default: the input in its start node."},
         "version": {**INTEGER, "minimum": 1, "description": "Default: the active version."},
-        "entry": {**LABEL, "description": "The start or trigger node to begin at; default: its start."},
+        "entry": {**LABEL, "description": "The start or trigger node to begin at; default: its start node."},
     },
     required=(),
 )
 AGAIN = object_schema(
     {
-        "node": {**LABEL, "description": "The node to begin at; default: the entry of that run."},
+        "node": {**LABEL, "description": "The node to begin at; default: the entry of the earlier run."},
         "version": {**one_of(("same", "newest")), "description": "Default: same."},
     },
     required=(),
 )
 RESUMED = object_schema(
     {
-        "decision": {**one_of(("approve", "reject")), "description": "The state of the workflow."},
+        "decision": {**one_of(("approve", "reject")), "description": "The answer to the open approval."},
         "note": STRING,
     },
     required=("decision",),
@@ -217,13 +217,13 @@ NODE: Schema = object_schema(
     {
         "state": one_of(NODE_STATES),
         "visits": INTEGER,
-        "output": {"description": "Its newest output; texts are cut."},
-        "at": {**optional(TIME), "description": "When the run reached it."},
+        "output": {"description": "Its newest output, cut to 4,000 characters."},
+        "at": {**optional(TIME), "description": "The time of this output."},
         "tainted": {**BOOLEAN, "description": "It contains text from other people or sources."},
         "error": optional(STRING),
         "retry": {
             **object_schema({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
-            "description": "While its child waits for the next attempt: the number of failures, and the reason of the last one.",
+            "description": "While its child waits for the next attempt: the failures so far and the last reason.",
         },
         "warnings": {
             **array(STRING),
@@ -270,7 +270,7 @@ RUN_DOCUMENT = object_schema(
 )
 
 
-# The run as a stream of events: each line of its log, once and in order, and each change of its status.
+# The run as a stream of events: each line of its log exactly once and in order, and each change of its status.
 
 #: Log lines per read.
 _LINES = 200
@@ -315,7 +315,7 @@ class RunStream:
     async def _row(self, run_id: str) -> RunRow:
         row = await self._insights.run_head(run_id)
         if row is None:
-            raise NotFound("The run has been deleted.", fix="Old runs are deleted after a while.")
+            raise NotFound("The run has been deleted.", fix="Old runs are deleted; start the workflow again.")
         return row
 
     async def _lines(self, run_id: str, after: int) -> AsyncIterator[LogEntry]:

@@ -307,6 +307,4 @@ def _after(call: Call) -> int:
 
 
 def _no_run() -> NotFound:
-    return NotFound(
-        "There is no such run.", fix="Look it up in the list (GET /api/runs); old runs are removed after a while."
-    )
+    return NotFound("There is no such run.", fix="Look it up in the list (GET /api/runs); old runs are deleted.")

@@ -269,7 +269,7 @@ class WorkflowRoutes:
 
     async def _checked(self, raw: Mapping[str, Any], workflow: str | None = None) -> CheckedDocument:
         """Validate the document in a thread, because a large document would block the event loop. `workflow`: the id of
-        the saved workflow that contains the document, if any."""
+        the saved workflow that the document belongs to, if any."""
         return await asyncio.to_thread(service.check_document, raw, await self._known(workflow))
 
     async def _known(self, workflow: str | None) -> KnownNames:

@@ -2,7 +2,7 @@
 
 /** All routes with the types of their path, query, body and response. */
 export interface Routes {
-  /** Accounts, those of the configuration first. */
+  /** List accounts, those of the configuration first. */
   "GET /api/accounts": {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -44,7 +44,7 @@ export interface Routes {
     body: undefined;
     answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
-  /** Running executions, then idle agents. */
+  /** List running executions, then idle agents. */
   "GET /api/activity": {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -247,7 +247,7 @@ export interface Routes {
     body: undefined;
     answer: { ok: boolean };
   };
-  /** One bot. */
+  /** Show a bot. */
   "GET /api/bots/{platform}/{name}": {
     path: { platform: string; name: string };
     query: Record<string, never>;
@@ -261,7 +261,7 @@ export interface Routes {
     body: { settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean };
     answer: { platform: string; name: string; enabled: boolean; source: "configuration" | "product"; settings: Record<string, unknown>; secrets: string[]; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null; userId: string | null; userName: string | null };
   };
-  /** Restart a bot, in whichever process it runs. */
+  /** Restart a bot in the process that runs it. */
   "POST /api/bots/{platform}/{name}/restart": {
     path: { platform: string; name: string };
     query: Record<string, never>;
@@ -359,7 +359,7 @@ export interface Routes {
     body: undefined;
     answer: { items: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number }[]; nextCursor: string | null };
   };
-  /** One conversation. */
+  /** Show a conversation. */
   "GET /api/conversations/{conversation}": {
     path: { conversation: string };
     query: Record<string, never>;
@@ -723,7 +723,7 @@ export interface Routes {
     body: undefined;
     answer: { ok: boolean };
   };
-  /** One project. */
+  /** Show a project. */
   "GET /api/projects/{project}": {
     path: { project: string };
     query: Record<string, never>;
@@ -758,7 +758,7 @@ export interface Routes {
     body: undefined;
     answer: { items: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nextCursor: string | null };
   };
-  /** One question. */
+  /** Show a question. */
   "GET /api/questions/{question}": {
     path: { question: string };
     query: Record<string, never>;
@@ -1024,7 +1024,7 @@ export interface Routes {
     body: undefined;
     answer: { ok: boolean };
   };
-  /** One user. */
+  /** Show a user. */
   "GET /api/users/{user}": {
     path: { user: string };
     query: Record<string, never>;
@@ -1066,7 +1066,7 @@ export interface Routes {
     body: undefined;
     answer: { ok: boolean };
   };
-  /** One variable. */
+  /** Show a variable. */
   "GET /api/variables/{key}": {
     path: { key: string };
     query: Record<string, never>;
