@@ -30,7 +30,7 @@ _FIRST_ERROR = 400
 
 
 class EndpointHandler:
-    """The handler of all endpoints: it identifies the caller, checks access, calls the endpoint, and returns errors in
+    """The handler of all endpoints. It identifies the caller, checks access, calls the endpoint, and returns errors in
     the endpoint's format."""
 
     def __init__(
@@ -66,8 +66,8 @@ class EndpointHandler:
         return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
 
     def _announce(self, endpoint: Endpoint, request: Request, response: Response) -> None:
-        """Publish the change that a successful request has made, so that open pages reload it. For most routes this is
-        the only announcement."""
+        """Publish the change that a successful request has made, so that open pages reload the data. For most routes this
+        is the only announcement."""
         if response.status_code < _FIRST_ERROR:
             change = change_by(endpoint.method, endpoint.path, request.path_params)
             if change is not None:
@@ -113,12 +113,12 @@ def build_application(
     return application
 
 
-#: The first segments of paths for programs. Their errors never return the page.
+#: The first segments of paths for programs. Errors at these paths never return the page.
 _FOR_PROGRAMS = frozenset({"api", "v1", "ws", "hooks", "mcp", "health", "ready", "metrics", "openapi.json"})
 
 
 def _is_lost_browser(request: Request, error: Exception) -> bool:
-    """Return whether a person opened an address that does not exist in a browser."""
+    """Return whether a person used a browser to open an address that does not exist."""
     missing = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     opened = request.method == "GET" and "text/html" in request.headers.get("accept", "")
     return missing and opened and request.url.path.split("/")[1] not in _FOR_PROGRAMS

@@ -31,11 +31,12 @@ from arvis.web.realtime.connector import WebConnector
 
 @dataclass(frozen=True, slots=True)
 class AdminServices:
-    """Services for administration. `logs` is the folder of the daemon's log files. `examine` runs `arvis doctor
-    --json`."""
+    """Services for administration."""
 
     settings: SettingsService
+    #: The folder of the daemon's log files.
     logs: Path
+    #: Runs `arvis doctor --json`.
     examine: Examine
     choices: Choices
 
@@ -70,16 +71,16 @@ class WebDependencies:
     clock: Clock
     #: Creates URL-safe texts of at least 128 random bits.
     new_token: Callable[[], str]
-    #: Returns for each configured role whether it is up.
+    #: Returns the configured roles, each with True if it is up.
     roles: Callable[[], Mapping[str, bool]]
-    #: Returns for each enabled bot whether it is up.
+    #: Returns the enabled bots, each with True if it is up.
     bot_health: Callable[[], Mapping[str, bool]]
     #: Returns whether the disk has space for new work.
     room: Callable[[], bool]
     #: The service that imports, changes and removes skills.
     skills: Importer
     admin: AdminServices
-    #: Returns the number of times that the event loop was blocked, and the longest time.
+    #: Returns how often and how long the event loop was blocked.
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
     timeouts: Timeouts = field(default_factory=Timeouts)

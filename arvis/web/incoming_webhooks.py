@@ -1,8 +1,8 @@
 """Incoming webhooks: `POST /hooks/PLATFORM/NAME` for chat platforms, and `POST /hooks/PATH` for webhooks of the
 product.
 
-A signature identifies the caller. A call for a disabled webhook, or for a bot that is disabled or takes no webhooks, gets
-the same error as a call for an unknown path.
+A signature identifies the caller. The error for a disabled webhook, and for a bot that is disabled or does not support
+webhooks, is the same as for an unknown path.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arvis.web.http.requests import BodyLimit, read_body
 from arvis.web.http.schema import BOOLEAN, STRING, object_schema
 
 # Signatures of the raw bytes, with one scheme for each preset, and the caller's id of the call. A header that occurs
-# twice, or a signature in another notation than the one accepted here, counts as missing.
+# twice, or a signature in any other notation, counts as missing.
 
 #: The maximum difference in seconds between the time in a signature and the daemon's clock.
 TOLERANCE = 300
@@ -51,7 +51,7 @@ _IDS = ("x-webhook-id", _DELIVERY, "idempotency-key")
 #: Headers that a prompt must not contain.
 SECRET_HEADERS = frozenset({_HUB, "x-hub-signature", _OWN, _STRIPE, "authorization", "proxy-authorization", "cookie"})
 
-#: Further secret headers: those whose names contain one of these words.
+#: The headers whose names contain one of these words are also secret.
 _SECRET_NAME = re.compile(r"token|secret|signature|password|credential|authorization|cookie|api-?key")
 
 _FORM = re.compile(r"t=(?P<time>[1-9]\d{0,11})(?P<signatures>(,v\d=[0-9a-f]{64})+)", re.ASCII)
@@ -62,8 +62,8 @@ _MOST_SIGNATURES = 10
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """A call with a valid signature. `id` is the same for every repetition of the call. If it is None, repetitions
-    cannot be recognised."""
+    """A call with a valid signature. `id` is the same for every repetition of the call; None: repetitions cannot be
+    recognised."""
 
     id: str | None
 
@@ -76,7 +76,7 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def may_be_shown(header: str) -> bool:
-    """Return whether a prompt may contain this header. The name is in lower case."""
+    """Return whether a prompt may contain this header. `header` is its name in lower case."""
     return header not in SECRET_HEADERS and _SECRET_NAME.search(header) is None
 
 
@@ -165,18 +165,18 @@ def _same(given: str, wanted: str) -> bool:
 # Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate, disk.
 # After them the body is parsed, and the call is committed before the caller gets an answer.
 
-#: The limits of calls and of platform events: bytes of one body, seconds to receive (and store) it, and the number of
-#: concurrent calls or events.
+#: The limits of calls and of platform events: the bytes of one body, the seconds to receive it (for an event: and to
+#: store it), and the number of concurrent calls or events.
 MOST_BYTES = 1_048_576
 _TIMEOUT = 10.0
 _AT_ONCE = 32
-#: The most calls of one webhook per minute.
+#: The maximum number of calls of one webhook per minute.
 _A_MINUTE = 60
 #: JSON with more opening brackets and commas than this is treated as text.
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
-TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on it."}})
+TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on the call."}})
 
 
 class WebhookReceiver:
@@ -220,7 +220,7 @@ class WebhookReceiver:
         return found
 
     def _opened(self, sealed: str) -> str:
-        """Return the decrypted secret; "", with which no signature is valid, if the webhook has no secret. Raise
+        """Return the decrypted secret. If the webhook has no secret, return "", so that no signature is valid. Raise
         `Unavailable` if the key for decryption is lost."""
         try:
             return self._secrets.open(sealed) if sealed else ""
@@ -231,7 +231,7 @@ class WebhookReceiver:
         if not self._room():
             raise DiskLow(
                 "The disk of Arvis is almost full, so new work is not accepted.",
-                fix="Free space on the disk of the data folder, then send it again.",
+                fix="Free space on the disk of the data folder, then send the request again.",
             )
 
 
@@ -245,7 +245,7 @@ async def _body(call: Call) -> bytes:
 
 def _too_many(seconds: int) -> Response:
     """Return the error with the time until the next call is accepted."""
-    error = TooMany("This webhook is called too often.", fix=f"Send it again in {seconds} seconds.")
+    error = TooMany("This webhook is called too often.", fix=f"Send the request again in {seconds} seconds.")
     response = failure_of(error).to_response()
     response.headers["Retry-After"] = str(seconds)
     return response
@@ -277,9 +277,9 @@ _PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It
 
 
 class IncomingWebhookRoutes:
-    """Routes of incoming webhooks. `connector_of(platform, name)` returns the connector of an enabled bot. `inbox` checks
-    no lease of the bot, because any process may store an event that it received. `calls` receives calls of stored
-    webhooks."""
+    """Routes of incoming webhooks. `connector_of(platform, name)` returns the connector of an enabled bot. `inbox` does
+    not check the lease of the bot, because any process may store an event that it received. `calls` receives calls of
+    stored webhooks."""
 
     def __init__(
         self, *, connector_of: Callable[[str, str], Connector | None], inbox: Inbox, calls: WebhookReceiver

@@ -47,7 +47,7 @@ class QueueDepths:
             del self._depths[old]
 
     def deepest(self, first: int, length: int) -> int | None:
-        """Return the largest depth in the `length` minutes from minute `first` on, or None without samples."""
+        """Return the largest depth in the `length` minutes that begin with minute `first`, or None without samples."""
         return max((self._depths[each] for each in range(first, first + length) if each in self._depths), default=None)
 
     async def keep(self) -> None:
@@ -94,14 +94,18 @@ class Span(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A bucket of the series, which begins at `at` (ms): the numbers of answered and failed messages, the percentiles of
-    the latency in ms, and the depth of the queue. None means that no value is known."""
+    """A bucket of the series. None: no value is known."""
 
+    #: The start of the bucket in ms.
     at: int
+    #: The number of answered messages.
     answered: int
+    #: The number of failed messages.
     failed: int
+    #: Percentiles of the latency in ms.
     p50: int | None
     p95: int | None
+    #: The largest sampled depth of the queue.
     depth: int | None
 
 
@@ -114,8 +118,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """The series of answered messages, latencies and queue depths. `zone`: the time zone of the day whose costs are read
-    together with the depth of the queue."""
+    """The series of answered messages, latencies and queue depths. The read of the queue's depth also reads the costs of
+    the day, in the time zone `zone`."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -154,7 +158,7 @@ class LatencySeries:
         async with self._reading:
             minutes = await self._read(first * length)
         if span is Span.HOUR and self._listens and self._warming is None:
-            # A person who opens the hour may open the day next, so the data of the day is read in advance, once.
+            # A person who opens the view of the hour may open the day next, so its data is read in advance, once.
             self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
         known = self._finished.get(span, {})
         points = {
@@ -166,7 +170,7 @@ class LatencySeries:
         return list(points.values())
 
     async def _read(self, first: int) -> dict[int, _Minute]:
-        """Return the data of all minutes from `first` on, by minute. Only unknown minutes are read from the database."""
+        """Return the data of all minutes since minute `first`, by minute. Read only unknown minutes from the database."""
         now = self._clock.now()
         newest, settled = now // _MINUTE_MS, (now - _SETTLED_MS) // _MINUTE_MS
         known = self._known
@@ -183,8 +187,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """Read the data from minute `first` to before minute `end`. Data that is too old for the view of an hour is read
-        in blocks of ten minutes, and stored under the first minute of each block."""
+        """Read the data from minute `first` to before minute `end`. Read data that is too old for the view of an hour in
+        blocks of ten minutes, and store each block under its first minute."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:
@@ -222,7 +226,7 @@ class LatencySeries:
 
 
 def percentile(counted: Counter[int], share: float) -> int | None:
-    """Return the percentile: the smallest value such that `share` of all values are not greater. Return None without
+    """Return the percentile: the smallest value that is not exceeded by a `share` of all values. Return None without
     values."""
     wanted, seen = counted.total() * share, 0
     for value, number in sorted(counted.items()):

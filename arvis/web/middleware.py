@@ -1,8 +1,8 @@
-"""The middleware around all routes: it checks the host and the origin of a request, and sets the headers of its
-response. Requests to `/v1` have other headers and another error format.
+"""The middleware around all routes. It checks the host and the origin of a request, and sets the headers of its response.
+Responses of `/v1` have other headers and another error format.
 
-Sockets are checked before the upgrade. Requests for an unknown host are refused, so that a name which an attacker
-points at this machine (DNS rebinding) reaches nothing. Forwarded headers are ignored.
+Sockets are checked before the upgrade. Requests for an unknown host are refused, because an attacker can point any name
+at this machine (DNS rebinding). Forwarded headers are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_ours(path: str) -> bool:
 
 
 def refusal_at(path: str, failure: Failure) -> Response:
-    """Return the error in the format of this path: OpenAI's format below `/v1`, else the format of the API."""
+    """Return the error in the format of this path: OpenAI's format for `/v1`, else the format of the API."""
     return refusal(failure) if is_ours(path) else failure.to_response()
 
 
@@ -53,7 +53,7 @@ def admitted_origin(scope: Scope, origins: frozenset[str]) -> str | None:
 
 
 class CompletionsFront:
-    """The middleware for `/v1`, outside the checks of `Guard`: it adds the request id and the CORS headers, and answers
+    """The middleware for `/v1`, which runs before `Guard`. It adds the request id and the CORS headers, and answers
     preflight requests. `origins` is `web.allowed_origins`."""
 
     def __init__(self, app: ASGIApp, *, origins: frozenset[str], new_token: Callable[[], str]) -> None:
@@ -136,8 +136,8 @@ _NO_ORIGIN = Failure(
 
 
 def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
-    """Return the host names of requests that are answered, without ports. Any port is allowed, because it can be
-    forwarded; an unknown name can be an attack."""
+    """Return the allowed host names, without ports. Any port is allowed, because ports can be forwarded. Other names are
+    refused, because they can be an attack."""
     names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
     if host not in _EVERYWHERE:
         names.append(f"[{host.lower()}]" if ":" in host else host.lower())
@@ -160,7 +160,7 @@ def _name_of(entry: str) -> str:
 
 class Guard:
     """The middleware that refuses requests for unknown hosts and from unknown origins. `cookie` is the name of the
-    session cookie, `public_origin` the origin of `web.public_url`. Links on any site may open the paths for which
+    session cookie, and `public_origin` is the origin of `web.public_url`. Links on any site may open the paths for which
     `opens` returns True. Pages of the `origins` may call `/v1` with a key."""
 
     def __init__(
@@ -212,8 +212,8 @@ class Guard:
         return _NO_ORIGIN if with_cookie and REQUEST_HEADER not in headers else None
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Return whether the origin is the dashboard itself. If the public address uses TLS, a page without TLS under
-        the same name is refused, because anyone on the network could have sent it."""
+        """Return whether the origin is the dashboard itself. If the public address uses TLS, refuse a page without TLS
+        under the same name, because any machine on the network could have sent this page."""
         if origin == self._public_origin:
             return True
         return origin == f"http://{host}" and _name_of(host) != self._name_over_tls

@@ -37,7 +37,7 @@ class ApiKeyCache:
         self._clock = clock
 
     async def holder(self, key: bytes, *, guessable: bool = True) -> Identity | None:
-        """Return the holder of the key, or None if the key is not valid. `guessable` False: ignore those keys of the
+        """Return the holder of the key, or None if the key is not valid. If `guessable` is False, ignore the keys of the
         configuration that can be guessed."""
         offered = _digest(key)
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
@@ -79,7 +79,7 @@ def key_hash(key: str) -> str:
 
 
 def user_of_key(key_id: str) -> str:
-    """Return the user id of a key that was created in the product with another role than owner."""
+    """Return the user id of a key that was created in the product with a role other than owner."""
     return f"key-{key_id}"
 
 

@@ -22,7 +22,7 @@ _BEARER = b"bearer "
 
 
 class Authorizer:
-    """The authentication and authorisation of callers. `cookie` is the name of the session cookie, `owners` the
+    """The authentication and authorisation of callers. `cookie` is the name of the session cookie, and `owners` is the
     configuration's `owners.web`."""
 
     def __init__(
@@ -62,8 +62,8 @@ class Authorizer:
         return identity
 
     def token(self, connection: HTTPConnection) -> str | None:
-        """Return the session cookie as it was sent. The library's parser is not used, because it takes seconds for a
-        malicious header. If the name occurs twice, the last value counts, as in the library."""
+        """Return the unparsed value of the session cookie. Starlette's parser is not used, because a malicious header can
+        occupy it for seconds. If the name occurs twice, the last value counts, as in Starlette."""
         found = None
         for pair in connection.headers.get("cookie", "").split(";"):
             name, _, value = pair.partition("=")
@@ -75,8 +75,8 @@ class Authorizer:
         return await self._unblocked(await self._holder(key.encode(), address))
 
     async def renew(self, identity: Identity) -> Identity | None:
-        """Return the identity if its credential is still valid with the same rights, else None. The call counts as a use
-        of the login."""
+        """Return the current identity of the credential, or None if the credential is no longer valid or its rights have
+        changed. The call counts as a use of the login."""
         if identity.session is not None:
             found = await self._sessions.renew(identity.session)
         elif identity.key is not None:
@@ -168,7 +168,7 @@ def _find(tx: Transaction, user_id: str) -> Principal | None:
 
 
 async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
-    """Return the person to whose data the caller is limited; None for callers who may read all data."""
+    """Return the person whose data the caller may read; None for callers who may read all data."""
     if identity.role in READ:
         return None
     principal = await gate.known(identity)
@@ -176,7 +176,7 @@ async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
 
 
 def is_own_place(identity: Identity, address: Address) -> bool:
-    """Return whether the credential may write to this address, which must be a channel of the web."""
+    """Return whether the address is a channel of the web that the credential may use."""
     if address.platform != PLATFORM or address.connector != PLATFORM:
         return False
     try:

@@ -1,8 +1,8 @@
-"""Records of failed logins: lines of the log, limited per minute, and rows of the audit.
+"""Records of failed logins: lines in the log, limited per minute, and rows in the audit.
 
-Failed attempts must not fill the disk. Attempts above the limits are counted, and the next line or row states their
-number. For each kind and address the audit gets a row for the first attempt of an hour, then for the tenth, the
-hundredth and so on. If there are more than `_MOST_KEYS` kinds and addresses in an hour, further addresses share rows.
+The limits protect the disk. Attempts above the limits are counted, and the next line or row contains their number. For
+each kind and address, the audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and so
+on. If there are more than `_MOST_KEYS` pairs of kind and address in an hour, further addresses share rows.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ _OTHERS = "other addresses"
 
 @dataclass
 class _AttemptCount:
-    """The attempts of one kind and address within an hour: the start of the hour in seconds, the number of attempts,
-    and the number of those that are not in a row yet."""
+    """The attempts of one kind from one address within an hour."""
 
+    #: The start of the hour in seconds.
     begun: float
+    #: The number of attempts in this hour.
     times: int = 0
+    #: The number of attempts that no row contains yet.
     unwritten: int = 0
 
 
@@ -48,8 +50,8 @@ class FailedLogins:
         self._unreported = 0
 
     async def note(self, address: str, event: str, by: str, user: str = "") -> None:
-        """Record a failed attempt from an address. `by`: `password`, `link` or `key`. `user`: the name as it was
-        entered; the secret is never recorded."""
+        """Record a failed attempt from an address. `by`: `password`, `link` or `key`. `user`: the entered name. The
+        secret is never recorded."""
         self._log(address, event, by, user)
         seen, shown = self._counted(address, event, by)
         if seen.times == 1 or _is_power_of_ten(seen.times):

@@ -1,8 +1,8 @@
-"""The sockets, streams and waiting requests that are open. Each ends as soon as its credential does.
+"""The open sockets, streams and waiting requests. Each of them ends as soon as its credential ends.
 
-A request is checked when it arrives (`Authorizer.identify`). Longer connections are registered here and checked again
-after every change that can affect rights, in this process or in another one: a person was blocked or removed, or a
-role, a login or a key was revoked.
+A request is checked when it arrives (`Authorizer.identify`). Longer connections are registered here. They are checked
+again after every change that can affect rights, in any process: a person was blocked or removed, or a role, a login or
+a key was revoked.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class OpenAccess:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """Check each credential of the doubtful connections once. A change during the check causes another check."""
+        """Check each credential of the connections that must be checked again. A change during the check causes another
+        check."""
         try:
             while self._all_stale or self._fresh:
                 doubted = set(self._held) if self._all_stale else set(self._fresh)

@@ -79,7 +79,7 @@ class SessionLifetime:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A new session. `token` goes only into the cookie."""
+    """A new session. Only the cookie contains the `token`."""
 
     token: str
     identity: Identity
@@ -108,7 +108,7 @@ class Sessions:
         self.life = life
 
     async def new_code(self, user_id: str = FIRST_USER) -> str:
-        """Return a new login code for this user. It is valid once, for ten minutes."""
+        """Return a new login code for this user. The code is valid once, for ten minutes."""
         code, now = self._new_token(), self._clock.now()
         await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
         return code
@@ -131,8 +131,8 @@ class Sessions:
         return await self.renew(hashed(token))
 
     async def renew(self, session: str) -> Identity | None:
-        """Record a use of a session, which is named by its hash. Return its holder, or None if the session has ended. The
-        use is stored at most once a minute."""
+        """Record a use of the session with this hash, at most once a minute. Return its holder, or None if the session has
+        ended."""
         found, now = await self._store.read(_session, session), self._clock.now()
         if found is None:
             return None
@@ -163,7 +163,7 @@ class Sessions:
             raise Unauthorised(
                 "This login link is not valid." if code == "bad_code" else "This user cannot log in.",
                 why="It was used before, or is older than ten minutes." if code == "bad_code" else "",
-                fix="Run `arvis login` for a new one.",
+                fix="Run `arvis login` to get a new login link.",
                 code=code,
             )
         if old_token is not None:
@@ -226,7 +226,7 @@ def _end(tx: Transaction, session: str) -> bool:
     return tx.logins.close_session(session)
 
 
-# Passwords. An unknown user and a wrong password get the same response after the same time.
+# Logins by password. The response for an unknown user equals the response for a wrong password, and takes the same time.
 
 
 class LoginService:
@@ -251,14 +251,14 @@ class LoginService:
         self._configured = configured
 
     async def check(self, address: str, user_id: str, password: str) -> User:
-        """Return the user if the password is right. Raise `Unauthorised` if not, or `TooMany` without checking the
-        password."""
+        """Return the user if the password is right. Otherwise raise `Unauthorised`. After too many attempts, raise `TooMany`
+        without checking the password."""
         self._limiter.count(address)
         user = await self._store.read(users.find, user_id)
         self._limiter.count_account(user_id, known=user is not None)
         if not await self._fits(user, password) or user is None:
             raise Unauthorised(
-                "User or password is wrong.",
+                "The user or the password is wrong.",
                 fix="Try again. To reset a lost password, run `arvis password` on the machine of the daemon.",
                 code="wrong_password",
             )
@@ -276,7 +276,7 @@ class LoginService:
         """Change the password of the logged-in user, and end all other logins of this user."""
         if identity.session is None:
             raise Forbidden(
-                "A key has no password.",
+                "An API key has no password to change.",
                 fix="Log in to the dashboard, or use PUT /api/users/{user}/password with an owner's key.",
                 code="login_needed",
             )

@@ -1,4 +1,4 @@
-"""Changes of dashboard users. Transaction scripts. A change of a user's role ends their logins in the same commit."""
+"""Transaction scripts that change dashboard users. A change of a user's role ends their logins in the same commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAKEN = {"key"}
 
 
 def implied(user_id: str, created_at: int) -> User | None:
-    """Return the first user if this is their id, else None. The first user exists even without a row."""
+    """Return the first user if this is the id of the first user, else None. The first user exists even without a row."""
     if user_id != FIRST_USER:
         return None
     return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)
@@ -59,8 +59,8 @@ def add(tx: Transaction, user_id: str, name: str, role: UserRole, now: int) -> U
     if not USER_ID.fullmatch(user_id) or user_id in _TAKEN:
         raise Unprocessable(
             "`id` cannot be used.",
-            why="An id starts with a lower-case letter, has at most 40 lower-case letters, digits and _, and is not `key`.",
-            fix="Choose another one, such as ann.",
+            why="An id starts with a lower-case letter, consists of at most 40 lower-case letters, digits and _, and is not `key`.",
+            fix="Choose another id, such as ann.",
         )
     user = User(user_id, name, role, None, now, now)
     if not tx.users.add(user):
@@ -113,7 +113,7 @@ def change_password(tx: Transaction, shown: User | None, kept: str, now: int, se
     holder, user = tx.logins.session(session), None if shown is None else find(tx, shown.id)
     if holder is None or user is None or shown is None or user.password_hash != shown.password_hash:
         raise Unauthorised(
-            "The password was changed in the meantime.", fix="Log in again with the new one.", code="session_ended"
+            "The password was changed in the meantime.", fix="Log in with the new password.", code="session_ended"
         )
     return set_password(tx, user.id, kept, now, session)
 
@@ -123,7 +123,7 @@ def check_password(password: str) -> None:
     if len(password) < SHORTEST_PASSWORD:
         raise Unprocessable(
             f"The password has fewer than {SHORTEST_PASSWORD} characters.",
-            fix="Choose a longer one, such as three or four words that only you would combine.",
+            fix="Choose a longer password, such as three or four words that only you would combine.",
             code="short_password",
         )
     if len(password) > LONGEST_PASSWORD:
@@ -136,7 +136,7 @@ def _check_stays(user: User) -> None:
     if user.id == FIRST_USER:
         raise Conflict(
             "The first user must stay an owner.",
-            why="This user represents the person who holds the data folder and its key, so that there is always an owner.",
+            why="This user represents the person who has the data folder and its key, so that there is always an owner.",
             fix="Create another user for a person with fewer rights.",
             code="last_owner",
         )

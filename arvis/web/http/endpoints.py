@@ -24,7 +24,7 @@ from arvis.web.http.identity import Access, Identity
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
-# The topic that a route changes. `application.py` announces the changes of all routes with it.
+# The topics of changes. `application.py` announces the change that a request made under the topic of its route.
 
 
 _API = "/api/"
@@ -45,7 +45,7 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "sessions": ChangeTopic.USERS,
     "speech": ChangeTopic.MESSAGES,
 }
-#: The routes that write nothing, although their method is POST.
+#: The POST routes that write nothing.
 _ASKING = frozenset({"/api/workflows/validate"})
 _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTopic}, **_OTHERS}
 
@@ -60,8 +60,8 @@ def topic_of(path: str) -> ChangeTopic | None:
 
 def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Changed | None:
     """Return the change that a successful request has made, or None if the request only read. `path` is the path of the
-    route, and `parameters` are its parameters in order. The id of the changed object is the first parameter; for a bot
-    it is the first two, platform and name."""
+    route, and `parameters` are its parameters in order. The first parameter is the id of the changed object. A bot is
+    identified by the first two parameters, platform and name."""
     topic = topic_of(path)
     if method in {"GET", "HEAD"} or topic is None or path in _ASKING:
         return None
@@ -106,7 +106,7 @@ class Call:
         """Return an id from the path. Raise `NotFound` if it is malformed."""
         value = str(self.request.path_params[name])
         if not _ID.fullmatch(value):
-            raise NotFound("There is nothing with this id.", fix="Check the id.")
+            raise NotFound("There is no object with this id.", fix="Check the id in the address.")
         return value
 
     def named(self, name: str, pattern: re.Pattern[str]) -> str | None:

@@ -1,6 +1,6 @@
 """Errors of the API: one table from exceptions to HTTP statuses, and one format.
 
-The client gets the text of the exceptions in the table only. For every other exception it gets a general text.
+The client gets the text of an exception only if the exception is in the table; otherwise it gets a general text.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ INTERNAL = Failure(500, "internal", "An internal error occurred.", "See the log 
 STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send the request again after the restart.")
 
 
-#: The driver's message about an outage names servers and folders, so it goes only to the log.
+#: The driver's message about an outage contains names of servers and folders, so only the log contains it.
 AWAY = Failure(503, "unavailable", "The database is not available.", "Send the request again in a few seconds.", 2)
 
 

@@ -1,9 +1,9 @@
-"""Repeatable writes: `Idempotency-Key` names a write, and a second request with the same key gets the first response.
+"""Repeatable writes: `Idempotency-Key` identifies a write, and a second request with the same key gets the first response.
 
 A key belongs to the caller. The stored request and response are encrypted, because both can contain secrets, such as a
-new API key. If a crash interrupted the first request, its outcome is unknown. The second request then runs again if its
-method is PUT or DELETE, or if its route finds its earlier work by the key (`Endpoint.repeatable`, `request_of`). All
-other routes return an error, and a person has to check.
+new API key. If a crash interrupted the first request, its outcome is unknown. The write then runs again if its method
+is PUT or DELETE, or if its route finds its earlier work by the key (`Endpoint.repeatable`, `request_of`). All other
+routes return an error, and the caller must check the outcome.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Mark = tuple[str, str]
 
 
 class Idempotency:
-    """The keyed writes, each of which runs once. A request without the header is passed to its handler unchanged."""
+    """The execution of writes with a key, each of which runs once. Requests without a key go directly to their handler."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
         self._store = store
@@ -122,14 +122,13 @@ class Idempotency:
 
 
 def request_of(call: Call) -> str | None:
-    """Return the id of this keyed write, or None without a key. Rows store the id of the request that created them."""
+    """Return the id of this write, or None if it has no key. Rows store the id of the write that created them."""
     key = call.request.headers.get(IDEMPOTENCY_KEY)
     return None if key is None else hashlib.sha256(f"{call.identity.user_id}\n{key}".encode()).hexdigest()
 
 
 def takes_key(endpoint: Endpoint) -> bool:
-    """Return whether the route accepts `Idempotency-Key`: a route that writes and needs a credential, unless its `keyed`
-    is False."""
+    """Return whether the route accepts `Idempotency-Key`: it writes, requires a credential, and its `keyed` is True."""
     return endpoint.method in WRITES and endpoint.access != PUBLIC and endpoint.keyed
 
 
@@ -159,7 +158,7 @@ def _with_body(request: Request, body: bytes) -> Request:
 def _still_running() -> Conflict:
     return Conflict(
         "The first request with this key is still running.",
-        fix="Send it again in a few seconds.",
+        fix="Send the request again in a few seconds.",
         code="in_progress",
     )
 
@@ -167,7 +166,7 @@ def _still_running() -> Conflict:
 def _outcome_unknown() -> Conflict:
     return Conflict(
         "The first request with this key was interrupted, and its outcome is unknown.",
-        fix="Check whether it was done. If not, send it with a new key.",
+        fix="Check whether the change was made. If not, send the request with a new key.",
         code="outcome_unknown",
     )
 

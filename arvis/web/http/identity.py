@@ -1,8 +1,8 @@
 """The caller of a request and their rights.
 
-The credential determines the user: a login belongs to its user, an owner key may name the user for whom it sends a
+The credential determines the user: a login belongs to its user, the sender with an owner key may name the user of a
 message, and every other key is a separate user. The credential also determines the channels. Owners and operators may
-use any channel. Others may use their own channels (`web-ID`, `cli-ID`, and these with a `-suffix`) and
+use any channel. Other users may use their own channels (`web-ID`, `cli-ID`, and these with a `-suffix`) and
 `dashboard-agent-X` with their user id as the thread, so that people who write to the same agent do not see one
 another's messages.
 """
@@ -53,17 +53,19 @@ PRINCIPAL_ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A verified credential. `agents`: the agents to which a chat key is limited (None: no limit). `session`: the hash
-    of the login's cookie. `key`: the id of a key that was created in the product. `may_name`: the credential is an
-    owner key, which may name the user for whom it sends a message."""
+    """A verified credential."""
 
     role: Role
     user_id: str
     name: str
     paired: bool = False
+    #: The only agents that a chat key may use; None: no limit.
     agents: tuple[str, ...] | None = None
+    #: The hash of the login's cookie.
     session: str | None = None
+    #: The credential is an owner key, so the request may name the user of a message.
     may_name: bool = False
+    #: The id of a key that was created in the product.
     key: str | None = None
 
 

@@ -1,7 +1,6 @@
-"""Input of clients: bodies within their limits, strict JSON, typed fields.
+"""The input of clients: bodies within their limits, strict JSON, typed fields.
 
-NUL characters are removed and lone surrogates are replaced, because databases and encoders would refuse them. Nothing
-is read beyond its limit.
+NUL characters are removed and lone surrogates are replaced, because databases and encoders would refuse them.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """The limits of JSON input: `size` in bytes (for a frame of a socket in characters), and `marks`, the number of
-    opening brackets and commas. `marks` limits the memory, because the parsed `[{},{},…]` takes 24 times the memory of
-    its text."""
+    """The limits of JSON input."""
 
+    #: In bytes; for a frame of a socket in characters.
     size: int
+    #: The number of opening brackets and commas. It limits the memory: a parsed `[{},{},…]` takes 24 times the memory
+    #: of its text.
     marks: int
 
     def holds(self, text: str) -> bool:
@@ -42,8 +42,7 @@ SMALL = BodyLimit(size=65_536, marks=65_536)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Read the body, at most `limit` bytes. Raise `TooLarge` at the limit, even if the headers declare a smaller
-    body."""
+    """Read the body. Raise `TooLarge` if it has more than `limit` bytes, even if the headers declare a smaller body."""
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > limit:
         raise _too_large(limit)
@@ -55,22 +54,24 @@ async def read_body(request: Request, limit: int) -> bytes:
                 if len(parts) > limit:
                     raise _too_large(limit)
     except TimeoutError:
-        raise Invalid("The body did not arrive within a minute.", fix="Send it again.") from None
+        raise Invalid("The body did not arrive within a minute.", fix="Send the request again.") from None
     except ClientDisconnect:
-        raise Invalid("The client disconnected before the body was complete.", fix="Send it again.") from None
+        raise Invalid("The client disconnected before the body was complete.", fix="Send the request again.") from None
     return bytes(parts)
 
 
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The request is larger than {limit} bytes.", fix="Send less, or raise `limits` in config.yaml.")
+    return TooLarge(
+        f"The request is larger than {limit} bytes.", fix="Send less data, or raise `limits` in config.yaml."
+    )
 
 
 async def read_json(request: Request, limit: BodyLimit) -> Fields:
-    """Return the fields of a JSON body. Only this content type is accepted, because a form on another site cannot
-    send it."""
+    """Return the fields of a JSON body. The content type must be JSON, because a form on another site cannot send this
+    type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Invalid("The body is not JSON.", fix="Send it with `Content-Type: application/json`.")
+        raise Invalid("The body is not JSON.", fix="Send JSON with `Content-Type: application/json`.")
     return await parse_fields(await read_body(request, limit.size), limit)
 
 
@@ -87,7 +88,7 @@ def _parse(data: str | bytes, limit: BodyLimit) -> Any:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
         if not limit.holds(text):
             raise TooLarge(
-                "The JSON has too many elements.", fix="Send less at a time, or raise `limits` in config.yaml."
+                "The JSON has too many elements.", fix="Send fewer elements, or raise `limits` in config.yaml."
             )
         return storable_json(strict_json(text))
     except (ValueError, RecursionError):
@@ -156,7 +157,7 @@ class Fields:
         return [Fields(item) for item in value]
 
     def otherwise(self, name: str, value: Any) -> Fields:
-        """Return the fields with `value` for this field if it is absent."""
+        """Return these fields, with `value` for the named field if it is absent."""
         return self if self._values.get(name) is not None else Fields({**self._values, name: value})
 
     def refuse_others(self, schema: Schema) -> None:

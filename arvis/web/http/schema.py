@@ -112,12 +112,15 @@ MESSAGE = object_schema(
         "channelId": {**LABEL, "description": "Default: `web-USERID`."},
         "agent": {
             **LABEL,
-            "description": "The slug or id of the agent that answers; by default the channel decides.",
+            "description": "The slug or id of the agent that answers; default: the agent of the channel.",
         },
-        "id": {**LABEL, "description": "The same id on the same channel again creates nothing."},
+        "id": {
+            **LABEL,
+            "description": "Your id of the message. A second message with it on the channel is not stored.",
+        },
         "replyTo": {
             **LABEL,
-            "description": "The id of the message that this one replies to, such as a question that it answers.",
+            "description": "The id of the message that this message answers, such as a question.",
         },
         "attachments": array(ATTACHMENT),
     },
@@ -179,11 +182,14 @@ BACKUP = object_schema(
         "path": STRING,
         "bytes": INTEGER,
         "createdAt": TIME,
-        "migration": {**optional(STRING), "description": "The migration that followed it, if it was made for one."},
+        "migration": {
+            **optional(STRING),
+            "description": "The migration before which it was made; null: for no migration.",
+        },
         "messages": {**optional(INTEGER), "description": "The number of messages in it; null if it cannot be read."},
         "missingAttachments": {
             **INTEGER,
-            "description": "The number of attachments whose bytes were lost before it was made.",
+            "description": "The number of attachments whose bytes were already lost when it was made.",
         },
     }
 )
@@ -229,7 +235,8 @@ class Components:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _name_of(self, schema: Schema) -> str | None:
-        """Return the name of a shared schema, or None. A title that another schema has is not a name."""
+        """Return the name of a shared schema, or None. If two different schemas have the same title, only the first gets it as
+        its name."""
         for name, part in self._named.items():
             if part == schema:
                 return name

@@ -1,8 +1,8 @@
 """The dashboard's files, and responses with stored files.
 
-The list of the dashboard's files is built once at the start, so a path cannot lead outside their folder. Their bytes
-are read at each request, so that they take no memory. All pages of the dashboard are one document: a browser that opens
-a path which is neither a file nor a route of the API gets this document.
+The list of the dashboard's files is built once at the start, so a path cannot lead outside their folder. The bytes of a
+file are read at each request, so that they take no memory. All pages of the dashboard are one document: a browser that
+opens a path that is neither a file nor a route of the API gets this document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-# Stored files. A browser displays or plays them, or saves them, but never runs them.
+# Stored files. A browser displays, plays or saves them, but never runs them.
 
 
 #: The first bytes of the file types that a page may display or play. The type is not taken from the file name, because
@@ -72,7 +72,7 @@ _TYPES: Mapping[str, str] = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-_MISSING = """This installation of Arvis has no dashboard: it was installed with ARVIS_SKIP_UI=1, or is not complete.
+_MISSING = """This installation of Arvis has no dashboard: it was installed with ARVIS_SKIP_UI=1, or it is incomplete.
 Build it in a checkout with `make run` (which needs Node.js 20.19 or newer), or install a wheel. The API and the command
 line work without it.
 """

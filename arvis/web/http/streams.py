@@ -32,7 +32,7 @@ class Timeouts:
     completion: float = 600.0
     #: The time between two keep-alive comments of an idle stream.
     keepalive: float = 15.0
-    #: The longest wait of a chat completion whose message is retried later because no model answers now.
+    #: The longest wait for the answer to a chat completion while no model answers and its message will be retried.
     put_off: float = 30.0
 
 
@@ -41,8 +41,8 @@ KEEP_ALIVE = ": keep-alive\n\n"
 
 
 class EventStream(StreamingResponse):
-    """A response of server-sent events. At its end it closes `held`. If the client disconnects before the last event,
-    it calls `left`."""
+    """A response of server-sent events. It closes `held` at its end, and calls `left` if the client disconnects before
+    the last event."""
 
     def __init__(
         self,

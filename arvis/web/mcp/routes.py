@@ -26,7 +26,7 @@ from arvis.web.mcp.tools import ArvisTools
 #: The key of the ASGI scope under which the tools find the verified credential of a request.
 IDENTITY = "arvis.identity"
 
-#: The most concurrent requests, in total and per key. Each request can wait for minutes.
+#: The maximum number of concurrent requests, in total and per key. Each request can wait for minutes.
 _MOST = 32
 _MOST_OF_ONE = 8
 #: The fields of a protocol message that are passed on.
@@ -41,8 +41,8 @@ _MISSING = Failure(
 _NO_MESSAGE = Failure(
     400,
     "invalid",
-    "This is not a message of the Model Context Protocol that this server can answer.",
-    "Send one JSON-RPC request with an `id`, as docs/05-mcp.md says.",
+    "The body is not a request of the Model Context Protocol that this server supports.",
+    "Send one JSON-RPC request with an `id` (docs/05-mcp.md).",
 )
 _FIRST_REFUSAL = 400
 #: Methods that need a streamed answer, which this transport does not offer.
@@ -70,14 +70,14 @@ class McpRoutes:
         self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
-        summary = "The Model Context Protocol (streamable HTTP, without sessions)"
+        summary = "Call the Model Context Protocol (streamable HTTP, without sessions)"
         answers: dict[int, Schema] = {200: _MESSAGE, 202: {}}
         return [
             Endpoint("POST", "/mcp", summary, ANYONE, self._post, answers, body=_MESSAGE, keyed=False, refusals=(501,))
         ]
 
     async def close(self) -> None:
-        """Close the server of the package. A later request would start it again."""
+        """Close the server of the package. A later request starts it again."""
         async with self._loading:
             if self._serving is not None:
                 await self._serving.close()
@@ -132,8 +132,8 @@ def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
 
 
 class BufferedExchange:
-    """The functions `receive` and `send` for one direct call of an ASGI application. `body` is the request's body, and
-    `response` returns the response."""
+    """The functions `receive` and `send` for one direct call of an ASGI application. `body` is the body of the request.
+    After the call, `response` returns the response."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body

@@ -26,7 +26,7 @@ _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 120
 _DEFAULT_HITS, _MOST_HITS = 20, 50
 _DEFAULT_MESSAGES, _MOST_MESSAGES = 50, 200
-#: The most characters of a search result, of a message in a conversation, and of all these messages together.
+#: The maximum number of characters of a search result, of a message in a conversation, and of all messages together.
 _EXCERPT = 300
 _MESSAGE = 8_000
 _CONVERSATION = 200_000
@@ -38,12 +38,14 @@ continue waiting; this does not send the message again."""
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """A tool that programs can call. `access`: the roles that may call it. `reads`: it changes nothing."""
+    """A tool that programs can call."""
 
     name: str
     description: str
     parameters: Schema
+    #: The roles that may call the tool.
     access: Access
+    #: The tool changes nothing.
     reads: bool
 
 
@@ -73,7 +75,7 @@ _SEND = ToolDescription(
             "agent": {**LABEL, "description": "The slug of an agent (list_agents)."},
             "channel": {**LABEL, "description": "A channel of this key, instead of an agent."},
             "wait_seconds": {**NUMBER, "minimum": 0, "maximum": _LONGEST_WAIT, "default": _DEFAULT_WAIT},
-            "id": {**LABEL, "description": "Your id of the message. The same id means the same message."},
+            "id": {**LABEL, "description": "Your id of the message. A call with the same id sends no second message."},
         },
         "text",
     ),
@@ -198,7 +200,7 @@ class ArvisTools:
         return ToolResult({"id": conversation, "messages": _within(shown)})
 
     async def _only(self, identity: Identity) -> str | None:
-        """Return the id of the person to whose messages the caller is limited; None if the caller sees all messages."""
+        """Return the id of the person whose messages the caller may read; None if the caller may read all messages."""
         if identity.role is not Role.CHAT:
             return None
         return (await self._gate.principal(self._gate.sender(identity))).id
@@ -219,7 +221,10 @@ def _outcome(timeline: MessageTimeline, event_id: str) -> ToolResult:
     because = f" ({timeline.reason})" if timeline.reason else ""
     text = f"There is no answer: message {timeline.message.id} is {timeline.status}{because}."
     return ToolResult(
-        data, text if timeline.status in SETTLED_STATUSES else f"{text} Call again with the id {event_id} to wait on."
+        data,
+        text
+        if timeline.status in SETTLED_STATUSES
+        else f"{text} Call again with the id {event_id} to continue waiting.",
     )
 
 

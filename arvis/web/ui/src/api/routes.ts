@@ -1255,7 +1255,7 @@ export interface Routes {
     body: undefined;
     answer: unknown | { ok: boolean; id: string };
   };
-  /** The Model Context Protocol (streamable HTTP, without sessions). */
+  /** Call the Model Context Protocol (streamable HTTP, without sessions). */
   "POST /mcp": {
     path: Record<string, never>;
     query: Record<string, never>;
