@@ -226,8 +226,8 @@ class LatencySeries:
 
 
 def percentile(counted: Counter[int], share: float) -> int | None:
-    """Return the percentile: the smallest value that is not exceeded by a `share` of all values. Return None without
-    values."""
+    """Return the percentile: the smallest value that at least the `share` of all values do not exceed. Return None
+    without values."""
     wanted, seen = counted.total() * share, 0
     for value, number in sorted(counted.items()):
         seen += number

@@ -1,7 +1,7 @@
 """Endpoints for machines: health, readiness, Prometheus metrics and the OpenAPI document.
 
-Counts come from the bus, from the requests to this process, and from new rows in the database (`DatabaseMetrics`). No
-metric makes a page slower.
+Metrics count the events on the bus, the requests to this process, and new rows in the database (`DatabaseMetrics`). No
+metric slows down a page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arvis.web.openapi import describe
 # rows since the previous read.
 
 
-#: Rows of the last 3,000 ms are left for the next read, because transactions with such rows may still be open.
+#: The age in ms from which rows are read. Newer rows are left for the next read, because their transactions may be open.
 _SETTLED = 3_000
 #: The number of models with their own metrics. Further models are counted together.
 _MOST_MODELS = 200
@@ -208,7 +208,7 @@ class Metrics:
 _FRESH = 1.0
 _TIMEOUT = 2.0
 
-#: The event loop is in time if a sleep of `_NAP` seconds ends less than `_LATE` seconds too late.
+#: The event loop is responsive if a sleep of `_NAP` seconds ends less than `_LATE` seconds too late.
 _NAP = 0.005
 _LATE = 0.5
 
@@ -230,8 +230,8 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """The check of readiness. `roles` returns for each configured role whether it is up; `bots` does the same for each
-    enabled bot. `room` returns whether the disk has space for new work."""
+    """The check of readiness. `roles` returns the configured roles, and `bots` the enabled bots, each with True if it is
+    up. `room` returns whether the disk has space for new work."""
 
     def __init__(
         self,
@@ -283,7 +283,7 @@ class ReadinessProbe:
 
 
 def _nothing(_: Transaction) -> None:
-    """Write nothing. If this script ends, the database accepts transactions and commits them."""
+    """Write nothing. If this script succeeds, the database can begin and commit transactions."""
 
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -316,7 +316,7 @@ class SystemRoutes:
                 {200: STRING},
                 media="text/plain",
             ),
-            Endpoint("GET", "/openapi.json", "This document", READ, self._openapi, {200: {"type": "object"}}),
+            Endpoint("GET", "/openapi.json", "Show this document", READ, self._openapi, {200: {"type": "object"}}),
         ]
 
     async def _health(self, _: Call) -> Response:

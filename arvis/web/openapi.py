@@ -56,7 +56,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "kind": "cron",
         "agent": "helper",
         "schedule": "0 9 * * 1-5",
-        "prompt": "Say what is on today.",
+        "prompt": "List today's meetings.",
         "platform": "discord",
         "channelId": "1234567890",
     },
@@ -64,7 +64,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/api/webhooks"): {
         "path": "issues",
         "agent": "helper",
-        "template": "A new issue: {title}",
+        "template": "A new issue: {{payload.issue.title}}",
         "platform": "discord",
         "channelId": "1234567890",
     },
@@ -133,13 +133,14 @@ NAMED: Mapping[str, Schema] = {
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _ABOUT = f"""All errors have the same format and state a fix. Times are milliseconds since the epoch. Lists are paged: send
-`nextCursor` as `cursor` to get the next page. In a body `null` equals an omitted field, and an undocumented field is refused.
+`nextCursor` as `cursor` to get the next page. In a body, `null` equals an omitted field unless the field's description says
+otherwise. Undocumented fields are refused.
 
 `{IDEMPOTENCY_KEY}` makes a write safe to repeat: for a day, the same request with the same key gets the first response, with
 `{REPLAYED}: true`, and runs only once. `POST /api/messages` uses the key as the `id` of the message.
 
 Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a `-suffix`), and
-`dashboard-agent-SLUG`, where each of them has a separate conversation."""
+`dashboard-agent-SLUG`, where each user has a separate conversation."""
 
 #: Descriptions of the groups of routes. A group that is missing here has only its name in the document.
 _TAGS = {
@@ -148,9 +149,9 @@ _TAGS = {
     "jobs": "The queue.",
     "executions": "Executions of agents, step by step.",
     "questions": "Questions that wait for a person.",
-    "agents": "Agents, their versions and the channels they answer in.",
+    "agents": "Agents, their versions and their channels.",
     "memory": "Facts that agents keep about people, projects and themselves.",
-    "accounts": "Accounts at providers of models.",
+    "accounts": "Accounts at model vendors.",
     "bots": "Bots on chat platforms.",
     "hooks": "Incoming events of platforms and webhooks.",
     "webhooks": "Webhooks that start an agent.",
@@ -170,14 +171,14 @@ _KEY_HEADER: dict[str, Any] = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
     "required": False,
-    "description": "A new text for each write, such as a UUID. Requests with the same key run once.",
+    "description": "A new text for each write, such as a UUID. A request with a used key does not run again.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
 }
 _HEADERS: dict[str, dict[str, Any]] = {
     "WWW-Authenticate": {"description": "The authentication scheme.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds until another attempt makes sense.", "schema": {"type": "string"}},
     REPLAYED: {
-        "description": f"`true` when an earlier request with this `{IDEMPOTENCY_KEY}` was answered so.",
+        "description": f"`true`: the stored response to an earlier request with this `{IDEMPOTENCY_KEY}`.",
         "schema": {"type": "string", "enum": ["true"]},
     },
 }

@@ -24,14 +24,16 @@ from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.wiring import Assembly
 
-# uvicorn inside a daemon that handles signals, opens sockets and has a clock itself. It differs from uvicorn's own server
-# in three ways: an idle server runs no timer ten times a second; a client that does not read cannot block the end of its
-# connection or the stop of the server; and clients without a credential cannot keep idle connections, send large frames
-# or occupy the event loop with many tiny frames.
+# A uvicorn server for a daemon that itself handles signals, opens the listening socket and has a clock. It differs from
+# uvicorn's own server in three ways:
+# - An idle server does not run a timer ten times a second.
+# - A client that does not read cannot block the end of its connection or the stop of the server.
+# - Clients without a credential cannot keep idle connections, send large frames or occupy the event loop with many tiny
+#   frames.
 
 
-#: The most bytes of one read from a connection. The bytes of a read are parsed together, and thousands of tiny frames or
-#: chunks would block the event loop. The default of asyncio is 256 KiB.
+#: The maximum number of bytes of one read from a connection. The bytes of a read are parsed together, and thousands of
+#: tiny frames or chunks would block the event loop. The default of asyncio is 256 KiB.
 _PIECE = 16_384
 
 #: The maximum number of connections without a request, and the seconds between two log lines about connections that
@@ -47,8 +49,8 @@ _UNAUTHENTICATED_FRAME = 65_536
 
 class RequestProtocol(H11Protocol):
     """A connection that is dropped if no whole request arrives in time, or if its client does not read the response.
-    uvicorn's own timeout ends at the first byte of a request, so a client that sends slowly could keep the
-    connection."""
+    uvicorn's own timeout covers only the time before the first byte of a request, so a client that sends slowly could
+    keep the connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -91,20 +93,20 @@ class RequestProtocol(H11Protocol):
 
 
 def most_connections() -> int:
-    """Return the limit of open connections without a request: half of the process's limit of open files, from 32 to
-    `_MOST_HALF_SENT`."""
+    """Return the maximum number of open connections without a request: half of the process's limit of open files, but at
+    least 32 and at most `_MOST_HALF_SENT`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_HALF_SENT if soft == resource.RLIM_INFINITY else max(32, min(_MOST_HALF_SENT, soft // 2))
 
 
 def _make_room(newest: RequestProtocol) -> None:
-    """Close the oldest connection without a request if there are too many, so that a new connection is always
-    accepted."""
+    """Close the oldest connection without a request if there are too many such connections, so that a new connection is
+    always accepted."""
     waiting = [
         each
         for each in newest.connections
-        # A dropped connection stays in the set until the next pass of the event loop, but many connections can come in
-        # one pass, so those that are closing are not counted.
+        # A dropped connection stays in the set until the next pass of the event loop, but many new connections can arrive
+        # in one pass. Connections that are closing are therefore not counted.
         if isinstance(each, RequestProtocol) and each.half_sent and not each.transport.is_closing()
     ]
     if len(waiting) > most_connections():
@@ -138,9 +140,9 @@ class AcceptErrorLimiter:
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket. It accepts only small frames until the application calls `take_large_frames` in the
-    state of the connection. After the end of the handler, it drops a connection whose client does not read the
-    remaining data."""
+    """The protocol of a WebSocket. It accepts only small frames until the application calls the function
+    `take_large_frames` in the state of the connection. After the end of the handler, it drops the connection if the
+    client does not read the remaining data."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -161,8 +163,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def shutdown(self) -> None:
-        """Send a close frame if the socket is open, else close its connection. A socket that is closing or was refused
-        accepts no frame, and the error would abort the stop of the server."""
+        """Send a close frame if the socket is open, else close its connection. Sending a frame to a socket that is closing
+        or was refused would raise an error, and the error would abort the stop of the server."""
         if self.handshake_complete and self.conn.state is not State.OPEN:
             self.transport.close()
         else:
@@ -175,9 +177,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 
 class UvicornServer(uvicorn.Server):
-    """The uvicorn server, which serves until `stop`. The daemon handles signals, and `AnswerHeaders` writes the date of
-    responses. `max_frame`: the most bytes of a frame. `grace`: the seconds for closing sockets, and for running requests
-    after `stop`. `idle`: the seconds for a connection without a request."""
+    """The uvicorn server, which serves until `stop` is called. The daemon handles signals, and `AnswerHeaders` adds the
+    date to responses. `max_frame`: the maximum number of bytes of a frame. `grace`: the seconds that closing sockets and,
+    after `stop`, running requests have to end. `idle`: the seconds that a connection may have no request."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
@@ -251,8 +253,8 @@ class WebServer:
         return self._parts.endpoints
 
     async def start(self) -> None:
-        """Bind the port and start serving. Afterwards `url` is valid. Raise `ConfigError` if the address cannot be used.
-        A stopped server can be started again."""
+        """Bind the port and start serving. `url` is valid only after this call. Raise `ConfigError` if the address cannot
+        be used. A stopped server can be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         parts = self._parts
@@ -287,7 +289,7 @@ class WebServer:
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
     async def login_link(self) -> str:
-        """Return a new login link to the dashboard. It is valid once, for ten minutes."""
+        """Return a new login link to the dashboard. The link is valid once, for ten minutes."""
         return self._link(await self._parts.sessions.new_code())
 
     def _link(self, code: str) -> str:
@@ -305,8 +307,8 @@ class WebServer:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket. It is created with the number of its protocol, because asyncio would otherwise not switch
-    off Nagle's algorithm, which delays each small response by 40 ms."""
+    """Return a listening socket. Create it with the number of its protocol (TCP). Without this number, asyncio would not
+    disable Nagle's algorithm, which delays each small response by 40 ms."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]
@@ -322,6 +324,6 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"The web server cannot listen at {host} port {port}.",
             why=f"{error.strerror or error}.",
-            fix="Set web.port in config.yaml to a free port (0 takes any), and web.host to an address of this machine.",
+            fix="Set web.port in config.yaml to a free port (0: any free port), and web.host to an address of this machine.",
         ) from error
     return listener

@@ -116,7 +116,7 @@ MESSAGE = object_schema(
         },
         "id": {
             **LABEL,
-            "description": "Your id of the message. A second message with it on the channel is not stored.",
+            "description": "Your id of the message. A repeated id on the same channel creates no message.",
         },
         "replyTo": {
             **LABEL,
@@ -184,7 +184,7 @@ BACKUP = object_schema(
         "createdAt": TIME,
         "migration": {
             **optional(STRING),
-            "description": "The migration before which it was made; null: for no migration.",
+            "description": "The migration that it was made for; null: none.",
         },
         "messages": {**optional(INTEGER), "description": "The number of messages in it; null if it cannot be read."},
         "missingAttachments": {

@@ -1,8 +1,9 @@
 """The conversation that a `/v1` request continues.
 
 The client sends the whole conversation in each request. A request continues a stored conversation only if the client's
-history matches it exactly. An edited, regenerated or unknown history starts a new conversation, which gets the history
-as text. Two chats of a key never share a conversation, and a repeated request is the same message (ADR 0044).
+history matches this conversation exactly. An edited, regenerated or unknown history starts a new conversation, which
+gets the history as text. Two chats of a key never share a conversation, and a repeated request creates no second message
+(ADR 0044).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from arvis.web.openai.requests import HistoryMessage, ParsedRequest
 
 #: Headers in which clients name their chat.
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
-#: The header in which OpenAI's libraries count their repetitions of a request.
+#: The header in which OpenAI's libraries count the repetitions of a request.
 _RETRIES = "X-Stainless-Retry-Count"
 #: The time in ms in which an equal request counts as a repetition.
 _RETRY_MS = 15 * 60_000
@@ -32,40 +33,46 @@ _RETRY_MS = 15 * 60_000
 
 @dataclass(frozen=True, slots=True)
 class RequestIdentity:
-    """The hashes and names by which the conversation of a request is found.
+    """The hashes and names by which the conversation of a request is found."""
 
-    `base`: the thread for the name of the conversation. `remembers`: the request names its conversation in `user`, so a
-    request without history continues it. `named`: `user` or a header names the conversation. `earlier` and `answer`:
-    the hashes of the history before its last reply, and of this reply. They are None if Arvis cannot have written the
-    history.
-    """
-
+    #: The hash of the user, the agent and the name of the conversation.
     scope: str
+    #: The thread for the name of the conversation.
     base: str
+    #: The request names its conversation in `user`, so it continues this conversation even without a history.
     remembers: bool
+    #: `user` or a header names the conversation.
     named: bool
+    #: The hash of the whole request.
     request: str
+    #: The hash of the history with the question.
     talk: str
+    #: The hash of the system texts.
     system: str
     has_history: bool
+    #: The hash of the history before its last reply; None if Arvis cannot have written the history.
     earlier: str | None
+    #: The hash of the last reply in the history; None if Arvis cannot have written the history.
     answer: str | None
+    #: The `Idempotency-Key`.
     key: str | None
+    #: The client's library repeats the request.
     retried: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedRequest:
-    """The stored request with its thread. `fresh`: the request starts the conversation, so its whole history is new to
-    the agent. `instructed`: the system text is new to the agent."""
+    """The stored request with its thread."""
 
     request: CompletionRequest
+    #: The request starts the conversation, so its whole history is new to the agent.
     fresh: bool
+    #: The system text is new to the agent.
     instructed: bool
 
 
 def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, agent: str) -> RequestIdentity:
-    """Return the identity of the request. Call this function in a thread, because it hashes files."""
+    """Return the identity of the request. Call this function in a thread, because it hashes the files of the request."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
     if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
         raise unusable("X-OpenWebUI-Chat-Id", "and other chat names must be 1 to 200 printable characters")
@@ -144,8 +151,8 @@ def _same(known: CompletionRequest, wanted: RequestIdentity) -> CompletionReques
 
 
 def _repeated(known: CompletionRequest) -> PlacedRequest:
-    """Return the place of a repeated request. `fresh` and `instructed` only matter if a crash interrupted the first
-    request before its message was stored; otherwise the message exists already."""
+    """Return the stored first request for a repeated request. `fresh` and `instructed` only matter if a crash
+    interrupted the first request before its message was stored."""
     return PlacedRequest(known, fresh=known.position == 1, instructed=known.position == 1)
 
 
@@ -169,8 +176,8 @@ def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> st
 
 
 def _tail(talk: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage] | None, str | None]:
-    """Return the client's history without its last reply, and the mark of this reply. Return (None, None) if the history
-    does not end with a question and a reply of plain text, because Arvis then did not write it."""
+    """Return the client's history without its last reply, and the hash of this reply. Return (None, None) if the history
+    does not end with a question and a plain-text reply, because Arvis cannot have written such a history."""
     if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
         return None, None
     return talk[:-1], answer_mark(talk[-1].text)

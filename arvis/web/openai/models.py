@@ -25,13 +25,13 @@ from arvis.web.http.schema import (
 
 #: The header with the id of the message, in every response to an accepted request.
 MESSAGE_HEADER = "X-Arvis-Message-Id"
-#: A header for OpenAI's libraries: they must not repeat an accepted request automatically, because it is answered once.
+#: The header that prevents OpenAI's libraries from repeating an accepted request, which Arvis answers only once.
 _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Return the schema with further fields allowed, because clients send more. `requests.parameters_of` defines which of
-    them are applied and which are refused."""
+    """Return the schema with further fields allowed, because clients send more fields. `requests.parameters_of` applies or
+    refuses these fields."""
     return {**schema, "additionalProperties": True}
 
 
@@ -71,7 +71,7 @@ REQUEST = _open(
             "user": {
                 "type": "string",
                 "maxLength": 200,
-                "description": "The conversation; default: one that belongs to the key.",
+                "description": "The name of the conversation; default: a conversation of the key.",
             },
             "stream": BOOLEAN,
             "stream_options": _open(object_schema({"include_usage": BOOLEAN}, required=())),

@@ -16,8 +16,8 @@ from arvis.domain.text import BEFORE, NOW
 from arvis.web.http.requests import Fields, unusable
 
 # The history that a client sends, as text for the agent and as labels of its sources. The client can write anything in
-# the history, even as a tool or as the agent. The text therefore states that a program sent it, quotes every line, and
-# has a taint (ADR 0017), so that actions based on it need an approval.
+# the history, even in the role of a tool or of the agent. The text for the agent therefore states that a program sent
+# the history, quotes every line, and has a taint (ADR 0017), so that actions based on it need an approval.
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 _LABELS: Mapping[str, Label] = {
@@ -30,12 +30,13 @@ _LABELS: Mapping[str, Label] = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message of the request. `files`: its files, in the form of attachments of the API. `more`: its other fields as
-    JSON, such as the tool calls that the client made."""
+    """A message of the request."""
 
     role: str
     text: str
+    #: The files of the message, in the form of attachments of the API.
     files: tuple[Mapping[str, str], ...] = ()
+    #: The other fields of the message as JSON, such as the client's tool calls.
     more: str = ""
 
 
@@ -66,7 +67,7 @@ def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
 
 
 def _block(message: HistoryMessage) -> str:
-    # `splitlines` splits at every character that a reader could take for a line break.
+    # `splitlines` splits at every character that a reader could interpret as a line break.
     text = "\n".join(part for part in (message.text, message.more) if part)
     return "\n".join([f"[{message.role}]", *(f"> {line}" for line in text.splitlines() or [""])])
 
@@ -78,8 +79,8 @@ _MOST_STOPS = 4
 _LONGEST_STOP = 200
 _MOST_TOKENS = 1_000_000
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-#: Parameters that other functions read, and parameters that cannot change an agent's single answer: notes of the
-#: client, the vendor's billing, and the mode of tool calls (because `tools` is refused).
+#: Parameters that other functions read, and parameters that do not change an agent's answer: notes of the client,
+#: settings for the vendor's storage and billing, and the mode of tool calls (because `tools` is refused).
 _HEEDED = frozenset(
     {
         "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
@@ -98,7 +99,7 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
     "tool_choice": (
         lambda value: value in ("none", "auto"),
-        "must be `auto` or `none`: the agent decides about its own tools",
+        "must be `auto` or `none`: the agent chooses its own tools",
     ),
     "function_call": (lambda value: value in ("none", "auto"), "must be `auto` or `none`: an agent has its own tools"),
     "n": (lambda value: value == 1, "must be 1: an agent gives one answer"),
@@ -110,7 +111,7 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "web_search_options": (lambda value: not value, "is not supported: an agent searches with its own tools"),
     "verbosity": (
         lambda value: value == "medium",
-        "is not supported: state the wanted length in the question",
+        "must be `medium`: state the wanted length in the question",
     ),
     "service_tier": (lambda value: value in ("auto", "default"), "must be `auto` or `default`"),
     "response_format": (
@@ -122,10 +123,11 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of a request. `wishes` are for the model: `max_tokens`, and under `sampling` the other parameters by
-    their OpenAI names. `stops`: the answer ends before the first of these texts."""
+    """The parameters of a request."""
 
+    #: The answer ends before the first of these texts.
     stops: tuple[str, ...] = ()
+    #: Parameters for the model: `max_tokens`, and under `sampling` all others by their OpenAI names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -160,8 +162,8 @@ def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 
 def certain(text: str, stops: Sequence[str]) -> str:
-    """Return the part of a growing text that certainly belongs to the answer: without an end that could be the beginning
-    of a stop sequence."""
+    """Return the part of a growing text that certainly belongs to the answer. Omit the end of the text if it could be the
+    beginning of a stop sequence."""
     text, ended = cut(text, stops)
     if ended:
         return text
@@ -204,21 +206,24 @@ _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"
-#: Fields of a message, besides its content, that belong to the conversation.
+#: The fields of a message that belong to the conversation, besides its role and content.
 _OTHER_FIELDS = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A chat completion request. `model`: the slug of an agent. `conversation`: the field `user`, which names the
-    conversation. `question`: the last message. `before`: the messages before it. `usage`: the stream ends with its token
-    usage."""
+    """A chat completion request."""
 
+    #: The slug of an agent.
     model: str
+    #: The field `user`, which names the conversation.
     conversation: str | None
+    #: The last message.
     question: HistoryMessage
+    #: The messages before the question.
     before: tuple[HistoryMessage, ...]
     stream: bool
+    #: The stream ends with its token usage.
     usage: bool
     parameters: Parameters
 
@@ -253,7 +258,7 @@ def parse_request(fields: Fields) -> ParsedRequest:
     if messages[-1].role != _USER:
         raise unusable(
             "messages",
-            "must end with a message of the role `user`, which is the question; a prefilled answer and tool results are not supported",
+            "must end with the question: a message of the role `user` (prefilled answers and tool results are not supported)",
         )
     options = Fields(fields.mapping("stream_options") or {})
     return ParsedRequest(
@@ -288,8 +293,8 @@ def _more(message: Fields) -> str:
 
 
 def _of_parts(role: str, parts: Sequence[Fields], where: str) -> HistoryMessage:
-    """Return the message with the text and the files of its parts. The agent gets only the files of the question; those
-    of the history only serve to recognise the conversation."""
+    """Return the message with the text and the files of its parts. The agent gets only the files of the question. The
+    files of the history only serve to recognise the conversation."""
     texts: list[str] = []
     files: list[Mapping[str, str]] = []
     for part in parts:
@@ -299,7 +304,7 @@ def _of_parts(role: str, parts: Sequence[Fields], where: str) -> HistoryMessage:
             case "image_url" | "input_audio" | "file" as kind if role == _USER:
                 files.append(_file(kind, Fields(part.mapping(kind) or {}), where, len(files) + 1))
             case kind:
-                raise unusable(where, f"holds a part of the type {str(kind)[:40]!r}, which cannot be used here")
+                raise unusable(where, f"contains a part of the type {str(kind)[:40]!r}, which is not supported here")
     return HistoryMessage(role, "\n".join(texts), tuple(files))
 
 
@@ -311,7 +316,7 @@ def _file(kind: str, fields: Fields, where: str, number: int) -> Mapping[str, st
     found = _DATA_URL.fullmatch(url)
     if found is None:
         why = "is not fetched from an address" if url.startswith(("http:", "https:")) else "must be sent in the request"
-        raise unusable(where, f"holds a file that {why}: send it as `data:image/png;base64,…`")
+        raise unusable(where, f"contains a file that {why}: send it as `data:image/png;base64,…`")
     ending = found["kind"].partition("/")[2].partition("+")[0]
     name = fields.text("filename") or f"{'image' if kind == 'image_url' else 'file'}-{number}.{ending}"
     return _upload(name, found["kind"], found["data"], where)
@@ -319,7 +324,7 @@ def _file(kind: str, fields: Fields, where: str, number: int) -> Mapping[str, st
 
 def _upload(name: str, kind: str, data: str, where: str) -> Mapping[str, str]:
     if not kind:
-        raise unusable(where, f"holds a sound that is none of {', '.join(_SOUNDS)}")
+        raise unusable(where, f"contains a sound whose format is none of {', '.join(_SOUNDS)}")
     return {"filename": name, "contentType": kind, "data": data}
 
 

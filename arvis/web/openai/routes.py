@@ -1,8 +1,8 @@
 """`/v1`: Arvis as an OpenAI-compatible server. A model is an agent.
 
-A request becomes a message through the same inbox as every other message (docs/24-openai-compatible.md). If the client
-closes a stream, the answer is cancelled. If a client that does not stream disconnects, the answer is still written and
-is then in the conversation.
+A request becomes a message, which is stored by the same inbox as every other message (docs/24-openai-compatible.md). If
+the client closes a stream, the answer is cancelled. If a client disconnects from a request without a stream, the answer
+is still written to the conversation.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MO
 from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
 from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket, forget_request
 
-#: The most concurrent waiting requests, in total and per key.
+#: The maximum number of concurrent waiting requests, in total and per key.
 _MOST = 256
 _MOST_OF_ONE = 64
 #: The maximum size in bytes of the text made from the earlier messages of a request.
 _MOST_BEFORE = 65_536
-#: The number of brackets and commas that a request may contain besides those of one message, because a request contains
-#: the whole conversation.
+#: The number of brackets and commas that a request may contain in addition to those of one message, because a request
+#: contains the whole conversation.
 _MARKS = 262_144
 _SLUG = re.compile(r"[\w.-]{1,200}")
 
@@ -206,12 +206,12 @@ class CompletionRoutes:
         if found is None:
             raise NotFound(
                 "`model` is not an agent that this key may use.",
-                fix="GET /v1/models lists the available ones.",
+                fix="GET /v1/models lists the available agents.",
                 code="model_not_found",
             )
         return found
 
 
 def _model_view(agent: Agent) -> Mapping[str, Any]:
-    """Return an agent as a model. OpenAI's format requires a creation time, and agents have no equivalent."""
+    """Return an agent as a model. OpenAI's format requires a creation time, which agents do not have."""
     return {"id": agent.slug, "object": "model", "created": 0, "owned_by": "arvis"}

@@ -30,16 +30,16 @@ from arvis.web.openai.models import completion, completion_id, error_of, finish_
 from arvis.web.openai.requests import certain, cut
 
 # An answer as server-sent events. Text that was sent cannot be withdrawn. If an answer restarts with the same text,
-# nothing is sent until it is longer than the sent text. If it restarts with another text, it is sent completely after a
-# blank line. In every case the sent text ends with the stored reply.
+# nothing is sent until the new text is longer than the sent text. If it restarts with another text, the new text is sent
+# completely after a blank line. In every case the sent text ends with the stored reply.
 
 DONE = "data: [DONE]\n\n"
 _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """A growing answer, which can restart, as pieces that are only appended. Blanks at its end are not sent, because the
-    stored reply has no blanks at its end."""
+    """The pieces of a growing answer, which can restart. Pieces are only appended. Blanks at the end are not sent, because
+    the stored reply has none."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -110,7 +110,7 @@ class AnswerEvents:
         if event.address != self._address or self._message_id not in {None, event.message_id}:
             return
         known = self._texts.get(event.message_id, "")
-        if event.offset in {0, len(known)}:  # after a gap the rest is sent at the end
+        if event.offset in {0, len(known)}:  # after a gap, the missing text is sent at the end
             self._texts[event.message_id] = known[: event.offset] + event.text
             self._wake()
 
@@ -131,8 +131,8 @@ class AnswerEvents:
 
 
 class Chunks:
-    """The format of the events of one stream. With `usage`, the last event contains the token usage, and all other
-    events have a null `usage`, as with OpenAI."""
+    """The format of the events of one stream. With `usage`, the last event contains the token usage, and `usage` is null
+    in all other events, as with OpenAI."""
 
     def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
         self._common = {
@@ -192,8 +192,8 @@ class AnswerWaiter:
     async def whole(
         self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
     ) -> dict[str, object] | Failure:
-        """Return the completion when the message is finished. Return an error if the wait takes too long, or if `left`
-        returns that the client has disconnected. An equal later request then waits for the same answer."""
+        """Return the completion when the message is finished. Return an error if the wait takes too long, or if the client
+        has disconnected (`left`). A later request with the same content then waits for the same answer."""
         message_id = ticket.message_id
         begun = self._clock.monotonic()
         end = begun + self._timeouts.completion
@@ -243,14 +243,14 @@ class AnswerWaiter:
             return
         if piece := answer.last(ended.text):
             yield chunks.piece(piece)
-        # Stored before the last event, because the client can continue the conversation after it.
+        # The hash is stored before the last event, because the client can continue the conversation after that event.
         await attempt(self._store.write(_answered, ticket.request_id, answer_mark(answer.whole)))
         yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
-        """Return True if the message is finished, and False if the wait must continue. Return an error if no answer will
-        come soon. `begun`: the start of the wait; None if a part of the answer was sent, so that the wait continues in
-        any case."""
+        """Return True if the message is finished, and False if the wait must continue. Return an error if no answer is
+        expected soon. `begun`: the start of the wait; None if a part of the answer was sent, so that the wait cannot end
+        with this error."""
         if await self._is_settled(ticket.message_id):
             return True
         put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
@@ -259,7 +259,7 @@ class AnswerWaiter:
         return put_off or False
 
     async def _put_off(self, message_id: str, begun: float) -> Failure | None:
-        """Return an error if no answer will come soon, because no model answers and the message is retried later."""
+        """Return an error if no model answers at the moment and the message will be retried later."""
         if self._clock.monotonic() - begun < self._timeouts.put_off:
             return None
         timeline = await self._insights.message(message_id)
@@ -270,7 +270,7 @@ class AnswerWaiter:
         return Failure(
             503,
             "put_off",
-            f"No model answers at the moment. The message {message_id} is tried again by itself in {seconds} seconds.",
+            f"No model answers at the moment. Arvis retries the message {message_id} in {seconds} seconds.",
             f"Send the same request again later, or read GET /api/messages/{message_id}/wait.",
             seconds,
         )
@@ -284,7 +284,7 @@ class AnswerWaiter:
         continues as if this one had not been sent."""
         timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
-            raise NotFound("The message has been deleted.", fix="Send it again.")
+            raise NotFound("The message has been deleted.", fix="Send the request again.")
         match timeline.status:
             case MessageStatus.ANSWERED:
                 return Outcome(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
@@ -294,7 +294,7 @@ class AnswerWaiter:
         return _failed(timeline)
 
     async def _question(self, timeline: MessageTimeline) -> str:
-        """Return a text with the open question of the turn, and the place to answer it."""
+        """Return a text with the open question of the turn and the ways to answer the question."""
         execution = timeline.message.execution_id
         view = await self._insights.execution(execution) if execution is not None else None
         waits = view.waits if view is not None else ()
@@ -324,7 +324,7 @@ def _too_late(message_id: str) -> Failure:
         _TOO_LATE,
         "timeout",
         f"The answer to message {message_id} takes longer than this request may wait.",
-        f"It is still being worked on: GET /api/messages/{message_id}/wait brings it.",
+        f"Work on the answer continues. GET /api/messages/{message_id}/wait returns it.",
     )
 
 

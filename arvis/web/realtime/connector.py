@@ -1,8 +1,8 @@
 """The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
 
-A delivery counts as sent even without an open socket, because it stays in the database, and a socket that reconnects
-requests the deliveries that it has missed. The memory of this process contains only the connections and the unfinished
-answers.
+A delivery counts as sent even without an open socket, because it stays in the database, and a client that reconnects
+requests the deliveries that it has missed. Only the connections and the unfinished answers are in the memory of this
+process.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A signal to read deliveries from the database, because it may contain deliveries that were not pushed to this
-    client."""
+    """The signal to read deliveries from the database, because some may not have been pushed to this client."""
 
 
 LOOK = Look()
@@ -103,7 +102,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Client:
-    """An authenticated socket with its buffer. `seen` is the `seq` of the last delivery that was sent to it."""
+    """An authenticated socket with its buffer. `seen` is the `seq` of the last delivery that was sent to the client."""
 
     def __init__(self, *, id: str, identity: Identity, sender: Sender, address: Address) -> None:  # noqa: A002
         self.id = id
@@ -121,7 +120,7 @@ class Client:
         self._grew(item.size)
 
     def look(self) -> None:
-        """Signal that the database contains deliveries that were not pushed. They are sent after the frames that are
+        """Signal that the database may contain deliveries that were not pushed. They are sent after the frames that are
         waiting now."""
         if not self._waiting or self._waiting[-1] is not LOOK:
             self._waiting.append(LOOK)
@@ -154,8 +153,8 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Look | HangUp:
-        """Wait for the next frame or signal. A delivery that was sent before is skipped. A gap in the numbers of
-        deliveries becomes a signal to read the database, because the missing deliveries may never come as frames."""
+        """Wait for the next frame or signal. Skip deliveries that were sent before. Return a signal to read the database
+        for a gap in the numbers of deliveries, because the missing deliveries may never be pushed."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()
@@ -195,8 +194,8 @@ class Client:
 _MOST_SOCKETS = 100
 
 
-#: The most characters of unfinished answers that are kept for sockets that connect later. Above this limit the answer
-#: without new text for the longest time is dropped.
+#: The maximum number of characters of unfinished answers, which are kept for sockets that connect later. Above this
+#: limit, the answer whose last new text is the oldest is dropped.
 _MOST_RUNNING = 4_000_000
 
 
@@ -242,8 +241,8 @@ class WebConnector:
         """Do nothing, because the server closes the sockets."""
 
     async def send(self, part: Part) -> Receipt:
-        """Send a delivery. It counts as sent only after the other processes were notified. If this process ends before
-        that, the job repeats the notification."""
+        """Send a delivery. It counts as sent only after the other processes were notified. If this process ends earlier,
+        the job repeats the notification."""
         delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
         if self._notify_others is not None:
@@ -263,7 +262,7 @@ class WebConnector:
             raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
 
     def join(self, client: Client) -> None:
-        """Send all frames of the client's channel to it from now on, beginning with the unfinished answers there."""
+        """Register the client for all frames of its channel, and send it the unfinished answers there."""
         self._rooms.setdefault(client.address, set()).add(client)
         for delta in self._running.of(client.address):
             client.push_delta(delta)

@@ -46,10 +46,10 @@ from arvis.web.realtime.subscriptions import Subscriptions
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """The content of the first frame. `last_seq`: the number of the last delivery that the client has received; None: the
-    client requests no earlier deliveries."""
+    """The content of the first frame."""
 
     client: Client
+    #: The number of the last delivery that the client has received; None: the client requests no earlier deliveries.
     last_seq: int | None
 
 
@@ -72,8 +72,8 @@ class Handshake:
         return Greeting(client, fields.whole("lastSeq"))
 
 
-#: The number of deliveries in one database read. Each can be as long as `limits.reply_bytes`, and all stay in memory until
-#: the client has accepted them.
+#: The number of deliveries in one database read. Each can be as large as `limits.reply_bytes`, and all of them stay in
+#: memory until the client has accepted them.
 _SLICE = 16
 
 #: The maximum number of topics in one frame.
@@ -129,7 +129,7 @@ class SocketRoute:
             await identity.to_response()(socket.scope, socket.receive, socket.send)
             return
         if identity.role is Role.ANONYMOUS and "origin" in socket.headers:
-            # The dashboard in a browser authenticates by its cookie only. Without a cookie it is not logged in.
+            # The dashboard in a browser authenticates only by its cookie. Without a cookie, its user is not logged in.
             await _NOT_LOGGED_IN.to_response()(socket.scope, socket.receive, socket.send)
             return
         await socket.accept()
@@ -145,8 +145,8 @@ class SocketRoute:
         return greeting
 
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting | None:
-        """Return the first valid greeting. Return None if the socket was closed, because access was refused or no valid
-        greeting came in time."""
+        """Return the first valid greeting. Close the socket and return None if access is refused, the database is not
+        available, or no valid greeting arrives in time."""
         try:
             async with asyncio.timeout(self._timeouts.greeting):
                 while True:
@@ -165,8 +165,8 @@ class SocketRoute:
         return None
 
     async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Read and write until the reader or the writer ends. The writer gets a signal and is never cancelled, because it
-        may be in the middle of a database read."""
+        """Read and write until the reader or the writer ends. The writer is ended by a signal and never cancelled, because
+        it may be in the middle of a database read."""
         client = greeting.client
         self._connector.join(client)
         reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
@@ -184,7 +184,7 @@ class SocketRoute:
             await self._listening.leave(client)
 
     async def _close_after(self, socket: WebSocket, writer: asyncio.Task[Failure | None]) -> None:
-        """Close the socket if the writer failed, because it has then sent no close frame."""
+        """Close the socket if the writer failed, because a failed writer has sent no close frame."""
         if writer.cancelled() or not isinstance(writer.result(), Failure):
             return
         with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
@@ -192,9 +192,9 @@ class SocketRoute:
                 await socket.close(*_ending(writer))
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Send the greeting, replay missed deliveries, then send new frames. The client joins its channel before the
-        first database read, so no delivery is lost between replay and live frames; duplicates are recognised by their
-        `seq`."""
+        """Confirm the authentication, replay missed deliveries, then send new frames. The client joins its channel before
+        the first database read, so no delivery is lost between the replay and the new frames. Duplicates are recognised
+        by their `seq`."""
         client = greeting.client
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
@@ -215,7 +215,7 @@ class SocketRoute:
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
         """Send all deliveries after `client.seen`, in every state. The deliveries of a channel are numbered across all its
-        threads, so those in threads of other people are counted, but not sent."""
+        threads, so deliveries in threads of other people advance `seen`, but are not sent."""
         while not client.ended and (
             missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
         ):
@@ -253,8 +253,7 @@ class SocketRoute:
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
 
     async def _renew(self, client: Client) -> None:
-        """Record a use of the login, and close the socket if its login or key has ended, in this process or in another
-        one."""
+        """Record a use of the login. Close the socket if its login or key has ended in any process."""
         if (identity := await self._gate.renew(client.identity)) is None:
             client.hang_up(NO_ACCESS, "logged out")
         else:
@@ -300,7 +299,7 @@ class SocketRoute:
         await self._listening.hear(client, fields)
 
     async def _watch(self, client: Client, fields: Fields) -> None:
-        """Watch further topics."""
+        """Add topics to those that the client watches."""
         self._gate.admit(client.identity, READ)
         watched = await self._watching.watch(client, _topics(fields))
         client.push(frame({"type": "watching", "topics": watched}))
@@ -311,7 +310,7 @@ class SocketRoute:
         client.push(frame({"type": "watching", "topics": watched}))
 
     async def _auth_again(self, _: Client, __: Fields) -> None:
-        raise Invalid("This socket is authenticated already.", fix="Open another one.", code="already_authenticated")
+        raise Invalid("This socket is authenticated already.", fix="Open another socket.", code="already_authenticated")
 
 
 def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
@@ -333,7 +332,7 @@ def _topics(fields: Fields) -> list[str]:
 
 
 async def _until_gone(work: Awaitable[None]) -> None:
-    """Run `work` until the client leaves. If the client leaves or reads nothing for too long, that is not an error."""
+    """Run `work` until the client leaves. A client that leaves or reads nothing for too long is not an error."""
     with contextlib.suppress(WebSocketDisconnect, TimeoutError):
         await work
 

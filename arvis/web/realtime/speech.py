@@ -1,7 +1,7 @@
 """`speech` frames of the socket: partial transcripts of a speaking person become messages.
 
-A chunk gets no separate acknowledgement: the `ack` of a message names the chunks that the message consists of. Until
-the `ack`, a client keeps the chunks and may send them again.
+A chunk gets no separate acknowledgement: the `ack` of a message contains the ids of all its chunks. Until the `ack`, a
+client keeps the chunks and may send them again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.connector import Client, frame
 
 _LONGEST_ID = 150
-#: The most chunks whose acknowledgement is kept. A client that sends such a chunk again gets the acknowledgement again.
+#: The maximum number of chunks whose acknowledgement is kept. A client that sends such a chunk again gets it again.
 _MOST_RECEIPTS = 10_000
 
 
 class SpeechBuffers:
-    """The buffers of partial transcripts, one for each person and channel. A buffer is kept when the person's newest
-    connection replaces an earlier one."""
+    """The buffers of partial transcripts, one for each person and channel. A person who reconnects keeps the buffer."""
 
     def __init__(
         self, *, parser: MessageParser, clock: Clock, rules: UtteranceRules, detector: UtteranceDetector
@@ -96,7 +95,7 @@ def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:
 
 
 def _event_id(user_id: str, first: str) -> str:
-    """Return the id of the message, which contains the user and the id of the first chunk. Other people in the channel
+    """Return the id of the message, made from the user and the id of the first chunk, because other people in the channel
     may use the same chunk ids."""
     who = hashlib.blake2b(user_id.encode(errors="replace"), digest_size=8).hexdigest()
     return f"speech:{who}:{first}"

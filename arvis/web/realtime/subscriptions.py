@@ -26,7 +26,7 @@ from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import READ, Identity
 from arvis.web.realtime.connector import Client, frame
 
-# The subscriptions of the clients and their pending notices. The size of both is limited, even for a slow client.
+# The subscriptions of the clients and their pending notices. The size of both is limited, even if a client reads slowly.
 
 
 #: The maximum number of ids in a notice. A notice of more changes contains no ids, and the page reads its list again.
@@ -67,7 +67,7 @@ class Pending:
 
 
 class Subscriber:
-    """A client with its topics. `places`: the addresses of those topics that are conversations."""
+    """A client with its topics. `places`: the addresses of the topics that are conversations."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -83,8 +83,8 @@ class Subscriber:
         self._sent_counts = {}
 
     def send_changes(self, news: Pending) -> bool:
-        """Send the changes of the client's topics, and return True. If the client has not read the earlier frames, keep
-        the changes, and return False if there are any."""
+        """Send the changes of the client's topics. If the client has not read the earlier frames, keep the changes instead.
+        Return False if changes were kept."""
         self._pending.merge(news, self.topics)
         if self.client.behind:
             return not self._pending
@@ -94,8 +94,8 @@ class Subscriber:
         return True
 
     def send_counts(self, now: Headline, budget: int | None) -> bool:
-        """Send the counters if they differ from those that were sent last. Return False if the client has not read the
-        earlier frames. `budget`: the daily budget in millionths of a US dollar."""
+        """Send the counters if they have changed. Return False if they have changed and the client has not read the earlier
+        frames. `budget`: the daily budget in millionths of a US dollar."""
         counts = counts_view(now, budget)
         if counts == self._sent_counts:
             return True
@@ -125,16 +125,18 @@ MOST_CONVERSATIONS = 20
 _CONVERSATION = "conversation:"
 _LONGEST_TOPIC = 100
 
-#: The topics whose changes do not change the counters.
+#: The topics whose changes do not affect the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
 _WATCHED_EVENTS: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded, AgentMoved)
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Intervals in seconds: `notices` between two rounds of notices, `counts` between two reads of the counters."""
+    """Intervals in seconds."""
 
+    #: Between two rounds of notices.
     notices: float = 0.3
+    #: Between two reads of the counters.
     counts: float = 1.0
 
 
@@ -171,8 +173,8 @@ class Subscriptions:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Allow clients to watch topics while the context is open. The bus has subscriptions only while a client watches a
-        topic."""
+        """Allow clients to watch topics while the context is open. This object subscribes to the bus only while a client
+        watches a topic."""
         self._bus = bus
         try:
             yield
@@ -205,7 +207,7 @@ class Subscriptions:
         return sorted(watcher.topics)
 
     def unwatch(self, client: Client, topics: Collection[str] | None = None) -> list[str]:
-        """Remove the topics (None: all) from those of the client, and return the remaining topics."""
+        """Remove these topics (None: all) from the client, and return its remaining topics."""
         watcher = self._watchers.get(client)
         if watcher is None:
             return []
@@ -224,7 +226,7 @@ class Subscriptions:
     # -- events of the bus -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Update the indexes after a change of subscribers. Subscribe to the bus if a topic is watched, else stop."""
+        """Update the indexes after a change of subscribers. Subscribe to the bus if there are subscribers, else stop."""
         self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
         self._places = {}
         for watcher in self._watchers.values():

@@ -1269,7 +1269,7 @@ export interface Routes {
     body: undefined;
     answer: string;
   };
-  /** This document. */
+  /** Show this document. */
   "GET /openapi.json": {
     path: Record<string, never>;
     query: Record<string, never>;
