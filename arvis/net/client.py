@@ -188,7 +188,7 @@ def as_http_error(host: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        # A `ServerTimeoutError` means that the server was silent too long; any other timeout, that the total time is over.
+        # A `ServerTimeoutError` means that the server was silent for too long; any other, that the total time is over.
         spent = not isinstance(error, aiohttp.ServerTimeoutError)
         raise HttpError(f"{host} took too long to answer", timeout=True, spent=spent) from None
     except aiohttp.ClientSSLError:

@@ -1,5 +1,5 @@
-"""The rules for the addresses that may be fetched for users and models. They are pure: this module looks up no names and
-opens no connections.
+"""The rules for the addresses that may be fetched for users and models. They are pure: this module looks up no names
+and opens no connections.
 
 A URL is parsed once into a `Target`, and only the target is used afterwards, so that no second parser can understand
 the text differently. Host names are converted to one form: every text that a resolver would read as an address becomes
@@ -83,8 +83,8 @@ def _decoded(written: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """Convert a name to ASCII as browsers do (UTS 46). Full-width digits and non-ASCII dots become plain ones before any
-    check."""
+    """Convert a name to ASCII as browsers do (UTS 46). Full-width digits and non-ASCII dots become plain ones before
+    any check."""
     if name.isascii():
         return name
     try:
@@ -185,8 +185,8 @@ def carried(address: IPAddress) -> IPAddress:
 
 
 def read_address(text: str) -> IPAddress | None:
-    """Parse an address in the form that resolvers return. Return None for any other text and for an address with a zone,
-    which is never public."""
+    """Parse an address in the form that resolvers return. Return None for any other text and for an address with a
+    zone, which is never public."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:

@@ -66,8 +66,8 @@ class EndpointHandler:
         return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
 
     def _announce(self, endpoint: Endpoint, request: Request, response: Response) -> None:
-        """Publish the change that a successful request has made, so that open pages reload the data. For most routes this
-        is the only announcement."""
+        """Publish the change that a successful request has made, so that open pages reload the data. For most routes
+        this is the only announcement."""
         if response.status_code < _FIRST_ERROR:
             change = change_by(endpoint.method, endpoint.path, request.path_params)
             if change is not None:

@@ -118,8 +118,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """The series of answered messages, latencies and queue depths. The read of the queue's depth also reads the costs of
-    the day, in the time zone `zone`."""
+    """The series of answered messages, latencies and queue depths. The read of the queue's depth also reads the costs
+    of the day, in the time zone `zone`."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -170,7 +170,8 @@ class LatencySeries:
         return list(points.values())
 
     async def _read(self, first: int) -> dict[int, _Minute]:
-        """Return the data of all minutes since minute `first`, by minute. Read only unknown minutes from the database."""
+        """Return the data of all minutes since minute `first`, by minute. Read only unknown minutes from the
+        database."""
         now = self._clock.now()
         newest, settled = now // _MINUTE_MS, (now - _SETTLED_MS) // _MINUTE_MS
         known = self._known
@@ -187,8 +188,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """Read the data from minute `first` to before minute `end`. Read data that is too old for the view of an hour in
-        blocks of ten minutes, and store each block under its first minute."""
+        """Read the data from minute `first` to before minute `end`. Read data that is too old for the view of an hour
+        in blocks of ten minutes, and store each block under its first minute."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:

@@ -1,5 +1,5 @@
-"""The middleware around all routes. It checks the host and the origin of a request, and sets the headers of its response.
-Responses of `/v1` have other headers and another error format.
+"""The middleware around all routes. It checks the host and the origin of a request, and sets the headers of its
+response. Responses of `/v1` have other headers and another error format.
 
 Sockets are checked before the upgrade. Requests for an unknown host are refused, because an attacker can point any name
 at this machine (DNS rebinding). Forwarded headers are ignored.
@@ -136,8 +136,8 @@ _NO_ORIGIN = Failure(
 
 
 def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
-    """Return the allowed host names, without ports. Any port is allowed, because ports can be forwarded. Other names are
-    refused, because they can be an attack."""
+    """Return the allowed host names, without ports. Any port is allowed, because ports can be forwarded. Other names
+    are refused, because they can be an attack."""
     names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
     if host not in _EVERYWHERE:
         names.append(f"[{host.lower()}]" if ":" in host else host.lower())
@@ -160,8 +160,8 @@ def _name_of(entry: str) -> str:
 
 class Guard:
     """The middleware that refuses requests for unknown hosts and from unknown origins. `cookie` is the name of the
-    session cookie, and `public_origin` is the origin of `web.public_url`. Links on any site may open the paths for which
-    `opens` returns True. Pages of the `origins` may call `/v1` with a key."""
+    session cookie, and `public_origin` is the origin of `web.public_url`. Links on any site may open the paths for
+    which `opens` returns True. Pages of the `origins` may call `/v1` with a key."""
 
     def __init__(
         self,

@@ -35,7 +35,8 @@ from arvis.web.openapi import describe
 # rows since the previous read.
 
 
-#: The age in ms from which rows are read. Newer rows are left for the next read, because their transactions may be open.
+#: The age in ms from which rows are read. Newer rows are left for the next read, because their transactions may be
+#: open.
 _SETTLED = 3_000
 #: The number of models with their own metrics. Further models are counted together.
 _MOST_MODELS = 200
@@ -230,8 +231,8 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """The check of readiness. `roles` returns the configured roles, and `bots` the enabled bots, each with True if it is
-    up. `room` returns whether the disk has space for new work."""
+    """The check of readiness. `roles` returns the configured roles, and `bots` the enabled bots, each with True if it
+    is up. `room` returns whether the disk has space for new work."""
 
     def __init__(
         self,

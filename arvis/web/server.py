@@ -87,14 +87,14 @@ class RequestProtocol(H11Protocol):
 
     @property
     def half_sent(self) -> bool:
-        """Return whether the connection has no request that is being answered: it has not sent a whole request, or it is
-        idle between two requests."""
+        """Return whether the connection has no request that is being answered: it has not sent a whole request, or it
+        is idle between two requests."""
         return not self._answering()
 
 
 def most_connections() -> int:
-    """Return the maximum number of open connections without a request: half of the process's limit of open files, but at
-    least 32 and at most `_MOST_HALF_SENT`."""
+    """Return the maximum number of open connections without a request: half of the process's limit of open files, but
+    at least 32 and at most `_MOST_HALF_SENT`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_HALF_SENT if soft == resource.RLIM_INFINITY else max(32, min(_MOST_HALF_SENT, soft // 2))
 
@@ -105,8 +105,8 @@ def _make_room(newest: RequestProtocol) -> None:
     waiting = [
         each
         for each in newest.connections
-        # A dropped connection stays in the set until the next pass of the event loop, but many new connections can arrive
-        # in one pass. Connections that are closing are therefore not counted.
+        # A dropped connection stays in the set until the next pass of the event loop, but many new connections can
+        # arrive in one pass. Connections that are closing are therefore not counted.
         if isinstance(each, RequestProtocol) and each.half_sent and not each.transport.is_closing()
     ]
     if len(waiting) > most_connections():
@@ -114,8 +114,8 @@ def _make_room(newest: RequestProtocol) -> None:
 
 
 class AcceptErrorLimiter:
-    """An error handler of the event loop that limits the log lines about connections that cannot be accepted, because too
-    many files are open.
+    """An error handler of the event loop that limits the log lines about connections that cannot be accepted, because
+    too many files are open.
 
     asyncio itself would log thousands of lines a second.
     """
@@ -163,8 +163,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def shutdown(self) -> None:
-        """Send a close frame if the socket is open, else close its connection. Sending a frame to a socket that is closing
-        or was refused would raise an error, and the error would abort the stop of the server."""
+        """Send a close frame if the socket is open, else close its connection. Sending a frame to a socket that is
+        closing or was refused would raise an error, and the error would abort the stop of the server."""
         if self.handshake_complete and self.conn.state is not State.OPEN:
             self.transport.close()
         else:
@@ -178,8 +178,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 class UvicornServer(uvicorn.Server):
     """The uvicorn server, which serves until `stop` is called. The daemon handles signals, and `AnswerHeaders` adds the
-    date to responses. `max_frame`: the maximum number of bytes of a frame. `grace`: the seconds that closing sockets and,
-    after `stop`, running requests have to end. `idle`: the seconds that a connection may have no request."""
+    date to responses. `max_frame`: the maximum number of bytes of a frame. `grace`: the seconds that closing sockets
+    and, after `stop`, running requests have to end. `idle`: the seconds that a connection may have no request."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
@@ -253,8 +253,8 @@ class WebServer:
         return self._parts.endpoints
 
     async def start(self) -> None:
-        """Bind the port and start serving. `url` is valid only after this call. Raise `ConfigError` if the address cannot
-        be used. A stopped server can be started again."""
+        """Bind the port and start serving. `url` is valid only after this call. Raise `ConfigError` if the address
+        cannot be used. A stopped server can be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         parts = self._parts
@@ -264,8 +264,8 @@ class WebServer:
         self._serving = await self._uvicorn.begin(listener)
 
     async def stop(self) -> None:
-        """Stop the server: waiting requests return the current status, sockets are closed with code 1012, and the port is
-        released."""
+        """Stop the server: waiting requests return the current status, sockets are closed with code 1012, and the port
+        is released."""
         self._parts.board.close()
         self._uvicorn.stop()
         if self._serving is not None:
@@ -307,8 +307,8 @@ class WebServer:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Create it with the number of its protocol (TCP). Without this number, asyncio would not
-    disable Nagle's algorithm, which delays each small response by 40 ms."""
+    """Return a listening socket. Create it with the number of its protocol (TCP). Without this number, asyncio would
+    not disable Nagle's algorithm, which delays each small response by 40 ms."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]
@@ -324,6 +324,6 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"The web server cannot listen at {host} port {port}.",
             why=f"{error.strerror or error}.",
-            fix="Set web.port in config.yaml to a free port (0: any free port), and web.host to an address of this machine.",
+            fix="Set web.port in config.yaml to a free port (0: any), and web.host to an address of this machine.",
         ) from error
     return listener

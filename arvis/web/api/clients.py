@@ -1,4 +1,4 @@
-"""Customers (`clients`) over HTTP: their data, channels, charges and payments. Operators may read, only owners write."""
+"""Customers (`clients`) over HTTP: their data, channels, charges and payments. Operators may read; owners may write."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SET = {
     "tokenFactor": {**NUMBER, "description": "The factor applied to the cost of models; 0: not charged."},
     "monthlyLimitUsd": {
         **optional(NUMBER),
-        "description": "The monthly limit of model costs; null: the configured one.",
+        "description": "The monthly limit of model costs; null: the configured limit.",
     },
     "notes": STRING,
 }

@@ -434,7 +434,7 @@ class ConversationRoutes:
         ]
 
     async def _conversations(self, call: Call) -> Response:
-        """List conversations. `q` is ignored for callers who see only their own conversations, because these are few."""
+        """List conversations. Ignore `q` for callers who see only their own conversations, because these are few."""
         which = ConversationFilter(
             agent=call.query("agent"),
             platform=call.query("platform"),

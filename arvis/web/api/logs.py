@@ -20,8 +20,8 @@ from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, object_schema, one_of, optional
 
-# The log is read backwards in blocks, from the end of the newest file. Each call reads a limited number of bytes, so that
-# it does not delay other requests. The daemon redacted the lines when it wrote them.
+# The log is read backwards in blocks, from the end of the newest file. Each call reads a limited number of bytes, so
+# that it does not delay other requests. The daemon redacted the lines when it wrote them.
 
 
 #: Levels by weight. Other levels count as `info`.

@@ -74,7 +74,7 @@ FACT_CHANGE = object_schema(
         "id": STRING,
         "change": STRING,
         "replacedById": {**optional(STRING), "description": "The fact that replaced it."},
-        "undoes": {**optional(STRING), "description": "The change that this one undid."},
+        "undoes": {**optional(STRING), "description": "The change that this change undid."},
         "changedById": STRING,
         "at": TIME,
     }

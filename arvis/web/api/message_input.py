@@ -1,5 +1,5 @@
-"""The parser of messages from the API and the socket. It passes the messages to the inbox, and refuses input over a limit
-before anything is stored.
+"""The parser of messages from the API and the socket. It passes the messages to the inbox, and refuses input over a
+limit before anything is stored.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _check_channel(agent: str | None, address: Address) -> None:
     if agent is not None and address.channel.startswith(AGENT_CHANNEL) and owner != agent:
         raise Unprocessable(
             f"The channel {address.channel} belongs to the agent {owner}.",
-            fix=f"Leave out the channel, or name another one for {agent}.",
+            fix=f"Omit the channel, or choose another channel for {agent}.",
             code="channel_of_another",
         )
 

@@ -1,5 +1,5 @@
-"""Login and logout over HTTP, and the list of logins. A one-time code or a password is exchanged for a cookie. All sockets
-of a login close when it ends."""
+"""Login and logout over HTTP, and the list of logins. A one-time code or a password is exchanged for a cookie. All
+sockets of a login close when it ends."""
 
 from __future__ import annotations
 

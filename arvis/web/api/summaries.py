@@ -1,4 +1,4 @@
-"""Summaries of long conversations over HTTP: the texts, the messages that they replace, and restoring these messages."""
+"""Summaries of long conversations over HTTP: list them, and list or restore the messages that they replace."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ USAGE = object_schema(
         "split": optional(one_of(Split)),
         "points": {
             **array(object_schema({"day": STRING, "key": STRING, "name": STRING, **_SUMS})),
-            "description": "With `split`: one point per day for each of the eight most expensive keys, and `*` for all others.",
+            "description": "With `split`: a point per day for each of the eight most expensive keys, and `*` for others.",
         },
         "total": object_schema(_SUMS),
     }

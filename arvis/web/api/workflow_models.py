@@ -110,7 +110,7 @@ NAMES = object_schema(
         "servers": {**array(STRING), "description": "MCP servers; their tools are known once they are connected."},
         "models": {
             **optional(array(STRING)),
-            "description": "`provider/model`, `model`, and `provider/*` for all models of a provider; null: every name.",
+            "description": "`provider/model`, `model`, or `provider/*` (all models of a provider); null: every name.",
         },
         "workflows": array(STRING),
         "activeTriggers": {

@@ -42,7 +42,8 @@ from arvis.web.http.streams import KEEP_ALIVE, Timeouts
 from arvis.workflows.runtime.joins import gate_of
 from arvis.workflows.runtime.parts import drawn_id, name_of
 
-# The state of each node of a run, computed from the run's rows: outputs, active nodes, and nodes that were never reached.
+# The state of each node of a run, computed from the run's rows: outputs, active nodes, and nodes that were never
+# reached.
 
 
 Json = dict[str, Any]

@@ -37,8 +37,8 @@ class ApiKeyCache:
         self._clock = clock
 
     async def holder(self, key: bytes, *, guessable: bool = True) -> Identity | None:
-        """Return the holder of the key, or None if the key is not valid. If `guessable` is False, ignore the keys of the
-        configuration that can be guessed."""
+        """Return the holder of the key, or None if the key is not valid. If `guessable` is False, ignore the keys of
+        the configuration that can be guessed."""
         offered = _digest(key)
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 

@@ -62,8 +62,8 @@ class Authorizer:
         return identity
 
     def token(self, connection: HTTPConnection) -> str | None:
-        """Return the unparsed value of the session cookie. Starlette's parser is not used, because a malicious header can
-        occupy it for seconds. If the name occurs twice, the last value counts, as in Starlette."""
+        """Return the unparsed value of the session cookie. Starlette's parser is not used, because a malicious header
+        can occupy it for seconds. If the name occurs twice, the last value counts, as in Starlette."""
         found = None
         for pair in connection.headers.get("cookie", "").split(";"):
             name, _, value = pair.partition("=")
@@ -75,8 +75,8 @@ class Authorizer:
         return await self._unblocked(await self._holder(key.encode(), address))
 
     async def renew(self, identity: Identity) -> Identity | None:
-        """Return the current identity of the credential, or None if the credential is no longer valid or its rights have
-        changed. The call counts as a use of the login."""
+        """Return the current identity of the credential, or None if the credential is no longer valid or its rights
+        have changed. The call counts as a use of the login."""
         if identity.session is not None:
             found = await self._sessions.renew(identity.session)
         elif identity.key is not None:

@@ -30,7 +30,8 @@ from arvis.web.http.rate_limits import LoginLimiter
 _LONGEST_HEADER = 1000
 _LONGEST = 60
 
-#: A part of the header, and the name of the browser. The first match counts, because most headers name several browsers.
+#: A part of the header, and the name of the browser. The first match counts, because most headers name several
+#: browsers.
 _BROWSERS = (
     ("edg", "Edge"),
     ("opr/", "Opera"),
@@ -120,8 +121,8 @@ class Sessions:
         return await self._begun(token, user, old_token, "bad_code")
 
     async def begin(self, user: User, old_token: str | None, device: str) -> Login:
-        """Start a session for a user whose password was checked, and end the session of `old_token`, which came with the
-        request."""
+        """Start a session for a user whose password was checked, and end the session of `old_token`, which came with
+        the request."""
         token = self._new_token()
         known = await self._store.write(_open_for, user, self._opening(token, device))
         return await self._begun(token, known, old_token, "wrong_password")
@@ -131,8 +132,8 @@ class Sessions:
         return await self.renew(hashed(token))
 
     async def renew(self, session: str) -> Identity | None:
-        """Record a use of the session with this hash, at most once a minute. Return its holder, or None if the session has
-        ended."""
+        """Record a use of the session with this hash, at most once a minute. Return its holder, or None if the session
+        has ended."""
         found, now = await self._store.read(_session, session), self._clock.now()
         if found is None:
             return None
@@ -226,7 +227,8 @@ def _end(tx: Transaction, session: str) -> bool:
     return tx.logins.close_session(session)
 
 
-# Logins by password. The response for an unknown user equals the response for a wrong password, and takes the same time.
+# Logins by password. The response for an unknown user equals the response for a wrong password, and takes the same
+# time.
 
 
 class LoginService:
@@ -251,8 +253,8 @@ class LoginService:
         self._configured = configured
 
     async def check(self, address: str, user_id: str, password: str) -> User:
-        """Return the user if the password is right. Otherwise raise `Unauthorised`. After too many attempts, raise `TooMany`
-        without checking the password."""
+        """Return the user if the password is right. Otherwise raise `Unauthorised`. After too many attempts, raise
+        `TooMany` without checking the password."""
         self._limiter.count(address)
         user = await self._store.read(users.find, user_id)
         self._limiter.count_account(user_id, known=user is not None)

@@ -21,7 +21,8 @@ _TAKEN = {"key"}
 
 
 def implied(user_id: str, created_at: int) -> User | None:
-    """Return the first user if this is the id of the first user, else None. The first user exists even without a row."""
+    """Return the first user if this is the id of the first user, else None. The first user exists even without a
+    row."""
     if user_id != FIRST_USER:
         return None
     return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)
@@ -37,7 +38,8 @@ def first_user(tx: Transaction, now: int) -> User:
 
 
 def principal_of(tx: Transaction, user: User, now: int) -> Principal:
-    """Return the person on the platform `web` for a user, with the role of the user. Create the row if it is missing."""
+    """Return the person on the platform `web` for a user, with the role of the user. Create the row if it is
+    missing."""
     return tx.principals.seen(PLATFORM, user.id, user.name, PRINCIPAL_ROLES[Role(user.role)], now)
 
 
@@ -59,7 +61,7 @@ def add(tx: Transaction, user_id: str, name: str, role: UserRole, now: int) -> U
     if not USER_ID.fullmatch(user_id) or user_id in _TAKEN:
         raise Unprocessable(
             "`id` cannot be used.",
-            why="An id starts with a lower-case letter, consists of at most 40 lower-case letters, digits and _, and is not `key`.",
+            why="An id has at most 40 lower-case letters, digits and _, starts with a letter, and is not `key`.",
             fix="Choose another id, such as ann.",
         )
     user = User(user_id, name, role, None, now, now)
@@ -136,7 +138,7 @@ def _check_stays(user: User) -> None:
     if user.id == FIRST_USER:
         raise Conflict(
             "The first user must stay an owner.",
-            why="This user represents the person who has the data folder and its key, so that there is always an owner.",
+            why="This user is the person who has the data folder and its key, so that there is always an owner.",
             fix="Create another user for a person with fewer rights.",
             code="last_owner",
         )

@@ -51,8 +51,8 @@ _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTo
 
 
 def topic_of(path: str) -> ChangeTopic | None:
-    """Return the topic of a route's path, or None for a path outside the API. An API path without a topic gets the topic
-    of settings, so that every change is announced."""
+    """Return the topic of a route's path, or None for a path outside the API. An API path without a topic gets the
+    topic of settings, so that every change is announced."""
     if not path.startswith(_API):
         return None
     return _KNOWN.get(path.removeprefix(_API).partition("/")[0], ChangeTopic.SETTINGS)

@@ -1,4 +1,5 @@
-"""Repeatable writes: `Idempotency-Key` identifies a write, and a second request with the same key gets the first response.
+"""Repeatable writes: `Idempotency-Key` identifies a write, and a second request with the same key gets the first
+response.
 
 A key belongs to the caller. The stored request and response are encrypted, because both can contain secrets, such as a
 new API key. If a crash interrupted the first request, its outcome is unknown. The write then runs again if its method
@@ -46,7 +47,8 @@ Mark = tuple[str, str]
 
 
 class Idempotency:
-    """The execution of writes with a key, each of which runs once. Requests without a key go directly to their handler."""
+    """The execution of writes with a key, each of which runs once. Requests without a key go directly to their
+    handler."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
         self._store = store
@@ -96,8 +98,8 @@ class Idempotency:
         return await self._do(endpoint.handler, call, mark)
 
     async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
-        """Run the handler, and store its response before it is sent. If the response cannot be stored, it is still sent,
-        and a repeated request gets the error that the outcome is unknown."""
+        """Run the handler, and store its response before it is sent. If the response cannot be stored, it is still
+        sent, and a repeated request gets the error that the outcome is unknown."""
         found = await attempt(handler(call))
         response = found.to_response() if isinstance(found, Failure) else found
         body = getattr(response, "body", None)  # a stream has no body

@@ -20,8 +20,8 @@ _MOST_NAMES = 10_000
 
 
 class LoginLimiter:
-    """The limits of login attempts. An attempt is counted before its outcome is known, so that concurrent attempts cannot
-    exceed the limit. A successful attempt is then removed from the count."""
+    """The limits of login attempts. An attempt is counted before its outcome is known, so that concurrent attempts
+    cannot exceed the limit. A successful attempt is then removed from the count."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._addresses = _Tries(clock)
@@ -42,8 +42,8 @@ class LoginLimiter:
         self._links.forgive(_network(address))
 
     def count_account(self, account: str, *, known: bool) -> None:
-        """Count an attempt for an account, or raise `TooMany`. Unknown names are counted separately, so that they cannot
-        displace the counts of real accounts."""
+        """Count an attempt for an account, or raise `TooMany`. Unknown names are counted separately, so that they
+        cannot displace the counts of real accounts."""
         (self._accounts if known else self._strange_accounts).count(account)
 
     def forgive(self, address: str, account: str | None = None) -> None:
@@ -111,8 +111,8 @@ class _Tries:
 
 
 def _network(address: str) -> str:
-    """Return the network that is counted for an address: the IPv4 address itself, or the /64 network of an IPv6 address,
-    because one subscriber usually has all addresses of a /64 network."""
+    """Return the network that is counted for an address: the IPv4 address itself, or the /64 network of an IPv6
+    address, because one subscriber usually has all addresses of a /64 network."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -2,8 +2,8 @@
 
 The client sends the whole conversation in each request. A request continues a stored conversation only if the client's
 history matches this conversation exactly. An edited, regenerated or unknown history starts a new conversation, which
-gets the history as text. Two chats of a key never share a conversation, and a repeated request creates no second message
-(ADR 0044).
+gets the history as text. Two chats of a key never share a conversation, and a repeated request creates no second
+message (ADR 0044).
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class PlacedRequest:
 
 
 def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, agent: str) -> RequestIdentity:
-    """Return the identity of the request. Call this function in a thread, because it hashes the files of the request."""
+    """Return the identity of the request. Call this function in a thread, because it hashes the files of the
+    request."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
     if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
         raise unusable("X-OpenWebUI-Chat-Id", "and other chat names must be 1 to 200 printable characters")
@@ -176,8 +177,8 @@ def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> st
 
 
 def _tail(talk: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage] | None, str | None]:
-    """Return the client's history without its last reply, and the hash of this reply. Return (None, None) if the history
-    does not end with a question and a plain-text reply, because Arvis cannot have written such a history."""
+    """Return the client's history without its last reply, and the hash of this reply. Return (None, None) if the
+    history does not end with a question and a plain-text reply, because Arvis cannot have written such a history."""
     if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
         return None, None
     return talk[:-1], answer_mark(talk[-1].text)

@@ -30,8 +30,8 @@ _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Return the schema with further fields allowed, because clients send more fields. `requests.parameters_of` applies or
-    refuses these fields."""
+    """Return the schema with further fields allowed, because clients send more fields. `requests.parameters_of` applies
+    or refuses these fields."""
     return {**schema, "additionalProperties": True}
 
 

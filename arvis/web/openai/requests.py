@@ -56,8 +56,8 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
 
 
 def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
-    """Return the possible sources of these messages. System text that was sent with an owner's key counts as the owner's
-    own text; with any other key it counts as text of other people."""
+    """Return the possible sources of these messages. System text that was sent with an owner's key counts as the
+    owner's own text; with any other key it counts as text of other people."""
     labels = {
         Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role]
         for each in before
@@ -72,8 +72,8 @@ def _block(message: HistoryMessage) -> str:
     return "\n".join([f"[{message.role}]", *(f"> {line}" for line in text.splitlines() or [""])])
 
 
-# The parameters besides the messages. Parameters for the model become `wishes` of the message. A parameter that an agent
-# cannot apply is refused with status 400.
+# The parameters besides the messages. Parameters for the model become `wishes` of the message. A parameter that an
+# agent cannot apply is refused with status 400.
 
 _MOST_STOPS = 4
 _LONGEST_STOP = 200
@@ -162,8 +162,8 @@ def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 
 def certain(text: str, stops: Sequence[str]) -> str:
-    """Return the part of a growing text that certainly belongs to the answer. Omit the end of the text if it could be the
-    beginning of a stop sequence."""
+    """Return the part of a growing text that certainly belongs to the answer. Omit the end of the text if it could be
+    the beginning of a stop sequence."""
     text, ended = cut(text, stops)
     if ended:
         return text
@@ -258,7 +258,7 @@ def parse_request(fields: Fields) -> ParsedRequest:
     if messages[-1].role != _USER:
         raise unusable(
             "messages",
-            "must end with the question: a message of the role `user` (prefilled answers and tool results are not supported)",
+            "must end with a message of the role `user` (prefilled answers and tool results are not supported)",
         )
     options = Fields(fields.mapping("stream_options") or {})
     return ParsedRequest(

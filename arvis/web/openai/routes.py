@@ -184,8 +184,8 @@ class CompletionRoutes:
             raise
 
     async def _draft(self, asked: ParsedRequest, placed: PlacedRequest, *, owner: bool) -> Draft:
-        """Return the message for the inbox: the part of the history that is new to the agent, the question, and the files
-        of the question."""
+        """Return the message for the inbox: the part of the history that is new to the agent, the question, and the
+        files of the question."""
         history = asked.before if placed.fresh else asked.system if placed.instructed else ()
         most = min(self._deps.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
         fields: Mapping[str, Any] = {

@@ -30,16 +30,16 @@ from arvis.web.openai.models import completion, completion_id, error_of, finish_
 from arvis.web.openai.requests import certain, cut
 
 # An answer as server-sent events. Text that was sent cannot be withdrawn. If an answer restarts with the same text,
-# nothing is sent until the new text is longer than the sent text. If it restarts with another text, the new text is sent
-# completely after a blank line. In every case the sent text ends with the stored reply.
+# nothing is sent until the new text is longer than the sent text. If it restarts with another text, the new text is
+# sent completely after a blank line. In every case the sent text ends with the stored reply.
 
 DONE = "data: [DONE]\n\n"
 _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """The pieces of a growing answer, which can restart. Pieces are only appended. Blanks at the end are not sent, because
-    the stored reply has none."""
+    """The pieces of a growing answer, which can restart. Pieces are only appended. Blanks at the end are not sent,
+    because the stored reply has none."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -131,8 +131,8 @@ class AnswerEvents:
 
 
 class Chunks:
-    """The format of the events of one stream. With `usage`, the last event contains the token usage, and `usage` is null
-    in all other events, as with OpenAI."""
+    """The format of the events of one stream. With `usage`, the last event contains the token usage, and `usage` is
+    null in all other events, as with OpenAI."""
 
     def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
         self._common = {
@@ -192,8 +192,8 @@ class AnswerWaiter:
     async def whole(
         self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
     ) -> dict[str, object] | Failure:
-        """Return the completion when the message is finished. Return an error if the wait takes too long, or if the client
-        has disconnected (`left`). A later request with the same content then waits for the same answer."""
+        """Return the completion when the message is finished. Return an error if the wait takes too long, or if the
+        client has disconnected (`left`). A later request with the same content then waits for the same answer."""
         message_id = ticket.message_id
         begun = self._clock.monotonic()
         end = begun + self._timeouts.completion
@@ -249,8 +249,8 @@ class AnswerWaiter:
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
         """Return True if the message is finished, and False if the wait must continue. Return an error if no answer is
-        expected soon. `begun`: the start of the wait; None if a part of the answer was sent, so that the wait cannot end
-        with this error."""
+        expected soon. `begun`: the start of the wait; None if a part of the answer was sent, so that the wait cannot
+        end with this error."""
         if await self._is_settled(ticket.message_id):
             return True
         put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
@@ -280,8 +280,8 @@ class AnswerWaiter:
         return found is None or found[0] in SETTLED_STATUSES
 
     async def _end(self, ticket: Ticket) -> Outcome | Failure:
-        """Return the outcome of a finished message. If it failed, delete the row of the request, so that the next request
-        continues as if this one had not been sent."""
+        """Return the outcome of a finished message. If it failed, delete the row of the request, so that the next
+        request continues as if this one had not been sent."""
         timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
             raise NotFound("The message has been deleted.", fix="Send the request again.")

@@ -34,8 +34,8 @@ from arvis.web.http.identity import PLATFORM, Identity
 from arvis.web.http.views import delivery_frame
 
 # The outgoing side of one socket: a bounded buffer of frames. Adding a frame never waits, so a slow client delays no
-# other client. If the buffer is full, the client is disconnected with code 1013 and can reconnect with `lastSeq`. Deltas
-# of one answer are merged in the buffer.
+# other client. If the buffer is full, the client is disconnected with code 1013 and can reconnect with `lastSeq`.
+# Deltas of one answer are merged in the buffer.
 
 _MAX_FRAMES = 1_000
 _MAX_CHARACTERS = 4_000_000
@@ -153,8 +153,8 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Look | HangUp:
-        """Wait for the next frame or signal. Skip deliveries that were sent before. Return a signal to read the database
-        for a gap in the numbers of deliveries, because the missing deliveries may never be pushed."""
+        """Wait for the next frame or signal. Skip deliveries that were sent before. Return a signal to read the
+        database for a gap in the numbers of deliveries, because the missing deliveries may never be pushed."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()
@@ -241,8 +241,8 @@ class WebConnector:
         """Do nothing, because the server closes the sockets."""
 
     async def send(self, part: Part) -> Receipt:
-        """Send a delivery. It counts as sent only after the other processes were notified. If this process ends earlier,
-        the job repeats the notification."""
+        """Send a delivery. It counts as sent only after the other processes were notified. If this process ends
+        earlier, the job repeats the notification."""
         delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
         if self._notify_others is not None:

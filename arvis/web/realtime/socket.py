@@ -165,8 +165,8 @@ class SocketRoute:
         return None
 
     async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Read and write until the reader or the writer ends. The writer is ended by a signal and never cancelled, because
-        it may be in the middle of a database read."""
+        """Read and write until the reader or the writer ends. The writer is ended by a signal and never cancelled,
+        because it may be in the middle of a database read."""
         client = greeting.client
         self._connector.join(client)
         reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
@@ -192,14 +192,14 @@ class SocketRoute:
                 await socket.close(*_ending(writer))
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Confirm the authentication, replay missed deliveries, then send new frames. The client joins its channel before
-        the first database read, so no delivery is lost between the replay and the new frames. Duplicates are recognised
-        by their `seq`."""
+        """Confirm the authentication, replay missed deliveries, then send new frames. The client joins its channel
+        before the first database read, so no delivery is lost between the replay and the new frames. Duplicates are
+        recognised by their `seq`."""
         client = greeting.client
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
-        # Without `lastSeq` the client gets no earlier deliveries. After a restored backup, `lastSeq` can be greater than
-        # every number in the database.
+        # Without `lastSeq` the client gets no earlier deliveries. After a restored backup, `lastSeq` can be greater
+        # than every number in the database.
         client.seen = last if greeting.last_seq is None else min(greeting.last_seq, last)
         await self._replay(socket, client)
         while True:
@@ -214,8 +214,8 @@ class SocketRoute:
                     return
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
-        """Send all deliveries after `client.seen`, in every state. The deliveries of a channel are numbered across all its
-        threads, so deliveries in threads of other people advance `seen`, but are not sent."""
+        """Send all deliveries after `client.seen`, in every state. The deliveries of a channel are numbered across all
+        its threads, so deliveries in threads of other people advance `seen`, but are not sent."""
         while not client.ended and (
             missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
         ):
@@ -225,7 +225,8 @@ class SocketRoute:
                     await self._send(socket, item)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
-        """Send a frame. Raise `TimeoutError` if the client does not accept it in time; the connection is then dropped."""
+        """Send a frame. Raise `TimeoutError` if the client does not accept it in time; the connection is then
+        dropped."""
         async with asyncio.timeout(self._timeouts.sending):
             await socket.send_text(item.text)
 

@@ -95,8 +95,8 @@ def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:
 
 
 def _event_id(user_id: str, first: str) -> str:
-    """Return the id of the message, made from the user and the id of the first chunk, because other people in the channel
-    may use the same chunk ids."""
+    """Return the id of the message, made from the user and the id of the first chunk, because other people in the
+    channel may use the same chunk ids."""
     who = hashlib.blake2b(user_id.encode(errors="replace"), digest_size=8).hexdigest()
     return f"speech:{who}:{first}"
 

@@ -26,7 +26,8 @@ from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import READ, Identity
 from arvis.web.realtime.connector import Client, frame
 
-# The subscriptions of the clients and their pending notices. The size of both is limited, even if a client reads slowly.
+# The subscriptions of the clients and their pending notices. The size of both is limited, even if a client reads
+# slowly.
 
 
 #: The maximum number of ids in a notice. A notice of more changes contains no ids, and the page reads its list again.
@@ -83,8 +84,8 @@ class Subscriber:
         self._sent_counts = {}
 
     def send_changes(self, news: Pending) -> bool:
-        """Send the changes of the client's topics. If the client has not read the earlier frames, keep the changes instead.
-        Return False if changes were kept."""
+        """Send the changes of the client's topics. If the client has not read the earlier frames, keep the changes
+        instead. Return False if changes were kept."""
         self._pending.merge(news, self.topics)
         if self.client.behind:
             return not self._pending
@@ -94,8 +95,8 @@ class Subscriber:
         return True
 
     def send_counts(self, now: Headline, budget: int | None) -> bool:
-        """Send the counters if they have changed. Return False if they have changed and the client has not read the earlier
-        frames. `budget`: the daily budget in millionths of a US dollar."""
+        """Send the counters if they have changed. Return False if they have changed and the client has not read the
+        earlier frames. `budget`: the daily budget in millionths of a US dollar."""
         counts = counts_view(now, budget)
         if counts == self._sent_counts:
             return True
@@ -173,8 +174,8 @@ class Subscriptions:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Allow clients to watch topics while the context is open. This object subscribes to the bus only while a client
-        watches a topic."""
+        """Allow clients to watch topics while the context is open. This object subscribes to the bus only while a
+        client watches a topic."""
         self._bus = bus
         try:
             yield
@@ -188,8 +189,8 @@ class Subscriptions:
         return not self._endings and self._timer is None and self._counting is None
 
     async def watch(self, client: Client, topics: Collection[str]) -> list[str]:
-        """Add topics, and return all topics of the client. Raise `Unprocessable` for an unknown topic, and `NotFound` for
-        an unknown conversation, without any change."""
+        """Add topics, and return all topics of the client. Raise `Unprocessable` for an unknown topic, and `NotFound`
+        for an unknown conversation, without any change."""
         places = {topic: await self._place(topic) for topic in topics if _is_conversation(topic)}
         watcher = self._watchers.get(client) or Subscriber(client)
         if len(watcher.places.keys() | places.keys()) > MOST_CONVERSATIONS:
@@ -226,7 +227,8 @@ class Subscriptions:
     # -- events of the bus -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Update the indexes after a change of subscribers. Subscribe to the bus if there are subscribers, else stop."""
+        """Update the indexes after a change of subscribers. Subscribe to the bus if there are subscribers, else
+        stop."""
         self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
         self._places = {}
         for watcher in self._watchers.values():
@@ -280,7 +282,8 @@ class Subscriptions:
             self._timer = asyncio.get_running_loop().call_later(self._pace.notices, self._send_all)
 
     def _send_all(self) -> None:
-        """Send one round of notices. A client that has not read the earlier frames gets its notices in the next round."""
+        """Send one round of notices. A client that has not read the earlier frames gets its notices in the next
+        round."""
         self._timer, news, self._pending = None, self._pending, Pending()
         sent = [watcher.send_changes(news) for watcher in self._watchers.values()]
         if not all(sent):
