@@ -14,13 +14,14 @@ class AccountStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredAccount:
-    """A row of an account. `sealed_key` is None if the vendor needs no key. Times in ms."""
+    """An account as stored. Times in ms."""
 
     id: str
     name: str
     provider: str
     model: str
     models: tuple[str, ...] = ()
+    #: None: the vendor needs no key.
     sealed_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     priority: int = 100
@@ -31,9 +32,10 @@ class StoredAccount:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable that tools may read. If `secret` is set, `value` is sealed. `updated_at` in ms."""
+    """A variable that tools may read. `updated_at` in ms."""
 
     key: str
+    #: Sealed if `secret` is set.
     value: str = field(repr=False)
     secret: bool = False
     updated_at: int = 0

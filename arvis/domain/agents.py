@@ -52,7 +52,7 @@ class Agent:
     #: The maximum size of the agent's prompts in tokens; None: the whole context window of the model.
     context_tokens: int | None = 96_000
     timezone: str | None = None
-    #: The ids of the people who may use the agent beside the owners; None: everyone; empty: owners only.
+    #: The ids of the people who may use the agent, besides the owners; None: everyone; empty: owners only.
     allow_users: tuple[str, ...] | None = None
     status: AgentStatus = AgentStatus.ACTIVE
     #: A value of `ON_NEW_MESSAGE`; None: the value follows from `completion`.
@@ -68,7 +68,7 @@ class Agent:
 
     @property
     def has_risky_tools(self) -> bool:
-        """Return whether the agent has risky tools, including those that its plugins may add."""
+        """Return whether the agent has a risky tool, or a plugin that may add one."""
         return not (HARMLESS_TOOLS.issuperset(self.tools) and HARMLESS_PLUGINS.issuperset(self.plugins))
 
     @property
@@ -86,43 +86,46 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The assignment of an agent to a channel. `respond` selects the messages that the agent answers there; `observe`
-    is the number of other messages that it reads as context. For each of them, None means: the bot's setting."""
+    """The assignment of an agent to a channel."""
 
     platform: str
     channel: str
     agent_id: str
     permission: Permission = Permission.FULL
+    #: The messages that the agent answers there; None: the bot's setting.
     respond: Respond | None = None
+    #: The number of other messages that the agent reads as context; None: the bot's setting.
     observe: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentVersion:
-    """One version of an agent and its bindings, valid from `at` (ms) until the next version; versions count from 1.
-    `by_id` is the author of the change: a principal, `configuration` or `api`."""
+    """One version of an agent and its bindings."""
 
     agent_id: str
+    #: The number of the version, from 1.
     version: int
     agent: Agent
     bindings: tuple[Binding, ...]
+    #: The author of the change: a principal, `configuration` or `api`.
     by_id: str
+    #: The time (ms) from which this version is valid, until the next version.
     at: int
 
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-#: Slugs that no agent may have: the setting `routing.fallback: drop` means that no agent answers, and people address
-#: everyone by the other words.
+#: Slugs that no agent may have. `drop` is the value of `routing.fallback` for "no agent answers"; people use the other
+#: words to address everyone.
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
-#: Graphs that an agent may use, beside workflows.
+#: Graphs that an agent may use, besides workflows.
 GRAPHS = frozenset({"agent", "planning", "code", "handover"})
 #: Other names of graphs that agents and schedules accept.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
 #: Ways to handle a message that arrives while the agent works for the same person. `queue`: the message waits for the
-#: next turn; `steer`: the next model call of this turn reads it; `restart`: the turn restarts with it.
+#: next turn; `steer`: the next model call of the current turn reads it; `restart`: the current turn restarts with it.
 ON_NEW_MESSAGE = ("queue", "steer", "restart")
 
 LONGEST_NAME = 100
@@ -149,16 +152,18 @@ def graph_named(name: str) -> str:
 
 
 def is_workflow_graph(name: str) -> bool:
-    """Return whether this graph name has the form of a workflow, `workflow:SLUG`. The workflow itself may not exist."""
+    """Return whether this graph name has the form `workflow:SLUG`. A workflow with this slug may not exist."""
     return name.startswith(PREFIX) and SLUG.fullmatch(name.removeprefix(PREFIX).lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """An invalid value of an agent or binding. `text` follows the field's name in the error; `fix` is a sentence."""
+    """An invalid value of an agent or binding."""
 
     field: str
+    #: The part of the error that follows the field's name.
     text: str
+    #: A sentence.
     fix: str
 
 

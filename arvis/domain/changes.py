@@ -70,8 +70,8 @@ CHANGE_EVENTS: Sequence[type[Event]] = (
 
 
 def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
-    """Return the topic whose data an action of this kind changes; None if the action changes no data, or if another
-    event reports the change."""
+    """Return the topic of the data that an action of this kind changes; None if the action changes no data, or if
+    another event reports the change."""
     match kind:
         case EffectKind.REMEMBER | EffectKind.STATE:
             return ChangeTopic.MEMORY
@@ -84,7 +84,7 @@ def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
 
 
 def changes_of(event: Event) -> Sequence[Changed]:
-    """Return a notice for each topic whose data this event reports as changed."""
+    """Return one notice for each topic whose data has changed, according to this event."""
     if (topic := _WHOLE.get(type(event))) is not None:
         return (Changed(topic),)
     match event:

@@ -11,14 +11,15 @@ from arvis.domain.taint import Taint
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The messages of one agent in one channel, thread or direct chat. `turns` counts the ended turns; the next turn
-    that ends gets the number `turns + 1`. `direct`: only one person and the agent write here. Times in ms."""
+    """The messages of one agent in one channel, thread or direct chat. Times in ms."""
 
     id: str
     agent_id: str
     address: Address
+    #: The number of ended turns. The next turn that ends gets the number `turns + 1`.
     turns: int
     created_at: int
+    #: Only one person and the agent write here.
     direct: bool = False
 
     @property
@@ -32,18 +33,19 @@ def conversation_lane(conversation_id: str) -> str:
 
 
 class CompactionStatus(StrEnum):
-    """The status of a summary. `active`: prompts contain the summary instead of its messages, which can still be
-    restored. `restored`: prompts contain the messages again. `final`: the texts of the messages were deleted."""
+    """The status of a summary."""
 
+    #: Prompts contain the summary instead of the messages. The messages can still be restored.
     ACTIVE = "active"
+    #: Prompts contain the messages again.
     RESTORED = "restored"
+    #: Prompts contain the summary, and the texts of the messages were deleted.
     FINAL = "final"
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A summary of the turns `first_turn` to `last_turn`. `messages_before` and `messages_after` count the messages
-    in prompts before and after the summary was made; `tokens` estimates the size of the summary. Times in ms."""
+    """A summary of the turns `first_turn` to `last_turn`. Times in ms."""
 
     id: str
     conversation_id: str
@@ -51,8 +53,10 @@ class Compaction:
     first_turn: int
     last_turn: int
     summary: str
+    #: The estimated size of the summary.
     tokens: int
     taint: Taint
+    #: The number of messages in prompts before and after the summary was made.
     messages_before: int
     messages_after: int
     tokens_saved: int

@@ -42,11 +42,11 @@ class Proposal:
     #: The number of the tag in its reply, from 1.
     ordinal: int
     kind: EffectKind
-    #: The category of a fact, the key of a state, the slug of an agent, or the id or name of a schedule.
+    #: The category of a fact, the key of a value, the slug of an agent, or the id or name of a schedule.
     subject: str
-    #: The content of the tag as plain JSON. The body of a fact, state or task is under `text`.
+    #: The content of the tag as plain JSON. The body of a fact, value or task is under `text`.
     fields: Mapping[str, Any]
-    #: The reason why the tag is invalid, so that its action is not carried out; None: the tag is valid.
+    #: The reason why the tag is invalid; None: the tag is valid. The action of an invalid tag is not carried out.
     problem: str | None = None
 
     @property
@@ -57,7 +57,7 @@ class Proposal:
 
     @property
     def name(self) -> str:
-        """The name under which the engine stores the effect of this proposal, so that it is carried out once."""
+        """The name under which the engine stores the effect of this proposal, so that the effect happens only once."""
         return f"tag:{self.ordinal}:{self.kind}:{self.fingerprint}"
 
     def to_json(self) -> dict[str, Any]:
@@ -77,11 +77,12 @@ class AccessKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Failed login attempts of one kind from one address (`subject`). `fields` contains the known details, among them
-    the number of attempts (`times`), and no secret."""
+    """Failed login attempts of one kind from one address."""
 
     kind: AccessKind
+    #: The address.
     subject: str
+    #: The known details, such as the number of attempts (`times`). They contain no secret.
     fields: Mapping[str, Any]
     ordinal: int = 0
 
@@ -104,22 +105,24 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """The result of a proposal. `report` is one short sentence for people, or "". `reason` is the code of the reason
-    why the action was not carried out."""
+    """The result of a proposal."""
 
     proposal: Proposal
     outcome: Outcome
+    #: One short sentence for people, or "".
     report: str
+    #: The code of the reason why the action was not carried out.
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """One entry of the audit log: the author, the turn and the result of a requested action. Entries are never changed.
-    `at` in ms. A login attempt belongs to no turn and no agent: `execution_id` and `agent_id` are then empty."""
+    `at` in ms."""
 
     id: str
     at: int
+    #: Empty for a login attempt, like `agent_id`.
     execution_id: str
     message_id: str | None
     agent_id: str

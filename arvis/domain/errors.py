@@ -4,8 +4,8 @@ ArvisError
 ├── ConfigError             the configuration cannot be used (exit code 2)
 ├── UsageError              the request is invalid
 │   ├── Invalid             a value is wrong (400)
-│   ├── Unprocessable       the form is right, the content is not (422)
-│   ├── TooLarge            over a limit of the configuration (413)
+│   ├── Unprocessable       the form is valid, but the content is not (422)
+│   ├── TooLarge            a configured size limit is exceeded (413)
 │   ├── NotFound            nothing has this id or name (404)
 │   └── Conflict            the current state does not allow the request (409)
 ├── AccessError
@@ -31,7 +31,7 @@ ArvisError
 ├── ToolError               a tool failed; the text is for the model
 │   ├── FetchRefused        the address to fetch is not allowed
 │   └── FetchFailed         the address to fetch gave no answer
-└── ProviderError           a model call failed; the error's kind decides about another attempt
+└── ProviderError           a model call failed; its kind decides whether the call is retried
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from enum import StrEnum
 
 
 def sentences(*parts: str) -> str:
-    """Join the parts of an error, and end each part but the last with a period if it has no other end."""
+    """Join the parts of an error. Add a period to each part except the last, unless the part ends with a mark."""
     given = [part.strip() for part in parts if part.strip()]
     ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in given[:-1]]
     return " ".join([*ended, *given[-1:]])
 
 
 class ArvisError(Exception):
-    """Root of the error tree. `what` names the problem, `why` its cause, and `fix` what a person can do."""
+    """The root of the error tree. `what` names the problem, `why` its cause, and `fix` a person's next step."""
 
     code = "internal"
 
@@ -101,7 +101,7 @@ class Forbidden(AccessError):
 
 
 class TooMany(AccessError):
-    """The refusal of a request after too many others. After `seconds`, another attempt may succeed."""
+    """The refusal of a request because too many came before it. Another attempt may succeed after `seconds`."""
 
     code = "too_many"
 
@@ -143,7 +143,7 @@ class Unavailable(StoreError):
 
 
 class DatabaseAway(Unavailable):
-    """An outage of the database. Running work waits for its end, and no job counts it as a failed attempt."""
+    """An outage of the database. Running work waits until the outage ends; it counts as no job's failed attempt."""
 
 
 class DiskFull(Unavailable):
@@ -194,7 +194,7 @@ class FetchFailed(ToolError):
 
 
 class ProviderErrorKind(StrEnum):
-    """The kinds of failed model calls. The runner and the queue decide about another attempt by the kind."""
+    """The kinds of failed model calls. By the kind, the runner and the queue decide whether to retry the call."""
 
     AUTH = "auth"
     QUOTA = "quota"
@@ -222,10 +222,13 @@ PERMANENT = frozenset(
 
 
 class ProviderError(ArvisError):
-    """The only exception that a provider raises. Its text contains no secret. `retry_after`: the seconds until another
-    call may succeed, if the vendor named them. `silent`: the time limit passed without a byte of an answer, so the next
-    call would probably wait as long. `elsewhere`: another account may accept this request, for example because this
-    account lacks the model. `spent`: the call used its whole time limit, so another call would take as long."""
+    """The only exception that a provider raises. Its text contains no secret.
+
+    - `retry_after`: the seconds until another call may succeed, if the vendor named them.
+    - `silent`: the time limit passed without a byte of an answer, so the next call would probably wait as long.
+    - `elsewhere`: another account may accept this request, for example because this account lacks the model.
+    - `spent`: the call used its whole time limit, so another call would take as long.
+    """
 
     code = "provider"
 
@@ -247,7 +250,7 @@ class ProviderError(ArvisError):
         self.spent = spent
 
     def refined(self, kind: ProviderErrorKind, *, retry_after: float | None = None) -> ProviderError:
-        """Return the same error with this kind; `retry_after` replaces the seconds to wait unless it is None."""
+        """Return the same error with this kind. `retry_after` None: keep the seconds of this error."""
         wait = self.retry_after if retry_after is None else retry_after
         return ProviderError(
             kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere, spent=self.spent

@@ -21,11 +21,11 @@ class TypingRequested:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a streamed answer to `message_id`. `offset` is the number of characters before this piece; if the
-    answer is written again, it restarts at 0."""
+    """A piece of a streamed answer to `message_id`."""
 
     address: Address
     message_id: str
+    #: The number of characters before this piece. It restarts at 0 if the answer is written again.
     offset: int
     text: str
 
@@ -47,14 +47,16 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class GraphCompleted:
-    """The graph that answers `message_id` has ended or asked a question (`waiting_for_user`). `stop_reason` is the
-    reason that the agent gave (`done`, `blocked` …) or the status of the execution; `thread_id` is the conversation."""
+    """The graph that answers `message_id` has ended or asked a question."""
 
     address: Address
     message_id: str
     graph: str
+    #: The reason that the agent gave (`done`, `blocked` …), or the status of the execution.
     stop_reason: str
+    #: The graph has asked a question.
     waiting_for_user: bool
+    #: The id of the conversation.
     thread_id: str
 
 
@@ -84,8 +86,9 @@ class ExecutionPaused:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """A login of the dashboard ended, or a key was revoked; `session` is the hash of the cookie, or the key's id."""
+    """A login of the dashboard ended, or a key was revoked."""
 
+    #: The hash of the cookie, or the id of the key.
     session: str
 
 
@@ -96,9 +99,10 @@ class AccountsChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettled:
-    """A delivery was sent, or failed. `execution_id` is the turn that this delivery answers, if any."""
+    """A delivery was sent, or failed."""
 
     address: Address
+    #: The turn that the delivery answers, if any.
     execution_id: str | None
     state: DeliveryState
 
@@ -136,10 +140,11 @@ class BotStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Data of a page changed. `topic` is a `ChangeTopic`; `id` identifies the changed item (None: any items may have
-    changed)."""
+    """Data of a page changed."""
 
+    #: A `ChangeTopic`.
     topic: str
+    #: The changed item; None: any items may have changed.
     id: str | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-#: State key of a cancelled execution: the names of the nodes at which it was when it was cancelled.
+#: The state key, in a cancelled execution, of the names of the nodes that it was visiting when it was cancelled.
 CUT_OFF = "cut_off"
 
 
@@ -21,38 +21,42 @@ class ExecutionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One pass of the engine through a graph. `state` is plain JSON that all nodes share; `steps` counts the stored
-    steps. `parent_wait` is the wait of the execution that called this one and waits for its result (None: no caller
-    waits). `begun_by` is the execution for which this one works."""
+    """One pass of the engine through a graph."""
 
     id: str
     graph: str
     version: str
+    #: Plain JSON that all nodes share.
     state: Mapping[str, Any]
     status: ExecutionStatus
     result: Any
     lane: str
     priority: int
     principal_id: str | None
+    #: The wait in which the caller waits for the result of this execution; None: no caller waits.
     parent_wait: str | None
+    #: The number of stored steps.
     steps: int
     error: str | None
     created_at: int
     updated_at: int
+    #: The execution for which this one works.
     begun_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """One current position of an execution. `repeats` counts the visits of the same node in a row, `visits` the ended
-    visits of all nodes. `wait_id` is set while the position waits for an answer."""
+    """One current position of an execution."""
 
     id: str
     execution_id: str
     node: str
     value: Any
+    #: The number of visits of the same node in a row.
     repeats: int = 0
+    #: The number of ended visits of all nodes.
     visits: int = 0
+    #: The wait whose answer this position needs; None: the position does not wait.
     wait_id: str | None = None
 
 
@@ -75,11 +79,12 @@ class EffectState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The stored record of one effect. `visit` is the number of the cursor's visit that made the effect, so that a
-    later visit of the same node makes its own effects and does not use the results of the first visit."""
+    """The stored record of one effect."""
 
     execution_id: str
     cursor_id: str
+    #: The number of the cursor's visit that made the effect. A later visit of the same node makes its own effects; it
+    #: does not use the results of earlier visits.
     visit: int
     name: str
     state: EffectState
@@ -101,19 +106,19 @@ PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a wait. `by` is a principal id, `timer` or `child`. `expired`: no answer came before the
-    deadline."""
+    """The answer to a wait."""
 
     value: Any
+    #: A principal id, `timer` or `child`.
     by: str
+    #: No answer came before the deadline.
     expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
     """One wait of an execution: a question to a person, a timer or a called execution. Only the first answer counts.
-    Times in ms. A question that the engine itself asks has a `subject`, the interrupted effect or the lost step to
-    decide about; `resumes` is then the earlier wait of the same visit, so that its answer is still known."""
+    Times in ms."""
 
     id: str
     execution_id: str
@@ -123,7 +128,9 @@ class Wait:
     choices: tuple[str, ...]
     asked_at: int
     expires_at: int | None
+    #: The interrupted effect or the lost step to decide about; only for a question that the engine itself asks.
     subject: str | None = None
+    #: The earlier wait of the same visit, whose answer is still needed; only with a `subject`.
     resumes: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None

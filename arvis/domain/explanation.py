@@ -1,6 +1,8 @@
 """Explanations for people: the meaning of reason codes, and one sentence that says why a message was answered or not.
-This sentence is the first line of every timeline. The input is a timeline in the form of the API, so that the
-dashboard, chats and the command line give the same explanation."""
+
+This sentence is the first line of every timeline. It is made from a timeline in the form of the API, so that the
+dashboard, chats and the command line give the same explanation.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ _FAILED: Mapping[str, str] = {
 
 
 def in_words(code: str) -> str:
-    """Return the explanation of a reason code, followed by the code; only the code if it has no explanation."""
+    """Return the explanation of a reason code, followed by the code. A code without explanation is returned alone."""
     words = CHOSEN.get(code) or _REFUSED.get(code) or _FAILED.get(code)
     return f"{words} ({code})" if words else code
 
@@ -95,7 +97,7 @@ def why_not(timeline: Json) -> str:
 
 
 def explanation(timeline: Json) -> str:
-    """Return one sentence: the message was answered, by which agent and why, or the reason why it was not."""
+    """Return one sentence: the agent that answered and why it was asked, or the reason why there is no answer."""
     agent = timeline["agent"] or "an agent"
     why = why_not(timeline)
     match timeline["status"]:

@@ -1,10 +1,10 @@
-"""Ids: texts of 26 characters that sort by creation time (ULIDs, in Crockford's base 32). If an order must be exact, a
-counter row defines it, because clocks of several processes differ."""
+"""Ids: texts of 26 characters that sort by creation time (ULIDs, in Crockford's base 32). An order that must be exact
+comes from a counter row instead, because the clocks of several processes differ."""
 
 from __future__ import annotations
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-#: All pairs of letters: `encode` writes two at a time, which is faster. One message needs about ten ids.
+#: All pairs of letters. `encode` writes pairs because this is faster, and one message needs about ten ids.
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _LENGTH = 26
 _TIME_BITS = 48
@@ -17,7 +17,7 @@ def encode(number: int) -> str:
 
 
 def moment_of(at: int) -> int:
-    """Return the number of an id created at this time (ms), with random bits that are all zero."""
+    """Return the number of an id that is created at this time (ms) and has only zeros as its random bits."""
     return (at & (1 << _TIME_BITS) - 1) << RANDOM_BITS
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from arvis.domain.messages import Address, Delivery
 
-#: Milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank, so a job that arrived a
-#: minute earlier is equal to a job that is one class more urgent.
+#: Milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank: arriving one minute earlier
+#: has the same effect as being one class more urgent.
 CLASS_MS = 60_000
 
-#: A job is ended as poison after its process has died this many times while the job ran.
+#: The number of crashes of its process during which a job ran before the job is ended as poison.
 POISON_CRASHES = 5
 #: The reason code of a job that was ended as poison.
 POISON = "poison"
@@ -26,9 +26,9 @@ CRASH_DELAYS = (0, 1, 5, 30)
 #: shortened to this time, because otherwise it would stay valid too long after its owner has died.
 LONGEST_LEASE_MS = 600_000
 
-#: A job that ran during this many crashes is a suspect: it may have caused them. After one suspect has started, the
-#: next one starts only after `SUSPECT_ALONE_MS`. Otherwise the job that causes the crashes would always crash the same
-#: other suspects, until all of them count as poison.
+#: A job that ran during this many crashes is a suspect: it may have caused them. Suspects start at least
+#: `SUSPECT_ALONE_MS` apart. Otherwise the job that causes the crashes would always run together with the same other
+#: suspects, until all of them count as poison.
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
 #: The time (ms) after which the queue checks again whether a waiting suspect may start.
@@ -54,8 +54,8 @@ class JobStatus(StrEnum):
 
 
 class Pool(StrEnum):
-    """The groups of jobs for which the slots of a process are counted. Deliveries have their own slots. Interactive and
-    background jobs share the others, but background jobs never take the last one."""
+    """Groups of jobs that share slots of a process. Deliveries have their own slots. Interactive and background jobs
+    share the other slots, of which the last one is only for interactive jobs."""
 
     INTERACTIVE = "interactive"
     BACKGROUND = "background"
@@ -86,14 +86,17 @@ def rank_of(priority: int, arrived_at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to add. `lane` None: a new lane for this job alone. `run_at` in ms; None: now. If a job with the same `key`
-    exists, no job is added; with `key_live` only a job that waits or runs counts."""
+    """A job to add."""
 
     kind: JobKind
     priority: int
+    #: None: a new lane for this job alone.
     lane: str | None = None
+    #: The earliest start (ms); None: now.
     run_at: int | None = None
+    #: The job is not added if a job with the same key exists.
     key: str | None = None
+    #: Only jobs that wait or run are compared by `key`.
     key_live: bool = False
     agent_id: str | None = None
     principal_id: str | None = None
@@ -152,10 +155,8 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of the queue. Times in ms. `attempts` counts the attempts that ended with an error; `crashes` counts the
-    crashes of a process while the job ran. A result is accepted only if `owner` (the boot id of the process) and
-    `claim` (the number of the claim) still match the row. A claim also loads `followers`, the number of live jobs
-    behind this one in its lane, and the `delivery` to send."""
+    """A row of the queue. Times in ms. The result of a job is accepted only if `owner` and `claim` still match the
+    row."""
 
     id: str
     kind: JobKind
@@ -166,9 +167,13 @@ class Job:
     lane: str
     position: int
     run_at: int
+    #: The number of attempts that ended with an error.
     attempts: int
+    #: The number of crashes of a process while the job ran.
     crashes: int
+    #: The number of the claim.
     claim: int
+    #: The boot id of the process that runs the job.
     owner: str | None
     key: str | None
     agent_id: str | None
@@ -185,7 +190,9 @@ class Job:
     started_at: int | None
     finished_at: int | None
     lease_until: int | None
+    #: The number of live jobs behind this one in its lane. Only a claim loads it.
     followers: int = 0
+    #: The delivery to send. Only a claim loads it.
     delivery: Delivery | None = None
 
 
@@ -222,8 +229,8 @@ class Snooze:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The result of a job that failed finally. The job gets the status `failed` and runs again only if a person retries
-    it."""
+    """The result of a job that failed permanently. The job gets the status `failed`, and runs again only if a person
+    retries it."""
 
     #: A code, such as `attempts`.
     reason: str

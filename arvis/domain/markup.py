@@ -1,9 +1,12 @@
-"""The tokenizer for tags: a model writes each request to Arvis as a tag in its reply.
+"""The tokenizer for tags, by which a model makes requests to Arvis in its reply.
 
-`find_tags` returns the tags of a model's final text; no other text is searched for tags. `visible` returns the text for
-people, without tags. `escape` changes untrusted text for a prompt, so that it contains no tags. For any text x:
-`find_tags(escape(x))` and `find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and the time of each
-function is proportional to the length of x. `markup_grammar` lists the tags, `arvis.tags` interprets them.
+- `find_tags` returns the tags of a model's final text. No other text is searched for tags.
+- `visible` returns the text for people, without tags.
+- `escape` changes untrusted text for a prompt, so that it contains no tags.
+
+For any text x, `find_tags(escape(x))` and `find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and
+the running time of each function is proportional to the length of x. `markup_grammar` defines the tags, and
+`arvis.tags` interprets them.
 """
 
 from __future__ import annotations
@@ -45,8 +48,8 @@ def unfinished_lead(text: str, start: int) -> bool:
 
 
 class VisibleText:
-    """Collects the visible text of a reply. `take` returns the new text that later additions cannot change. `blank`:
-    the current line contains only white space.
+    """The visible text of a reply, collected piece by piece. `take` returns the new text that later additions cannot
+    change. `blank`: the current line contains only white space.
 
     For speed, `add` only stores text, and `take` removes wide gaps and margins once for many additions.
     """
@@ -72,8 +75,8 @@ class VisibleText:
         self._follow(text)
 
     def seam(self) -> None:
-        """Called where a tag was removed. If the text before it could form a new tag with the text after it, add a
-        newline between them."""
+        """Mark a place where a tag was removed. Add a newline there if the text before the place and the text after it
+        could form a new tag."""
         line = self._line
         if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):
             self.add("\n")
@@ -87,8 +90,8 @@ class VisibleText:
         return self._within_margins(text)
 
     def end(self) -> str:
-        """Return the remaining text; nothing may be added afterwards. If it ends like an incomplete tag, append “…”,
-        so that reading the returned text again gives the same text."""
+        """Return the remaining text; nothing may be added afterwards. If the text ends like an incomplete tag, append
+        “…”, so that a second pass over the visible text does not change it."""
         text = self.take()
         return text + "…" if is_recognisable(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
 
@@ -149,12 +152,14 @@ _WHOLE_CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One tag of a reply. `name` is in capitals; `argument` is the text after the colon of its opening marker. If the
-    tag must not be carried out, `problem` is the reason and `body` is empty."""
+    """One tag of a reply."""
 
+    #: In capitals.
     name: str
+    #: The text after the colon of the opening marker.
     argument: str
     body: str
+    #: The reason why the tag must not be carried out; `body` is then empty.
     problem: str | None = None
 
 
@@ -166,11 +171,11 @@ class _Mode(Enum):
 
 
 class Scanner:
-    """Splits model output in one pass into visible text and tags. Call `feed` with each piece, then `close`; each call
-    returns the new visible text that later pieces cannot change. `tags` are the tags found so far.
+    """A splitter of model output into visible text and tags, in one pass. Call `feed` with each piece, then `close`;
+    each call returns the new visible text that later pieces cannot change. `tags` are the tags found so far.
 
-    The scanner reads each character only a few times. If a decision needs text that has not arrived yet, it waits and
-    returns no text, so the result does not depend on the division into pieces. Rules:
+    The scanner reads each character only a few times. If a decision needs text that has not arrived yet, the scanner
+    keeps the undecided text back, so the result does not depend on the division into pieces. Rules:
 
     - Tags do not nest: everything inside a tag is its body. One exception: if an opening marker of the same name
       follows, the first tag was never closed; the scanner then drops the first tag, and the second one begins.
@@ -325,8 +330,8 @@ class Scanner:
         return self._tell(name, opening, "", ending.end() if ending and closed else opening.end())
 
     def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
-        """Return the first match of `awaited` after the opening marker. If later text may still contain a match, keep
-        the remaining text until then and return None."""
+        """Return the first match of `awaited` after the opening marker. If there is none but more text may arrive, keep
+        the text from the opening marker on, and return None."""
         found = awaited.search(text, opening.end())
         if found is None and not self._final:
             self._rest = text[opening.start() :]
@@ -339,7 +344,7 @@ class Scanner:
         if name in READ_TAGS and len(self.tags) <= MOST_TAGS:
             problem = None
             if len(self.tags) == MOST_TAGS:
-                problem = f"this reply holds more than {MOST_TAGS} tags; this one and what follows it is left out"
+                problem = f"this reply contains more than {MOST_TAGS} tags; this tag and all later ones are ignored"
             elif len(body) > MOST_BYTES or len(body.encode("utf-8", "surrogatepass")) > MOST_BYTES:
                 problem = f"it is longer than {MOST_BYTES} bytes"
             self.tags.append(Tag(name, argument_of(opening), "" if problem else body.strip(), problem))
@@ -364,7 +369,7 @@ class Scanner:
             return self._keep_line(text, position)
         self._visible.add_code(text[position:end])
         fence = _FENCE.fullmatch("".join([*self._line, text[position:end]]))
-        assert fence is not None  # noqa: S101 the mode begins with it
+        assert fence is not None  # noqa: S101 this mode begins at the marks of a fence
         self._line.clear()
         mark, rest = fence["run"][0], fence["rest"].rstrip()
         if rest.endswith(mark * 3):
@@ -418,19 +423,18 @@ def scan(text: str) -> Scan:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Return the tags in order. A tag with a too long body has a `problem`. If there are more than `MOST_TAGS` tags,
-    the next one is returned with a `problem`, and the tags after it are left out."""
+    """Return the tags in order, at most `MOST_TAGS` + 1. A tag with a too long body has a `problem`, and so has the tag
+    after the first `MOST_TAGS`."""
     return list(scan(text).tags)
 
 
 def visible(text: str) -> str:
-    """Return the trimmed text without its tags. Incomplete tags, and tags that `find_tags` does not return, are removed
-    too."""
+    """Return the trimmed text without tags, including incomplete tags and those that `find_tags` does not return."""
     return scan(text).visible
 
 
 def closed(text: str) -> str:
-    """Return a truncated text without the tag that is still open at its end, if any."""
+    """Return a truncated text without the tag that is still open at its end."""
     scanner = Scanner()
     scanner.feed(text)
     scanner.close()
@@ -447,8 +451,8 @@ _MESSAGE = MESSAGE_MARK[:-1]
 
 
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
-    """Return a pattern that finds everything that may begin a marker or the message mark, written with these brackets
-    and this colon. The last character of a match is the bracket or colon."""
+    """Return a pattern that matches every possible beginning of a marker or of the message mark, written with these
+    brackets and this colon. The last character of a match is the bracket or the colon."""
     return re.compile(
         rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
         rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"

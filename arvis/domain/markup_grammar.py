@@ -1,8 +1,8 @@
 """The grammar of tags: their names, their markers and their forms.
 
 A tag begins and ends with a marker: `[DELEGATE:bob]` and `[/DELEGATE]`, `<AGENT_DONE>` and `</AGENT_DONE>`. A marker
-is within one line, contains no second bracket and is at most `LONGEST_MARKER` characters long; its letters are ASCII,
-upper or lower case. For these reasons two markers never overlap.
+lies within one line, contains no second bracket, and has at most `LONGEST_MARKER` characters. Its letters are ASCII, in
+upper or lower case. These rules ensure that two markers never overlap.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any
 
 
 class Form(Enum):
-    """The ways in which a tag ends. `BLOCK`: at its closing marker. `LINE`: at its closing marker; without a closing
-    marker, at the end of the line or at the next marker of any tag. `ALONE`: directly after its opening marker; a
-    closing marker in the same line is also removed. `HULL`: the two markers enclose visible text, and only the markers
-    are removed."""
+    """The ways in which a tag ends."""
 
+    #: The tag ends at its closing marker.
     BLOCK = "block"
+    #: The tag ends at its closing marker; without one, at the end of the line or at the next marker of any tag.
     LINE = "line"
+    #: The tag ends after its opening marker. A closing marker in the same line is also removed.
     ALONE = "alone"
+    #: The two markers enclose visible text, and only the markers are removed.
     HULL = "hull"
 
 
@@ -97,7 +98,7 @@ LONGEST_MARKER = 160
 #: The names of the tags for each kind of bracket, as alternatives of a pattern.
 OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
 
-#: Printable ASCII without brackets, and such text after a name: models add text inside markers.
+#: Printable ASCII without brackets, and such text after a name, because models add text inside markers.
 _PLAIN = r"[\t -;=?-Z\\^-~]"
 _EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
 
@@ -109,8 +110,8 @@ def _heads(names: _Names) -> str:
 
 
 def _opening(names: _Names) -> str:
-    """Return the pattern of the opening markers of these tags, which must all have the same kind of brackets. The one
-    group of the pattern contains name and argument."""
+    """Return the pattern of the opening markers of these tags, which must all have the same kind of brackets. The only
+    group of the pattern contains the name and the argument."""
     if names.keys() <= _SQUARE.keys():
         return rf"\[(?ai:(?P<square>{_heads(names)}))\]"
     return rf"<(?ai:(?P<angle>{_heads(names)}){_EXTRAS}/?)>"

@@ -1,8 +1,8 @@
 """Facts and values that an agent remembers about people and channels, and the words by which facts are found. The words
 are computed here, so that SQLite and PostgreSQL find the same facts, in every language (docs/adr/0018).
 
-Words are normalised: case and width of letters make no difference, and invisible characters (joiners, soft hyphens) are
-removed. In scripts without blanks between words, each letter and each pair of adjacent letters is a word.
+Words are normalised: the case and width of letters make no difference, and invisible characters (joiners, soft hyphens)
+are removed. In scripts without spaces between words, each letter and each pair of adjacent letters is a word.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 
-#: Limits: the characters of a text whose words are indexed, the words of a query, the letters of a word.
+#: The number of characters of a text that are read: later words are not found.
 _MOST_TEXT = 4_000
+#: The maximum number of words in a query.
 _MOST_ASKED = 64
+#: The maximum length of a word.
 _MOST_LETTERS = 64
 
-#: The code points of dense scripts, which write no blanks between words: Thai and Lao, Myanmar, Hangul, Khmer, kana,
-#: Han. Hangul has blanks, but attaches particles to words without a blank.
+#: The code points of dense scripts, which write no spaces between words: Thai and Lao, Myanmar, Hangul, Khmer, kana,
+#: Han. Hangul writes spaces, but attaches particles directly to words.
 _DENSE = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -39,7 +41,7 @@ _DENSE = (
     (0x20000, 0x3FFFF),
 )
 _FIRST_DENSE = _DENSE[0][0]
-#: Characters that are ignored beside the format characters: the Arabic tatweel, and variation selectors.
+#: Characters that are ignored like format characters: the Arabic tatweel, and variation selectors.
 _UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
 #: Characters that belong to the word before them, as in `c++` and `c#`.
 _TAIL = "+#"
@@ -57,8 +59,8 @@ def words_of(text: str) -> list[str]:
 
 
 def asked_words(text: str) -> list[str]:
-    """Return the words to search for in a query, each once. A single letter of a dense script is searched only if no
-    other letter of such a script is beside it, because single letters occur in most texts."""
+    """Return the words to search for in a query, each once. A letter of a dense script is a word of its own only if no
+    other letter of such a script is next to it, because single letters occur in most texts."""
     words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
     return list(dict.fromkeys(words))[:_MOST_ASKED]
 
@@ -74,7 +76,8 @@ def _unseen(letter: str) -> bool:
 
 
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
-    """Yield the words in `chunk`, a text without blanks, and the whole text if it contains more than one word."""
+    """Yield the words in `chunk`, a text without spaces. If they are several words, none of them dense, also yield the
+    whole text."""
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:
@@ -137,11 +140,10 @@ class FactStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One entry of an agent's memory. Only a fact without taint may be among the instructions of a prompt. Times
-    in ms."""
+    """One entry of an agent's memory. Only facts without taint may be part of a prompt's instructions. Times in ms."""
 
     id: str
-    #: The number of the fact in this installation, in the order of storing.
+    #: The number of the fact in this installation. Numbers follow the order of storing.
     number: int
     agent_id: str
     scope: str
@@ -194,8 +196,8 @@ class State:
 
 
 def taint_for_others(taint: Taint, speakers: Iterable[PrincipalRole | None]) -> Taint:
-    """Return the taint of a text that other people will use, such as a fact of a room or a summary: `taint`, and the
-    label `people` unless all `speakers` are owners or operators. A speaker None is an unknown or deleted person."""
+    """Return the taint of a text that other people will use, such as a fact of a room or a summary. The label `people`
+    is added unless all `speakers` are owners or operators. A speaker None is an unknown or deleted person."""
     trusted = all(role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR} for role in speakers)
     return taint if trusted else taint | {Label.PEOPLE}
 
@@ -221,6 +223,6 @@ def scope_for(category: Category | None, address: Address, principal_id: str | N
 
 
 def scopes_of(address: Address, principal_id: str | None) -> tuple[str, ...]:
-    """Return the scopes whose facts a turn may use: this person, this room, every conversation of the agent."""
+    """Return the scopes whose facts a turn may use: those of the person and of the room, and `EVERYWHERE`."""
     personal = (principal_scope(principal_id),) if principal_id else ()
     return (*personal, room_scope(address), EVERYWHERE)

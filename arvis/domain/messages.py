@@ -25,22 +25,25 @@ RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, Pr
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person on one platform. `user_id` is the platform's immutable id of the person; the display name does not
-    identify a person. `paired`: an owner or operator has confirmed this person."""
+    """A person on one platform."""
 
     id: str
     platform: str
+    #: The platform's immutable id of the person.
     user_id: str
+    #: The display name, which does not identify a person.
     name: str
     role: PrincipalRole
+    #: An owner or operator has confirmed this person.
     paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place on a platform from which messages come and to which replies are sent. `connector` is the bot's name."""
+    """A place on a platform from which messages come and to which replies are sent."""
 
     platform: str
+    #: The name of the bot.
     connector: str
     channel: str
     thread: str = ""
@@ -77,24 +80,26 @@ class Sender:
 @dataclass(frozen=True, slots=True)
 class Upload:
     """A file that arrived with a message. Its bytes are in memory until the inbox stores them, before the message is
-    committed. `voice`: the file was recorded in the dashboard."""
+    committed."""
 
     filename: str
     content_type: str
     data: bytes
+    #: The file was recorded in the dashboard.
     voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file of a message that the platform still holds. The connector fetches its bytes by `source` after the message
-    was permitted; only the connector interprets `source`. `size` is in bytes (None: the platform does not report it).
-    `voice`: the file is a voice message."""
+    """A file of a message that is still on the platform. The connector fetches it after the message was permitted."""
 
     filename: str
     content_type: str
+    #: In bytes; None: the platform does not report it.
     size: int | None
+    #: The connector's own reference to the file. No other component interprets it.
     source: str
+    #: The file is a voice message.
     voice: bool = False
 
 
@@ -105,36 +110,42 @@ class FileState(StrEnum):
 
 
 class FileKind(StrEnum):
-    """The ways in which an agent uses a file: view the picture, read the text, read the transcript, or only see the
-    name."""
+    """The ways in which an agent uses a file."""
 
+    #: The agent views the picture.
     IMAGE = "image"
+    #: The agent reads the text.
     DOCUMENT = "document"
+    #: The agent reads the transcript.
     VOICE = "voice"
+    #: The agent sees only the name.
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message. `sha256` is the hash under which its bytes are stored (empty while the state is `waiting`);
-    `size` is in bytes. `content` is the extracted or transcribed text, `problem` the reason why a text is missing.
-    The connector fetches the file by `source`."""
+    """A file of a message."""
 
     filename: str
     content_type: str
+    #: In bytes.
     size: int
+    #: The hash under which the bytes are stored; empty while the state is `waiting`.
     sha256: str
     state: FileState = FileState.STORED
     kind: FileKind | None = None
+    #: The extracted or transcribed text.
     content: str = ""
+    #: The reason why the text is missing.
     problem: str = ""
+    #: The reference by which the connector fetches the file (`FileRef.source`).
     source: str = ""
 
 
 class Respond(StrEnum):
-    """The messages of a group that a bot answers: those that address the bot, all, or none. Direct messages are always
-    answered."""
+    """The messages of a group that a bot answers. Direct messages are always answered."""
 
+    #: Only messages that address the bot.
     MENTION = "mention"
     ALL = "all"
     NEVER = "never"
@@ -167,7 +178,7 @@ class IncomingMessage:
     #: Files that the connector can fetch later.
     files: tuple[FileRef, ...] = ()
     respond: Respond = Respond.MENTION
-    #: The number of messages of the channel that are kept as context, although the bot does not answer them.
+    #: The number of messages of the channel that are stored as context although the bot does not answer them.
     observe: int = 0
     #: The platform's own id of the message.
     platform_ref: str | None = None
@@ -188,12 +199,13 @@ class IncomingMessage:
 
 
 class Role(StrEnum):
-    """The kind of a stored message. `notice`: a message that the daemon writes by itself; `progress`: a text that an
-    agent posts before its reply."""
+    """The kind of a stored message."""
 
     USER = "user"
     ASSISTANT = "assistant"
+    #: A message that the daemon writes by itself.
     NOTICE = "notice"
+    #: A text that an agent posts before its reply.
     PROGRESS = "progress"
 
 
@@ -239,7 +251,7 @@ class StoredMessage:
     agent_id: str | None
     execution_id: str | None
     #: The number of the ended turn in its conversation, from 1; None while the turn is open. Prompts contain messages
-    #: in this order, so a message that waited comes after the replies that were written meanwhile.
+    #: in this order: a message that waited for its turn comes after the replies of the turns before it.
     turn: int | None
     created_at: int
     reason: str | None = None
@@ -261,10 +273,11 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class PastMessage:
-    """The fields of a message of an ended turn that prompts and summaries use. `tokens` is an estimate; times in ms."""
+    """The fields of a message of an ended turn that prompts and summaries use. Times in ms."""
 
     role: Role
     content: str
+    #: An estimate.
     tokens: int
     id: str = ""
     turn: int = 0
@@ -304,13 +317,15 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingFile:
-    """A file that is sent with a reply. Its bytes are stored under `sha256`. If `sha256` is empty, the file is created
-    from the text `content` when it is sent. `size` is in bytes."""
+    """A file that is sent with a reply."""
 
     filename: str
     content_type: str
+    #: In bytes.
     size: int
+    #: The hash under which the bytes are stored; empty: the file consists of `content`.
     sha256: str = ""
+    #: The text from which the file is created when it is sent.
     content: str = ""
 
 

@@ -16,7 +16,7 @@ _MS = 1000
 
 
 def usd(micros: int) -> str:
-    """Return an amount as text for people, with two to six decimals: all that are needed for the exact amount."""
+    """Return the exact amount as text for people, with two to six decimals."""
     whole = f"{abs(micros) / MICROS:.6f}".rstrip("0")
     digits = max(2, len(whole.partition(".")[2]))
     return f"{'-' if micros < 0 else ''}${abs(micros) / MICROS:.{digits}f}"
@@ -62,18 +62,20 @@ def _date(at: int, zone: str) -> date:
 
 
 class Budget(StrEnum):
-    """The limits that can stop a turn. The first five are sums of money, each with a pot in the ledger. `turns` is the
-    number of turns that an unpaired person may begin in a day; `share` is the part of the daily budget for one person;
-    `credit` is the remaining amount of a prepaid customer; `client_status`: the customer is paused."""
+    """The limits that can stop a turn. The first five are sums of money, each with a pot in the ledger."""
 
     AGENT = "agent"
     CLIENT = "client"
     DAY = "day"
     PRINCIPAL = "principal"
     TURN = "turn"
+    #: The number of turns that an unpaired person may begin in a day.
     TURNS = "turns"
+    #: The part of the daily budget that one person may use.
     SHARE = "share"
+    #: The remaining amount of a prepaid customer.
     CREDIT = "credit"
+    #: The customer is paused.
     CLIENT_STATUS = "client_status"
 
 
@@ -84,8 +86,8 @@ def budget_reason(budget: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pot:
-    """The key of a row of the ledger, which counts the costs of one item in one period. Scripts lock several rows in
-    the sort order of these keys, so that no two scripts wait for each other."""
+    """The key of a row of the ledger. The row counts the costs of one item in one period. Scripts lock several rows in
+    the sort order of their keys, so that no two scripts wait for each other."""
 
     scope: Budget
     period: str
@@ -103,12 +105,12 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimits:
-    """The limits of the configuration, in micros; None: no limit. Days and months begin at midnight of `zone`. `share`
-    is the percentage of the daily limit that one person may use if several people use Arvis."""
+    """The limits of the configuration, in micros; None: no limit. Days and months begin at midnight of `zone`."""
 
     daily: int | None = None
     per_agent_daily: int | None = None
     per_principal_daily: int | None = None
+    #: The percentage of the daily limit that one person may use if several people use Arvis.
     share: int | None = None
     per_client_monthly: int | None = None
     per_turn: int | None = None
@@ -118,7 +120,7 @@ class SpendingLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
-    """The work and the people for which a model call is made: the budgets of all of them must allow it."""
+    """The work and the people for whom a model call is made. All of their budgets must allow the call."""
 
     #: Together with `visit`, the key of the call's reservation.
     execution_id: str
@@ -149,10 +151,10 @@ class Spender:
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A model call that has begun. `receipt` contains the maximum possible usage, and is stored if the process dies
-    before the call ends."""
+    """A model call that has begun."""
 
     spender: Spender
+    #: A receipt with the maximum possible usage. It is stored if the process dies before the call ends.
     receipt: ModelCall
 
 
@@ -172,12 +174,13 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class OverBudget:
-    """The result of a reservation: a budget is used up. `limit` and `spent` are micros, or turns for the budget
-    `turns`. `opens_at` is the time (ms) at which the next period of the budget begins; None if it has no periods."""
+    """The result of a reservation: a budget is used up."""
 
     budget: Budget
+    #: In micros; for the budget `turns`, a number of turns. The same is true of `spent`.
     limit: int
     spent: int
+    #: The time (ms) at which the next period of the budget begins; None: the budget has no periods.
     opens_at: int | None
 
 
@@ -185,19 +188,23 @@ class OverBudget:
 
 
 class ClientPlan(StrEnum):
-    """The ways in which a customer pays: for each answer, by a monthly fee that the owner charges, or in advance."""
+    """The ways in which a customer pays."""
 
+    #: For each answer.
     PER_TASK = "per_task"
+    #: By a monthly fee that the owner charges.
     MONTHLY = "monthly"
+    #: In advance.
     PREPAID = "prepaid"
 
 
 class ClientStatus(StrEnum):
-    """The status of a customer. `paused`: agents do not answer in the customer's channels. `archived`: the customer's
-    channels count as channels without a customer."""
+    """The status of a customer."""
 
     ACTIVE = "active"
+    #: Agents do not answer in the customer's channels.
     PAUSED = "paused"
+    #: The customer's channels count as channels without a customer.
     ARCHIVED = "archived"
 
 
@@ -209,7 +216,7 @@ class Client:
     name: str
     plan: ClientPlan = ClientPlan.PER_TASK
     status: ClientStatus = ClientStatus.ACTIVE
-    #: The price of an answer, besides the part that depends on the cost of its model calls.
+    #: The fixed part of the price of an answer, to which `token_factor_milli` adds a part for the model calls.
     price_per_task: int = 0
     monthly_fee: int = 0
     #: The factor by which the cost of the model calls is charged, in thousandths: 1500 charges 1.5 times the cost.
@@ -251,8 +258,8 @@ class ChargeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One entry of a customer's account: a charge or a payment. Payments increase the balance, all other types reduce
-    it. An adjustment may be negative: it then increases the balance."""
+    """One entry of a customer's account: a charge or a payment. Payments increase the balance; all other types reduce
+    it. A negative adjustment increases the balance."""
 
     id: str
     client_id: str

@@ -11,10 +11,11 @@ from arvis.domain.messages import Address, Button, Delivery, FeedPosition, Outgo
 
 @dataclass(frozen=True, slots=True)
 class MessageEdit:
-    """The event that a person edited a message. `ref` is the platform's id of the message."""
+    """The event that a person edited a message."""
 
     address: Address
     event_id: str
+    #: The platform's id of the message.
     ref: str
     sender: Sender
     content: str
@@ -23,24 +24,25 @@ class MessageEdit:
 
 @dataclass(frozen=True, slots=True)
 class MessageDeletion:
-    """The event that a message was deleted; platforms do not report by whom. `ref` is the platform's id of the
-    message."""
+    """The event that a message was deleted. Platforms do not report who deleted it."""
 
     address: Address
     event_id: str
+    #: The platform's id of the message.
     ref: str
     position: FeedPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """The event that a person pressed a button. `data` is the `id` of the button; `message_ref` is the platform's id of
-    the message with the button."""
+    """The event that a person pressed a button."""
 
     address: Address
     event_id: str
     sender: Sender
+    #: The `id` of the button.
     data: str
+    #: The platform's id of the message with the button.
     message_ref: str | None = None
     position: FeedPosition | None = None
 
@@ -56,36 +58,35 @@ class Piece:
 
 
 class PartState(StrEnum):
-    """The state of a part. `reserved`: the chat shows a placeholder that is not filled yet."""
+    """The state of a part."""
 
     PENDING = "pending"
     SENDING = "sending"
+    #: The chat shows a placeholder that is not filled yet.
     RESERVED = "reserved"
     SENT = "sent"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of a delivery, with the state of its sending. `platform_id` is the platform's id of the sent message,
-    or, before that, of the placeholder or draft whose content the part replaces. `tried_at` is the time (ms) of the
-    first attempt to send; if it is set, the part may already have arrived.
-
-    `data` contains the bytes of the piece's stored files by `sha256`, so that connectors need no access to the store.
-    It is filled for `send`, but empty for `find` and `reserve`.
-    """
+    """One piece of a delivery, with the state of its sending."""
 
     delivery: Delivery
     number: int
     piece: Piece
     state: PartState = PartState.PENDING
+    #: The platform's id of the sent message; before that, of the placeholder or draft whose content the part replaces.
     platform_id: str | None = None
+    #: The time (ms) of the first attempt to send. If it is set, the part may already have arrived.
     tried_at: int | None = None
+    #: The bytes of the piece's stored files by `sha256`, so that connectors need no access to the store. They are
+    #: loaded only for `send`, not for `find` and `reserve`.
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def key(self) -> str:
-        """The unique key of the part, the same at every attempt: the delivery's id and the number of the part, at most
-        29 characters."""
+        """The unique key of the part, the same at every attempt: the delivery's id and the part's number, at most 29
+        characters."""
         return f"{self.delivery.id}.{self.number}"
 
     def bytes_of(self, file: OutgoingFile) -> bytes:
@@ -94,23 +95,25 @@ class Part:
 
 
 class DraftState(StrEnum):
-    """The state of a draft. `sending`: the chat may show the draft, but its id is unknown. `gone`: the reply replaced
-    the draft, or the draft was removed."""
+    """The state of a draft."""
 
+    #: The chat may show the draft, but its id is unknown.
     SENDING = "sending"
     SHOWN = "shown"
+    #: The reply replaced the draft, or the draft was removed.
     GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The unfinished reply that a chat shows while a turn runs. `id` is the key with which the connector sends the
-    draft, 26 characters; `platform_id` is the platform's id of the draft's message."""
+    """The unfinished reply that a chat shows while a turn runs."""
 
     execution_id: str
+    #: The key with which the connector sends the draft, 26 characters.
     id: str
     address: Address
     state: DraftState
+    #: The platform's id of the draft's message.
     platform_id: str | None
     created_at: int
 
@@ -130,12 +133,13 @@ class OverheardMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus:
-    """The status of a channel to which a bot cannot write, with the `reason`, or that another channel (`moved_to`)
-    replaced."""
+    """The status of a channel to which a bot cannot write, or which another channel replaced."""
 
     address: Address
     state: str
+    #: The reason why the bot cannot write.
     reason: str
+    #: The channel that replaced this one.
     moved_to: str | None
     updated_at: int
 
@@ -171,25 +175,27 @@ class Pairing:
 
 
 class BotState(StrEnum):
-    """The state of a bot. `waiting`: another process runs the bot; `error`: the bot's settings are invalid, or its
-    platform is unreachable."""
+    """The state of a bot."""
 
     STARTING = "starting"
     RUNNING = "running"
+    #: Another process runs the bot.
     WAITING = "waiting"
     STOPPED = "stopped"
+    #: The bot's settings are invalid, or its platform is unreachable.
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBot:
-    """A bot that was entered in the product. `settings` is the JSON of its settings as in the configuration; `secrets`
-    is a JSON object of its tokens, each sealed, by name. Times in ms."""
+    """A bot that was entered in the product. Times in ms."""
 
     id: str
     platform: str
     name: str
+    #: The settings of the bot as JSON, as in the configuration.
     settings: str
+    #: A JSON object of the bot's tokens by name. Each token is sealed.
     secrets: str
     enabled: bool
     created_at: int
@@ -198,13 +204,15 @@ class StoredBot:
 
 @dataclass(frozen=True, slots=True)
 class BotStatus:
-    """The status of a bot. `user_id` and `user_name` are the bot's own id and name on the platform ("": not known yet).
-    `error` is a sentence; `since` in ms."""
+    """The status of a bot."""
 
     platform: str
     name: str
     state: BotState
+    #: A sentence.
     error: str
+    #: The bot's own id and name on the platform; "": not known yet.
     user_id: str
     user_name: str
+    #: The time (ms) since which the bot is in this state.
     since: int

@@ -15,11 +15,12 @@ class NextMessage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One part of an addition. `shown`: the prompt of the current turn contains it. `keep`: later prompts contain it
-    too: True means permanently, a number means for that many messages, False or 0 means never."""
+    """One part of an addition."""
 
     content: tuple[str, ...]
+    #: The prompt of the current turn contains this item.
     shown: bool
+    #: Later prompts contain this item too. True: permanently; a number: for that many messages; False or 0: never.
     keep: bool | int
 
     @property
@@ -35,23 +36,25 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The text that a plugin adds to a message, under a heading. `outside`: the text is untrusted."""
+    """The text that a plugin adds to a message, under a heading."""
 
     heading: str
     items: tuple[Item, ...]
+    #: The text is untrusted.
     outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PluginBlock:
-    """A part that a plugin adds to an agent's instructions. `tools` are the tools that it explains. `changing`: the
-    text may differ in the next turn, so it is placed after the part that vendors cache. `outside`: the text is
-    untrusted."""
+    """A part that a plugin adds to an agent's instructions."""
 
     heading: str
     content: str
+    #: The tools that this part explains.
     tools: tuple[str, ...] = ()
+    #: The text may differ in the next turn, so it is placed after the part that vendors cache.
     changing: bool = False
+    #: The text is untrusted.
     outside: bool = False
 
 
@@ -104,8 +107,9 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The result of a plugin that has read a reply: paths of files in the conversation's folder that are sent with the
-    reply, and problems for the timeline."""
+    """The result of a plugin that has read a reply."""
 
+    #: The paths of the files in the conversation's folder that are sent with the reply.
     files: tuple[str, ...] = ()
+    #: Problems for the timeline.
     problems: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
 _OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
-#: A note is not added again if one of this many last lines contains the same text.
+#: The number of last lines in which a repeated note is searched. A note that is found there is not added again.
 _LOOKED_AT = 3
 
 
@@ -27,20 +27,21 @@ class ProjectStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Work over days. `agent_id` is the agent that works on it (None: any agent that works autonomously).
-    `principal_id` is the person who last changed it, directly or by an agent's tool; `author_id` the person who last
-    wrote its text (None: `principal_id`). Times in ms."""
+    """Work that takes days. Times in ms."""
 
     id: str
     slug: str
+    #: The agent that works on the project; None: any agent that works autonomously.
     agent_id: str | None
     title: str
     goal: str
     status: ProjectStatus
     notes: str
+    #: The person who last changed the project, directly or by an agent's tool.
     principal_id: str | None
     created_at: int
     updated_at: int
+    #: The person who last wrote the texts of the project; None: `principal_id`.
     author_id: str | None = None
 
     @property
@@ -53,9 +54,9 @@ class Project:
 
 
 def with_note(project: Project, text: str, day: str) -> Project | None:
-    """Return the project with an agent's note as a new line; `day` as 2026-11-22. If the notes become too long, the
-    oldest lines of agents are removed; return None if the text of people leaves no space for the note. A note that one
-    of the last lines already contains is not added, so that a call that is repeated after a crash changes nothing."""
+    """Return the project with an agent's note as a new line; `day` as 2026-11-22. If the notes become too long, remove
+    the oldest lines of agents. Return None if the text of people leaves no space for the note. If one of the last lines
+    is the same note, return the project unchanged, so that a call that is repeated after a crash changes nothing."""
     note = " ".join(text.split())[:LONGEST_NOTE]
     lines = project.notes.splitlines()
     if any((own := _OWN_LINE.fullmatch(line)) and own[1] == note for line in lines[-_LOOKED_AT:]):

@@ -12,18 +12,22 @@ from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Counts of a text or a request, from which its tokens are estimated. Of the ASCII characters, `letters` counts
-    letters and blanks, and `marks` all others, such as digits and brackets. `dense` counts Chinese, Japanese and Korean
-    characters and pictographs; `others` counts the characters of all other scripts. `words` counts the parts between
-    blanks. `messages` counts the messages of a request, including the system text; `requests` is 1 for a request:
-    each message and each request costs some tokens regardless of its content."""
+    """Counts of a text or a request, from which its tokens are estimated. Each message and each request costs some
+    tokens regardless of its content."""
 
+    #: ASCII letters and spaces.
     letters: int = 0
+    #: All other ASCII characters, such as digits and brackets.
     marks: int = 0
+    #: The parts between spaces.
     words: int = 0
+    #: Chinese, Japanese and Korean characters, and pictographs.
     dense: int = 0
+    #: The characters of all other scripts.
     others: int = 0
+    #: The messages of a request, including the system text.
     messages: int = 0
+    #: 1 for a request.
     requests: int = 0
     pictures: int = 0
 
@@ -40,7 +44,8 @@ class Measure:
         )
 
 
-#: The reasons why a reply ended, with the same names for all vendors: its natural end, tool calls, or a length limit.
+#: The reasons why a reply ended: by itself, with tool calls, or at a length limit. The names are the same for all
+#: vendors.
 END, TOOL_CALLS, LENGTH = "end", "tool_calls", "length"
 
 
@@ -55,17 +60,20 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a prompt. `role` is `user` or `assistant`. An assistant's message may request tool calls
-    (`calls`); the next user's message then begins with their `outputs`, one for each call. Only a user's message has
-    pictures. `thoughts` is the model's reasoning before its calls, in the format that the vendor expects back.
-    `messages` are the ids of the stored messages that this message contains; they are not sent to vendors."""
+    """One message of a prompt."""
 
+    #: `user` or `assistant`.
     role: str
     content: str
+    #: Only a user's message has pictures.
     images: tuple[Image, ...] = ()
+    #: The tool calls that an assistant's message requests.
     calls: tuple[ToolCall, ...] = ()
+    #: The outputs of the calls in the message before, one for each call. A user's message begins with them.
     outputs: tuple[ToolOutput, ...] = ()
+    #: The model's reasoning before its calls, in the format that the vendor expects back.
     thoughts: Mapping[str, Any] | None = None
+    #: The ids of the stored messages that this message contains. They are not sent to vendors.
     messages: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -77,7 +85,7 @@ class Turn:
 
 
 def joined(first: Turn, second: Turn) -> Turn:
-    """Return two messages of the same role as one. The second one must not have calls or outputs."""
+    """Join two messages of the same role. The second message must not have calls or outputs."""
     return replace(
         first,
         content=f"{first.content}\n\n{second.content}" if first.content else second.content,
@@ -87,7 +95,7 @@ def joined(first: Turn, second: Turn) -> Turn:
 
 
 def read_in(turns: Iterable[Turn]) -> list[str]:
-    """Return the ids of the stored messages that these messages of a prompt contain, each once."""
+    """Return the ids of the stored messages that the messages of a prompt contain, each once."""
     return list(dict.fromkeys(message for turn in turns for message in turn.messages))
 
 
@@ -104,18 +112,18 @@ class RunRequest:
     #: The agent's name, with which the demo provider introduces itself.
     agent_name: str
     max_tokens: int = 4096
-    #: The maximum size of the reply; the remaining reply is not read.
+    #: The maximum size of the reply. The part beyond it is not read.
     max_bytes: int = 262_144
     tools: tuple[ToolSpec, ...] = ()
-    #: The model must not call the tools. Vendors that cache prompts still get their descriptions, because a changed
-    #: list of tools would make the cache useless.
+    #: The model must not call the tools. Vendors that cache prompts still get the descriptions of the tools, because a
+    #: changed list of tools would make the cache useless.
     tools_off: bool = False
     #: The id of the conversation, for providers that use a folder for each conversation.
     conversation: str = ""
     #: The part of the system text that differs from turn to turn. It is placed after `system`.
     changing: str = ""
-    #: A line with date and time. It is placed after the user's newest text, because a vendor can cache a prompt only up
-    #: to the first difference from the last one.
+    #: A line with date and time. It is placed after the user's newest text, because vendors cache a prompt only up to
+    #: its first difference from the previous prompt.
     now: str = ""
     #: The maximum seconds until the first byte of a streamed answer; None: only the provider's own limit applies.
     begin_within: float | None = None
@@ -158,8 +166,8 @@ class RunResult:
         return self.truncated or self.stop_reason == LENGTH
 
     def answers(self, request: RunRequest) -> bool:
-        """Return whether this result answers the request. A reply without text and calls does so only if it was cut
-        off, or if the request allows an empty reply."""
+        """Return whether this result answers the request. A reply without text and calls is an answer only if it was
+        cut off, or if the request allows an empty reply."""
         return bool(self.content.strip() or self.calls or self.cut or request.allow_empty)
 
     def to_json(self) -> dict[str, Any]:
@@ -201,15 +209,18 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Credentials at a model vendor, with a default `model` and the `models` that the account may serve (empty: all of
-    the vendor). Accounts with a lower `priority` are tried first. Only the providers use `api_key`."""
+    """Credentials at a model vendor."""
 
     name: str
     provider: str
+    #: The default model.
     model: str
+    #: Only the providers use the key.
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
+    #: Accounts with a lower priority are tried first.
     priority: int = 100
+    #: The models that the account may serve; empty: all models of the vendor.
     models: tuple[str, ...] = ()
 
 
@@ -235,8 +246,10 @@ class Cooldown:
 
 @dataclass(frozen=True, slots=True)
 class CallTimeouts:
-    """Time limits of one model call in seconds: for the whole call, and for the silence before each piece of a stream.
-    The silence is long, because a large model on a small machine needs long for the first piece."""
+    """Time limits of one model call in seconds."""
 
+    #: The limit of the whole call.
     total: float = 600.0
+    #: The limit of the silence before each piece of a stream. It is long because a large model on a small machine takes
+    #: a long time to produce the first piece.
     silence: float = 120.0

@@ -16,17 +16,19 @@ class ScheduleKind(StrEnum):
 
 
 class Missed(StrEnum):
-    """The handling of times that passed while the daemon did not run: skip them, make up for the last one, or make up
-    for all."""
+    """The handling of times that passed while the daemon did not run."""
 
+    #: Skip them.
     SKIP = "skip"
+    #: Make up for the last one.
     ONCE = "once"
+    #: Make up for all.
     ALL = "all"
 
 
 class MadeBy(StrEnum):
-    """The way in which a schedule was created. A schedule created by a `tool` counts against the quota of the person
-    for whom the tool was called, all others against the quota of the agent."""
+    """The way in which a schedule was created. A schedule that a `tool` created counts against the quota of the person
+    for whom the tool was called; all other schedules count against the quota of the agent."""
 
     API = "api"
     TAG = "tag"
@@ -98,33 +100,37 @@ class Schedule:
 
 
 class Cause(StrEnum):
-    """The reason for a run of a schedule: its time came, a missed time was made up for, a person requested the run, or
-    the condition of its script was true."""
+    """The reason for a run of a schedule."""
 
+    #: The time of the schedule came.
     DUE = "due"
+    #: A missed time was made up for.
     MISSED = "missed"
+    #: A person requested the run.
     MANUAL = "manual"
+    #: The condition of the schedule's script was true.
     CONDITION = "condition"
 
 
 class OccurrenceStatus(StrEnum):
-    """The status of an occurrence. `silent`: the agent had nothing to report; `idle`: there was nothing to do, and no
-    model was called; `skipped`: the work did not run, for the reason in `report`."""
+    """The status of an occurrence."""
 
     RUNNING = "running"
     DONE = "done"
+    #: The agent had nothing to report.
     SILENT = "silent"
+    #: There was nothing to do, and no model was called.
     IDLE = "idle"
     BLOCKED = "blocked"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    #: The work did not run, for the reason in `report`.
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time of a schedule, with the result of its work. Schedule and `due` identify it. `report` is a short result
-    for people. Times in ms."""
+    """One time of a schedule, with the result of its work. `schedule_id` and `due` identify it. Times in ms."""
 
     id: str
     schedule_id: str
@@ -132,6 +138,7 @@ class Occurrence:
     cause: Cause
     status: OccurrenceStatus
     execution_id: str | None
+    #: A short result for people.
     report: str
     created_at: int
     ended_at: int | None = None

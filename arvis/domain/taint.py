@@ -1,6 +1,6 @@
 """Taint: the sources of a text other than the words of the person who asked.
 
-A taint is a set of labels; the empty set means that there are no other sources. If texts are combined, the taint of the
+A taint is a set of labels. The empty set means that there are no other sources. If texts are combined, the taint of the
 result is the union of their taints, so no source is lost. Every text that is written in a turn (a reply, a summary, a
 fact) gets the taint of the turn.
 """
@@ -13,13 +13,16 @@ from typing import Any
 
 
 class Label(StrEnum):
-    """The sources of untrusted text: other people in the room, tools whose output comes from outside, files, and other
-    agents. `flagged`: a message looks like an attempt to command the model."""
+    """The sources of untrusted text."""
 
+    #: Other people in the room.
     PEOPLE = "people"
+    #: Tools whose output comes from outside.
     TOOLS = "tools"
     FILES = "files"
+    #: Other agents.
     AGENTS = "agents"
+    #: A message that looks like an attempt to command the model.
     FLAGGED = "flagged"
 
 

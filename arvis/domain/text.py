@@ -1,4 +1,5 @@
-"""Texts: cleaning before a text is stored or shown, commands, and earlier messages that a client puts before a text."""
+"""Functions for texts: cleaning before a text is stored or shown, parsing of commands and JSON, and removal of the
+earlier messages that a client puts before a person's text."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _SPOKEN = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1
 
 def split_command(text: str) -> tuple[str, str] | None:
     """Return the command's name in lower case and its trimmed argument; None if the text does not have the form of a
-    command. A command with this name may not exist."""
+    command. The caller checks whether the command exists."""
     found = _SPOKEN.fullmatch(text)
     return None if found is None else (found["name"].lower(), (found["rest"] or "").strip())
 
@@ -34,16 +35,16 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """Return the text in a form that both databases store: without NUL characters, with surrogate pairs joined, and
-    with the replacement character in place of each half of a pair."""
+    """Return the text in a form that both databases can store: without NUL characters, with surrogate pairs joined, and
+    with the replacement character in place of each lone surrogate."""
     if text.isascii():
         return text.replace("\0", "")
     return _LONE_SURROGATES.sub("\ufffd", paired(text).replace("\0", ""))
 
 
 #: Control characters, and invisible characters that can hide or reorder text: overrides of the writing direction, tag
-#: characters, zero-width spaces, variation selectors without a base. Not among them are joiners, marks of right-to-left
-#: writing, the variants of emoji and ideographs, and the tag characters in the emoji of a flag.
+#: characters, zero-width spaces, and variation selectors without a base. Allowed are joiners, marks of right-to-left
+#: writing, variants of emoji and ideographs, and the tag characters of flag emoji (the group `flag`).
 _HIDDEN = re.compile(
     "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
     "|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
@@ -62,7 +63,7 @@ def presentable(text: str) -> str:
 
 
 def paired(text: str) -> str:
-    """Return the text with surrogate pairs joined: JSON may contain a character as two halves."""
+    """Return the text with surrogate pairs joined, because JSON may write one character as two halves."""
     return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
@@ -86,8 +87,8 @@ def storable_json(value: Any) -> Any:
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Parse JSON, but refuse NaN and infinite numbers, which the databases cannot store. Raises `ValueError`, and
-    `RecursionError` for JSON that is nested too deeply."""
+    """Parse JSON, but refuse NaN and infinite numbers, which the databases cannot store. Raises `ValueError` for
+    invalid JSON, and `RecursionError` for JSON that is nested too deeply."""
     return json.loads(text, parse_constant=_no_number, parse_float=_finite)
 
 
@@ -96,7 +97,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Parse a number; raise `ValueError` if it is infinite. `1e999` is valid JSON, but Python parses it as infinite."""
+    """Parse a number. Raise `ValueError` for a number such as `1e999`: it is valid JSON, but infinite in Python."""
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(digits)

@@ -14,25 +14,30 @@ from arvis.domain.messages import OutgoingFile
 
 
 class Risk(StrEnum):
-    """The greatest risk of a tool, from the smallest to the greatest: read data that the person may see anyway, send
-    data to other systems, change data, run programs, spend money."""
+    """The risks of tools, lowest first. A tool with several risks has the highest of them."""
 
+    #: The tool reads data that the person may see anyway.
     READ = "read"
+    #: The tool sends data to other systems.
     EGRESS = "egress"
+    #: The tool changes data.
     WRITE = "write"
+    #: The tool runs programs.
     EXEC = "exec"
+    #: The tool spends money.
     MONEY = "money"
 
 
-#: The characters that vendors do not allow in the name of a tool, and the maximum length of a name.
+#: The characters that vendors do not allow in the name of a tool, and the maximum length of such a name.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
 
 class Permit(StrEnum):
-    """The permission of an agent to call a tool: never, after a person has approved the call, or always."""
+    """The permission of an agent to call a tool."""
 
     NEVER = "never"
+    #: A person must approve each call.
     ASK = "ask"
     ALWAYS = "always"
 

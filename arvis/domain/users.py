@@ -14,23 +14,27 @@ LONGEST_PASSWORD = 256
 
 
 class UserRole(StrEnum):
-    """The rights of a user or an API key. `chat`: only chat; `viewer`: only read; `operator`: also act on
-    existing things, for example retry a job; `owner`: everything."""
+    """The rights of a user or an API key."""
 
+    #: May only chat.
     CHAT = "chat"
+    #: May only read.
     VIEWER = "viewer"
+    #: May also act on existing things, for example retry a job.
     OPERATOR = "operator"
+    #: May do everything.
     OWNER = "owner"
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who can log in. `id` is also the person's user id on the platform `web`. Without `password_hash` the
-    person can only log in by a link. Times in ms."""
+    """A person who can log in. Times in ms."""
 
+    #: Also the person's user id on the platform `web`.
     id: str
     name: str
     role: UserRole
+    #: None: the person can log in only by a link.
     password_hash: str | None = field(repr=False)
     created_at: int
     updated_at: int
@@ -38,14 +42,16 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A stored API key; only its hash is stored. `agents` are the slugs of the agents that a key with the role `chat`
-    may use (empty: all). `created_by` is a user id. Times in ms; `used_at` is exact to the hour."""
+    """An API key, of which only the hash is stored. Times in ms."""
 
     id: str
     name: str
     role: UserRole
+    #: The slugs of the agents that a key with the role `chat` may use; empty: all agents.
     agents: tuple[str, ...]
     key_hash: str = field(repr=False)
+    #: A user id.
     created_by: str
     created_at: int
+    #: The time of the last use, exact to the hour.
     used_at: int | None = None

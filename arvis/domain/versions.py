@@ -25,18 +25,19 @@ class Versioned(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a row. `data` contains the columns as JSON values (None: the row did not exist). `by_id` is the
-    principal whose change made this version (None: unknown). `at` is in ms."""
+    """One version of a row. `at` in ms."""
 
     version: int
+    #: The columns as JSON values; None: the row did not exist.
     data: Mapping[str, Any] | None
+    #: The principal whose change made this version; None: unknown.
     by_id: str | None
     at: int
 
 
 def version_before(versions: Sequence[Version]) -> Version:
-    """Return the second newest version, which an undo restores. `versions` are the newest versions, newest first.
-    Raises `Conflict` if there are fewer than two."""
+    """Return the version that an undo restores: the second one of `versions`, which are ordered newest first. Raises
+    `Conflict` if there are fewer than two."""
     if len(versions) < 2:  # noqa: PLR2004 - the newest version is the current one
         raise Conflict("There is no change to undo.", fix="Edit the current version instead.")
     return versions[1]

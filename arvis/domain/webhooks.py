@@ -1,4 +1,4 @@
-"""Web hooks: addresses that other programs call, and the prompts that are made from the calls.
+"""Web hooks: addresses that other programs call, and the prompts that are made from these calls.
 
 A prompt is made from a template with placeholders: `{{payload}}`, `{{payload.a.b}}`, `{{payload.a.0}}`,
 `{{headers.x}}`. Inserted values are untrusted: tags in them are escaped, placeholders in them are not replaced, and
@@ -26,7 +26,7 @@ _INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def has_places(template: str) -> bool:
-    """Return whether the template contains placeholders. If it does, the prompt will contain untrusted text."""
+    """Return whether the template contains placeholders: prompts made from it then contain untrusted text."""
     return _PLACE.search(template) is not None
 
 
@@ -65,8 +65,9 @@ def _text(value: Any) -> str:
 
 
 class Preset(StrEnum):
-    """The services whose way to sign and identify calls Arvis can check; `plain` is Arvis's own way."""
+    """The services whose signatures and call ids Arvis can read."""
 
+    #: Arvis's own format.
     PLAIN = "plain"
     GITHUB = "github"
     STRIPE = "stripe"

@@ -21,10 +21,10 @@ STATE = "workflow"
 OUTPUT = "out:"
 #: The prefix of the name that a node of a workflow has in the engine.
 POSITION = "node:"
-#: `SAID` with the id of a node: the state key of a text that this node has already posted. The end of the run does not
-#: post the text again.
+#: `SAID` with the id of a node: the state key of a text that this node has already posted, and that is not posted again
+#: when the run ends.
 SAID = "said:"
-#: The state key of the number of runs above this run in the chain of runs that started one another.
+#: The state key of the depth of a run: the number of runs above it in the chain of runs that started one another.
 DEPTH = "workflow_depth"
 
 #: The value of `Task.route` for the task that reports the result of a run to the agent that started the run.
@@ -36,15 +36,16 @@ MESSAGE_TRIGGERS = frozenset({"message", "chat-app", "dashboard"})
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow. `version` is the number of its newest version, `runnable` the number of its newest version without
-    problems (None: every version has problems). Times in ms."""
+    """A workflow. Times in ms."""
 
     id: str
     slug: str
     name: str
     description: str
     enabled: bool
+    #: The number of the newest version.
     version: int
+    #: The number of the newest version without problems; None: every version has problems.
     runnable: int | None
     principal_id: str | None
     created_at: int
@@ -58,17 +59,19 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowVersion:
-    """One version of a workflow. `document` is in the canonical form (`arvis/workflows/document/model.py`); `problems`
-    counts the problems that prevent a run. `principal_id` is the person who saved the version. If that person restored
-    an older version of another person, `author_id` is that other person."""
+    """One version of a workflow."""
 
     workflow_id: str
     version: int
+    #: The diagram in the canonical form (`arvis/workflows/document/model.py`).
     document: Mapping[str, Any]
+    #: The number of problems that prevent a run.
     problems: int
     note: str
+    #: The person who saved the version.
     principal_id: str | None
     at: int
+    #: The author of the document, if this version restores an older version of another person.
     author_id: str | None = None
 
     @property
@@ -81,21 +84,23 @@ class WorkflowVersion:
 @dataclass(frozen=True, slots=True)
 class Trigger:
     """A trigger that starts a run of a workflow at the node `node_id`. An empty `platform`, `channel` or `words`
-    matches every message; `words` are separated by commas."""
+    matches every message."""
 
     workflow_id: str
     node_id: str
     kind: str
     platform: str = ""
     channel: str = ""
+    #: Separated by commas.
     words: str = ""
     description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRun:
-    """One execution of a workflow. The execution with the id `execution_id` holds status and state."""
+    """One run of a workflow."""
 
+    #: The execution of the run. It contains the run's status and state.
     execution_id: str
     workflow_id: str
     version: int
@@ -104,7 +109,7 @@ class WorkflowRun:
     source: str
     #: The node at which the run began.
     entry: str
-    #: The earlier run that this run repeats from the node `entry` on; None: this run is no rerun.
+    #: The earlier run that this run repeats from the node `entry` on; None: this run is not a rerun.
     rerun_of: str | None
     principal_id: str | None
     created_at: int
