@@ -12,26 +12,29 @@ KEYS_KEPT_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """One write with an `Idempotency-Key`. `request` is a fingerprint of the request, `content` the answer; both are
-    sealed. If `status` is None, the write has not ended, or was interrupted. It began at `created_at` (ms)."""
+    """One write with an `Idempotency-Key`."""
 
+    #: The sealed fingerprint of the request.
     request: str
+    #: The status of the answer; None: the write has not ended, or was interrupted.
     status: int | None
+    #: The sealed answer.
     content: str | None
+    #: The time (ms) at which the write began.
     created_at: int
 
 
 class IdempotencyKeys(Protocol):
-    """The keys of writes, for each client (`asker`) separately: two clients may use the same key."""
+    """The keys of writes. They are separate for each client (`asker`): two clients may use the same key."""
 
     def reserve(self, asker: str, key: str, request: str, *, before: int, now: int) -> KeyedRequest | None:
-        """Reserve a key and return None; if a write already has the key, return that write. A write that began before
-        `before` (ms) is forgotten first."""
+        """Reserve a key and return None; if a write already has the key, return that write. First delete a write with
+        this key that began before `before` (ms)."""
         ...
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
-        """Take over an interrupted write that began at this time (ms). Return False if another caller was faster or the
-        write has ended."""
+        """Take over an interrupted write that began at `begun_at` (ms). Return False if another caller was faster, or
+        if the write has ended."""
         ...
 
     def finish(self, asker: str, key: str, status: int, content: str) -> None: ...
@@ -82,7 +85,7 @@ class CompletionRequests(Protocol):
         ...
 
     def drop(self, request_id: str) -> None:
-        """Delete a request that had no result, so that a repetition counts as a new request."""
+        """Delete a request that had no result, so that its repetition counts as a new request."""
         ...
 
     def by_key(self, scope: str, key: str) -> CompletionRequest | None: ...
@@ -100,7 +103,7 @@ class CompletionRequests(Protocol):
     def answered(self, request_id: str, answer: str) -> None: ...
 
     def left(self, request_id: str, now: int) -> None:
-        """Store that the client disconnected; change nothing if the answer was sent before."""
+        """Store that the client disconnected; change nothing if the answer was already sent."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...

@@ -67,8 +67,8 @@ class Projects(Protocol):
     def remove(self, project_id: str) -> bool: ...
 
     def active(self, agent_id: str, limit: int) -> list[Project]:
-        """Return the active projects on which this agent may work; the project without a change or work for the
-        longest time is first."""
+        """Return the active projects on which this agent may work, ordered by the time of their last change or work,
+        oldest first."""
         ...
 
 
@@ -82,11 +82,12 @@ class ProjectInsights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredSkill:
-    """An imported skill. `text` is the whole Markdown file with its front matter. `source` is the address from which it
-    was imported, or the word `text` if a person entered it. Times in ms."""
+    """An imported skill. Times in ms."""
 
     slug: str
+    #: The whole Markdown file with its front matter.
     text: str
+    #: The address from which the skill was imported, or the word `text` if a person entered it.
     source: str
     by_id: str
     created_at: int
@@ -99,13 +100,14 @@ class Skills(Protocol):
         ...
 
     def stamps(self) -> Mapping[str, int]:
-        """Return the time of the last import of each skill, by slug. The caller compares them to notice changes."""
+        """Return the time of the last import of each skill, by slug. A caller compares these times to notice
+        changes."""
         ...
 
     def get(self, slug: str) -> StoredSkill | None: ...
 
     def put(self, skill: StoredSkill) -> None:
-        """Store a skill. It replaces a skill with the same slug, but keeps that one's creation time."""
+        """Store a skill. If a skill has the same slug, replace it, but keep its creation time."""
         ...
 
     def remove(self, slug: str) -> bool:
@@ -140,14 +142,14 @@ class Schedules(Protocol):
         ...
 
     def forget_reminders(self, principal_id: str, before: int) -> int:
-        """Delete the reminders of this person that have no next time and last ran before `before`. Reminders that are
-        switched off stay. Return the number of deleted ones."""
+        """Delete the reminders of this person that are switched on, have no next time and last ran before `before`.
+        Return their number."""
         ...
 
     def all(self, kind: ScheduleKind, limit: int) -> list[Schedule]: ...
 
     def due(self, now: int, limit: int) -> list[Schedule]:
-        """Return the schedules that are switched on and due, and have no running occurrence; the earliest first."""
+        """Return the schedules that are switched on and due and have no running occurrence, earliest first."""
         ...
 
     def next_due(self, after: int) -> int | None:
@@ -155,7 +157,7 @@ class Schedules(Protocol):
         ...
 
     def to_come(self, after: int, limit: int) -> list[Schedule]:
-        """Return the schedules that are switched on and due later than `after`; the earliest first."""
+        """Return the schedules that are switched on and due later than `after`, earliest first."""
         ...
 
     def advance(self, known: Schedule, *, last_run: int | None, next_run: int | None) -> bool:
@@ -172,15 +174,15 @@ class Schedules(Protocol):
         ...
 
     def ran(self, schedule_id: str, now: int) -> None:
-        """Store the time of a run that was not due, such as a run that a person started."""
+        """Store the time of a run that was not due, for example because a person started it."""
         ...
 
 
 class Occurrences(Protocol):
-    """The times of schedules that were handled: each has one row."""
+    """The handled times of schedules, one row for each time."""
 
     def add(self, occurrence: Occurrence) -> bool:
-        """Add an occurrence; return False if this time of the schedule has a row already."""
+        """Add an occurrence; return False if this time of the schedule already has a row."""
         ...
 
     def get(self, occurrence_id: str) -> Occurrence | None: ...
@@ -204,7 +206,7 @@ class Occurrences(Protocol):
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` occurrences that were created before this time and have ended; return their number."""
+        """Delete up to `limit` ended occurrences that were created before this time; return their number."""
         ...
 
 

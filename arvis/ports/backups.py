@@ -7,28 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-#: The `kv` key with the time (ms) of the last restore. Times of schedules before it are not missed times: their work
-#: ran with the database that the backup replaced.
+#: The `kv` key of the time (ms) of the last restore. Earlier times of schedules do not count as missed, because their
+#: work ran with the replaced database.
 RESTORED_AT = "restored_at"
 
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """One backup. `created_at` in ms. `before` is the migration before which the backup was made (None: it was made for
-    another reason). `messages` is the number of messages in the backup (None: it cannot be read); `missing` counts the
-    attachments whose bytes were lost before the backup."""
+    """One backup. `created_at` in ms."""
 
     path: Path
     bytes: int
     created_at: int
+    #: The migration before which the backup was made; None: the backup was made for another reason.
     before: str | None
+    #: The number of messages in the backup; None: the backup cannot be read.
     messages: int | None
+    #: The number of attachments whose bytes were lost before the backup.
     missing: int = 0
 
 
 class Backups(Protocol):
     async def make(self) -> BackupFile:
-        """Make a backup now; return it after it was verified and is on disk. Raises `Conflict` if the database is not
+        """Make a backup now, and return it when it is verified and on disk. Raises `Conflict` if the database is not
         SQLite, and `StoreError` if the backup failed. A failure leaves no unfinished file."""
         ...
 

@@ -29,19 +29,21 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """A job in a list. `about` is the beginning of the job's message, or the name of its schedule or web hook. `agent`
-    is a slug, `person` a name."""
+    """A job in a list."""
 
     job: Job
+    #: The agent's slug.
     agent: str | None
+    #: The beginning of the job's message, or the name of its schedule or web hook.
     about: str
     address: Address | None
+    #: The person's name.
     person: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobStory:
-    """The details of a job that answers no message. Only a job that sends has a `delivery` and its `parts`."""
+    """The details of a job that answers no message. Only a job of a delivery has `delivery` and `parts`."""
 
     item: QueueItem
     execution: Execution | None = None
@@ -54,7 +56,7 @@ class JobStory:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person who may see only their own data; identified as principal and as user of the dashboard."""
+    """The two ids of a person who may see only their own data: as a principal, and as a user of the dashboard."""
 
     principal_id: str
     user_id: str
@@ -62,21 +64,21 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """The filter of a list of conversations. `text` is searched in agents, channels, people and the newest messages.
-    `own` selects only conversations in this person's own channels in which the person wrote."""
+    """The filter of a list of conversations."""
 
     agent: str | None = None
     platform: str | None = None
     channel: str | None = None
     thread: str | None = None
+    #: A text that is searched in agents, channels, people and the newest messages.
     text: str | None = None
+    #: Select only conversations in this person's own channels in which the person wrote.
     own: Person | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """A conversation in a list. `title` is the beginning of its first message, `preview` the beginning of its last one.
-    `people` counts the people who wrote the newest hundred messages. Times in ms."""
+    """A conversation in a list. Times in ms."""
 
     id: str
     agent: str
@@ -85,51 +87,57 @@ class ConversationSummary:
     created_at: int
     last_message_at: int
     open: bool
+    #: The beginning of the first message.
     title: str
+    #: The beginning of the last message.
     preview: str
+    #: The number of people who wrote the newest hundred messages.
     people: int
 
 
 @dataclass(frozen=True, slots=True)
 class TalkDetail:
-    """One conversation and its summaries. `messages` and `tokens` measure the messages that the next prompt contains,
-    without summaries; `compactions` counts the summaries."""
+    """One conversation and its summaries."""
 
     talk: ConversationSummary
+    #: The number and the tokens of the messages that the next prompt contains, without summaries.
     messages: int
     tokens: int
+    #: The number of summaries.
     compactions: int
     summary: Compaction | None
 
 
 class QuestionState(StrEnum):
-    """The state of a question. `closed`: the execution that asked has ended, so an answer is not needed."""
+    """The state of a question."""
 
     OPEN = "open"
     ANSWERED = "answered"
     EXPIRED = "expired"
+    #: The execution that asked has ended, so an answer is not needed.
     CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownQuestion:
-    """The question that a message shows. `decision` is the person's decision, such as `approve`; `answered_at` in
-    ms."""
+    """The question that a message shows. `answered_at` in ms."""
 
     id: str
     state: QuestionState
+    #: The person's decision, such as `approve`.
     decision: str | None = None
     answered_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A stored message with its details. `agent` is a slug; `cost_micros` is the cost of the turn that the message
-    ends."""
+    """A stored message with its details."""
 
     message: StoredMessage
     status: MessageStatus
+    #: The agent's slug.
     agent: str | None
+    #: The cost of the turn that this message ends.
     cost_micros: int = 0
     deliveries: Sequence[Delivery] = ()
     answered_by: str | None = None
@@ -150,14 +158,15 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True)
 class WaitView:
-    """A question with the execution that asks it. `message` is the message that the execution answers (None: the work
-    answers no message). `answerer` is the name of the person who answered the question."""
+    """A question with the execution that asks it."""
 
     wait: Wait
     execution: Execution
+    #: The message that the execution answers; None: the execution answers no message.
     message: StoredMessage | None = None
     person: str | None = None
     agent: str | None = None
+    #: The name of the person who answered the question.
     answerer: str | None = None
 
 
@@ -171,7 +180,7 @@ class BrowsingInsights(Protocol):
     async def job_story(self, job_id: str) -> JobStory | None: ...
 
     async def count_jobs(self, which: JobFilter, *, below: str | None, most: int) -> int:
-        """Count the jobs of a list that follow the cursor `below`; stop at `most`."""
+        """Count the jobs of a list that follow the cursor `below`, at most `most`."""
         ...
 
     async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:

@@ -34,8 +34,8 @@ class Versions(Protocol):
         *,
         before: Mapping[str, Any] | None,
     ) -> None:
-        """Store `data`, the state of a row after a change, as its newest version. If the row has no version yet, store
-        its state before the change (`before`) first. None means: the row does not exist."""
+        """Store `data`, the state of a row after a change, as the newest version of the row. If the row has no version
+        yet, first store `before`, its state before the change. A state None means: the row does not exist."""
         ...
 
     def newest(self, kind: Versioned, row_id: str, limit: int) -> Sequence[Version]:
@@ -45,16 +45,17 @@ class Versions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """Work that another turn caused. `kind` is `task` (an agent delegated a task), `report` (the answer to a task is
-    reported to the agent that gave the task) or `run` (an agent started a workflow run). `path` contains the ids of the
-    agents from the root turn to this work; the last one is the agent of this work. Times in ms."""
+    """Work that another turn caused. Times in ms."""
 
     execution_id: str
     root_id: str
     parent_id: str
     agent_id: str
     depth: int
+    #: The ids of the agents from the root turn to this work. The last one is the agent of this work.
     path: tuple[str, ...]
+    #: `task`: an agent delegated a task; `report`: the answer to a task is reported to the agent that gave the task;
+    #: `run`: an agent started a workflow run.
     kind: str
     created_at: int
 

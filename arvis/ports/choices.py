@@ -21,44 +21,49 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A plugin that forms offer. `words` is its description in one or two sentences, or ""."""
+    """A plugin that forms offer."""
 
     name: str
+    #: A description in one or two sentences, or "".
     words: str
     origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """The price of a model in US dollars per million tokens. `cached` and `written` are the prices of input that is
-    read from and written to the vendor's cache (None: unknown)."""
+    """The price of a model in US dollars per million tokens. None: unknown."""
 
     input: float
     output: float
+    #: The price of input that is read from the vendor's cache.
     cached: float | None
+    #: The price of input that is written to the vendor's cache.
     written: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """A model that forms offer. `window` is the context window in tokens; `sees`: the model accepts pictures;
-    `accounts` are the names of the accounts that serve the model."""
+    """A model that forms offer."""
 
     provider: str
     model: str
     price: ModelPrice | None
+    #: The context window in tokens.
     window: int
+    #: The model accepts pictures.
     sees: bool
+    #: The names of the accounts that serve the model.
     accounts: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class BotField:
-    """A setting or secret of a bot, as a field of a form. `kind` is a kind of setting as in `config/catalog.py`."""
+    """A setting or secret of a bot, as a field of a form."""
 
     name: str
     label: str
     help: str
+    #: A kind of setting from `config/catalog.py`.
     kind: str
     secret: bool = False
     required: bool = False
@@ -68,16 +73,17 @@ class BotField:
 
 @dataclass(frozen=True, slots=True)
 class OfferedPlatform:
-    """A platform that forms offer. `steps` explain in order how to create a bot on the platform. `needs` are the
-    required permissions with their reasons; `manifest` is a text to paste on the platform's page. If the connector has
-    no guide, `steps` and `fields` are empty."""
+    """A platform that forms offer. If the connector has no guide, `steps` and `fields` are empty."""
 
     name: str
     title: str
     words: str = ""
+    #: The steps to create a bot on the platform, in order.
     steps: Sequence[str] = ()
+    #: The required permissions with their reasons.
     needs: Mapping[str, str] = field(default_factory=dict)
     fields: Sequence[BotField] = ()
+    #: A text to paste on the platform's page.
     manifest: str = ""
 
 

@@ -1,7 +1,7 @@
 """The interface of a chat platform (`Connector`), and its optional features, one Protocol each.
 
 A connector passes events to the inbox and sends deliveries. It makes no decisions about messages, stores nothing and
-calls no model. An entry point in the group `arvis.connectors` names a function `create(settings, services)`, which
+calls no model. An entry point in the group `arvis.connectors` names the function `create(settings, services)` that
 creates the connector.
 """
 
@@ -19,28 +19,30 @@ from arvis.ports.inbox import Inbox
 
 
 class Guarantee(StrEnum):
-    """The guarantees of platforms, which decide what happens after an interrupted send. `idempotent`: the part is sent
-    again with the same key, and the platform shows it once. `reconciled`: the connector first finds out whether the
-    part arrived (`FindsParts`). `at_least_once`: the part is sent again, and may appear twice. `at_most_once`: the part
-    is not sent again, and its state is reported as unknown. `reserve_then_fill`: a placeholder is sent first, and the
-    part is an edit of it, which can be repeated."""
+    """The guarantees of platforms. The guarantee decides how an interrupted send is continued."""
 
+    #: The part is sent again with the same key, and the platform shows it once.
     IDEMPOTENT = "idempotent"
+    #: The connector first finds out whether the part arrived (`FindsParts`).
     RECONCILED = "reconciled"
+    #: The part is sent again, and may appear twice.
     AT_LEAST_ONCE = "at_least_once"
+    #: The part is not sent again, and its state is reported as unknown.
     AT_MOST_ONCE = "at_most_once"
+    #: A placeholder is sent first. The part is an edit of the placeholder, which can be repeated.
     RESERVE_THEN_FILL = "reserve_then_fill"
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Properties of a connector. `whole`: a delivery is sent undivided, and is not marked as being sent before; this
-    requires the guarantee `idempotent`. `late_after` (ms) and `late` are this bot's rules for late replies (None: the
-    daemon's rules)."""
+    """Properties of a connector."""
 
     guarantee: Guarantee = Guarantee.IDEMPOTENT
+    #: A delivery is sent in one part, and is not stored as `sending` before. Requires the guarantee `idempotent`.
     whole: bool = False
+    #: The time (ms) after which a reply of this bot is late; None: the daemon's setting.
     late_after: int | None = None
+    #: The handling of late replies of this bot; None: the daemon's setting.
     late: str | None = None
 
 
@@ -52,11 +54,16 @@ class Receipt:
 
 
 class SendError(Exception):
-    """The failure of a send. `permanent`: the platform will never accept this content. `gone` (always with
-    `permanent`): the platform accepts no more messages for this channel, because the bot was removed or blocked, or the
-    channel was deleted. `retry_after`: seconds until another attempt. `uncertain`: the message may have arrived.
-    `acknowledged` (always with `uncertain`): the platform confirmed the message, but did not report its id. `moved_to`:
-    the id of the channel that replaced this one."""
+    """The failure of a send.
+
+    - `permanent`: the platform will never accept this content.
+    - `gone` (implies `permanent`): the platform accepts no more messages for this channel, because the bot was removed
+      or blocked, or the channel was deleted.
+    - `retry_after`: the seconds until another attempt.
+    - `uncertain`: the message may have arrived.
+    - `acknowledged` (implies `uncertain`): the platform confirmed the message, but did not report its id.
+    - `moved_to`: the id of the channel that replaced this one.
+    """
 
     def __init__(
         self,
@@ -89,8 +96,8 @@ class FetchError(Exception):
 
 
 class TokenRefused(Exception):
-    """The error of `Connector.run` if the platform rejects the bot's token or the permissions that it requests. A retry
-    is useless until a person changes them. The text explains what to do, and contains no secret."""
+    """The error of `Connector.run` if the platform rejects the bot's token or the permissions that the bot requests. A
+    retry is useless until a person changes them. The text names the fix, and contains no secret."""
 
 
 class BadSetting(Exception):
@@ -137,8 +144,8 @@ class Connector(Protocol):
         ...
 
     async def send(self, part: Part) -> Receipt:
-        """Send one part. If `part.platform_id` is set, replace the content of that message instead (an edit, which may
-        be repeated). This must also work in a process that does not call `run`. Raises only `SendError`."""
+        """Send one part. If `part.platform_id` is set, edit the message with that id instead; such an edit may be
+        repeated. This must also work in a process that does not call `run`. Raises only `SendError`."""
         ...
 
     async def close(self) -> None:
@@ -149,10 +156,9 @@ class Connector(Protocol):
 @runtime_checkable
 class FindsParts(Protocol):
     async def find(self, part: Part) -> Receipt | None:
-        """Return the receipt of a part that an earlier attempt has sent. Return None if the part can safely
-        be sent again: it certainly did not arrive, or the platform does not show a repeated part twice. Raises
-        `SendError`. If it is `permanent`, the platform can never tell whether the part arrived; otherwise the caller may
-        ask again."""
+        """Return the receipt of a part that an earlier attempt has sent. Return None if the part can safely be sent
+        again: it certainly did not arrive, or the platform does not show a repeated part twice. Raises `SendError`; a
+        `permanent` one means that it is impossible to find out, otherwise the caller may try again."""
         ...
 
 
@@ -179,7 +185,7 @@ class ShowsTyping(Protocol):
 class ShowsDrafts(Protocol):
     @property
     def draft_seconds(self) -> float:
-        """The least number of seconds between two changes of a draft."""
+        """The minimum number of seconds between two changes of a draft."""
         ...
 
     async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
@@ -200,7 +206,7 @@ class ShowsDrafts(Protocol):
 class FindsDrafts(Protocol):
     async def find_draft(self, draft: Draft) -> str | None:
         """Return the platform's id of a draft that a dead process may have left in the chat. Return None if the chat
-        shows no such draft, or if this cannot be found out. On a platform that shows one message for each key, a
+        shows no such draft, or if the connector cannot find out. On a platform that shows one message for each key, a
         connector may send the draft again to get its id; the caller then replaces or removes the draft. Raises
         `SendError`."""
         ...

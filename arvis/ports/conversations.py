@@ -1,7 +1,7 @@
 """Repositories of summaries, calibrations of token estimates, handover threads and additions of plugins.
 
-Handover threads and additions of plugins need no locks: only the running turn of a conversation writes them, turns of
-one conversation run one at a time, and a turn that has lost its lease cannot commit.
+Handover threads and additions of plugins need no locks. Only the running turn of a conversation writes them, the turns
+of one conversation run one at a time, and a turn that has lost its lease cannot commit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PluginAdditions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The number and the tokens of a conversation's messages from ended turns that no summary replaces."""
+    """The number and the tokens of those messages of a conversation's ended turns that no summary replaces."""
 
     messages: int
     tokens: int
@@ -59,8 +59,8 @@ class Compactions(Protocol):
         ...
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:
-        """Store a summary, and remove the messages `message_ids` from prompts. Return False and change nothing if these
-        are not exactly the messages of the summary's turns that no other summary replaces."""
+        """Store a summary, so that it replaces the messages `message_ids` in prompts. Return False and change nothing
+        unless these are exactly the messages of the summary's turns that no other summary replaces."""
         ...
 
     def get(self, compaction_id: str) -> Compaction | None: ...
@@ -75,30 +75,33 @@ class Compactions(Protocol):
         ...
 
     def postpone(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
-        """Postpone the compaction of this conversation until `turns` more turns have ended. With `planned_only`,
-        compaction is still done if a prompt has no space left."""
+        """Postpone the compaction of this conversation until `turns` more turns have ended. With `planned_only`, a
+        prompt that has no space left still causes a compaction."""
         ...
 
     def is_postponed(self, conversation_id: str, *, planned: bool) -> bool:
-        """Return whether compaction is postponed. `planned`: the caller asks for compaction that no prompt needs
+        """Return whether compaction is postponed. `planned`: the question is about a compaction that no prompt needs
         yet."""
         ...
 
     def forget(self, before: int, limit: int, now: int) -> int:
-        """Make up to `limit` active summaries from before this time final: delete the texts of their messages. Return
-        the number of these summaries."""
+        """Make up to `limit` active summaries final that were created before this time, and delete the texts of their
+        messages. Return the number of these summaries."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The measured values for estimating the tokens of a model (`provider/model`). `weights` are the numbers that
-    `arvis.llm.tokens` stores: tokens per unit of each count in a `Measure`, the usual error and sums of the reports.
-    `samples` is the number of measured calls; `most` is the context window, if the vendor reported it."""
+    """The measured values for estimating the tokens of a model."""
 
+    #: `provider/model`.
     model: str
+    #: The numbers that `arvis.llm.tokens` stores: tokens per unit of each count in a `Measure`, the usual error, and
+    #: sums of the reports.
     weights: tuple[float, ...]
+    #: The number of measured calls.
     samples: int
+    #: The context window, if the vendor reported it.
     most: int | None = None
 
 

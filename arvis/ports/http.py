@@ -11,15 +11,17 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The answer to a fetch. `url` is the address after all redirects; `content_type` is in lower case without
-    parameters; `charset` is as the server reports it (None: not reported). `truncated`: the answer was longer than the
-    requested maximum, and `body` contains only its beginning."""
+    """The answer to a fetch."""
 
+    #: The address after all redirects.
     url: str
     status: int
+    #: In lower case, without parameters.
     content_type: str
+    #: The charset that the server reports, if any.
     charset: str | None
     body: bytes
+    #: The answer was longer than the requested maximum, and `body` contains only its beginning.
     truncated: bool
 
 
@@ -32,16 +34,19 @@ class Fetcher(Protocol):
         timeout: float = 15.0,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """GET a public address over http or https. Raises `FetchRefused` if the address is not allowed, and
-        `FetchFailed` if no answer comes (both are `ToolError`). `timeout` limits the whole exchange, in seconds.
-        `headers` are sent only to the host of `url`, not to other hosts after a redirect."""
+        """GET a public address over http or https. `timeout` limits the whole exchange, in seconds. `headers` are sent
+        only to the host of `url`, not to other hosts after a redirect. Raises `FetchRefused` if the address is not
+        allowed, and `FetchFailed` if no answer comes (both are `ToolError`)."""
         ...
 
 
 class HttpError(Exception):
-    """The failure of an exchange before the answer was complete. `timeout`: a time limit passed; `spent`: it was the
-    limit of the whole exchange, not of a silence. `too_large`: the answer exceeded `max_bytes`. If none of them is set,
-    the connection failed."""
+    """The failure of an exchange before the answer was complete. If no flag is set, the connection failed.
+
+    - `timeout`: a time limit passed.
+    - `spent`: the passed limit was that of the whole exchange, not that of a silence.
+    - `too_large`: the answer exceeded `max_bytes`.
+    """
 
     def __init__(self, text: str, *, timeout: bool = False, too_large: bool = False, spent: bool = False) -> None:
         super().__init__(text)
@@ -52,8 +57,9 @@ class HttpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FormFile:
-    """A file in a form. `name` is the name of the form's field."""
+    """A file in a form."""
 
+    #: The name of the form's field.
     name: str
     filename: str
     content_type: str
@@ -66,7 +72,7 @@ class HttpResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the answer; upper and lower case in names are the same."""
+        """The headers of the answer. Their names are case-insensitive."""
         ...
 
     async def body(self) -> bytes:

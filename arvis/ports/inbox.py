@@ -1,9 +1,9 @@
-"""The interface through which connectors report events. A method returns after its result is committed: acknowledge the
-event to the platform only then.
+"""The interface through which connectors report events.
 
-Each call reports one event of the platform. A repeated call for the same event changes nothing and has the same result.
-No model is called, so a call takes milliseconds. If nothing could be stored, for example because the disk is full, all
-methods raise `Unavailable`: let the platform report the event again.
+Each call reports one event of the platform, and returns when its result is committed: acknowledge the event to the
+platform only then. A repeated call for the same event changes nothing and has the same result. No model is called, so a
+call takes milliseconds. If nothing could be stored, for example because the disk is full, all methods raise
+`Unavailable`: let the platform report the event again.
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """The result of a received message. `duplicate`: the event was received before, so nothing was created; `differs`:
-    its text or files were different at that time. `reason` is the code of the routing rule or of the refusal."""
+    """The result of a received message."""
 
     message_id: str
     status: MessageStatus
+    #: The code of the routing rule or of the refusal.
     reason: str
+    #: The event was received before, so nothing was created.
     duplicate: bool = False
+    #: The event was received before with another text or other files.
     differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Clicked:
-    """The result of a click. `text` is for the person who pressed the button. `done`: the question is answered or the
-    turn stopped, so the buttons can be removed."""
+    """The result of a click."""
 
+    #: The text for the person who pressed the button.
     text: str
+    #: The question is answered or the turn is stopped, so the buttons can be removed.
     done: bool
 
 
@@ -42,7 +45,7 @@ class Inbox(Protocol):
         ...
 
     async def edit(self, edit: MessageEdit) -> None:
-        """Replace the text of an edited message if its turn has not started; otherwise only store that it was
+        """Replace the text of an edited message if its turn has not started; otherwise only store that the message was
         edited."""
         ...
 
@@ -56,7 +59,7 @@ class Inbox(Protocol):
         ...
 
     async def move(self, old: Address, new_channel: str, position: FeedPosition | None = None) -> None:
-        """Store that a channel has a new id; its bindings, conversations and waiting work move to the new id."""
+        """Store that a channel has a new id, and move its bindings, conversations and waiting work to the new id."""
         ...
 
     async def reachable(self, place: Address, position: FeedPosition | None = None) -> None:
@@ -68,7 +71,7 @@ class Inbox(Protocol):
         ...
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Store a read position alone, because the events up to it need no other change."""
+        """Store a read position without an event, because the events before it need no other change."""
         ...
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:

@@ -28,14 +28,19 @@ from arvis.ports.workflows import WorkflowInsights
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The counters at the top of the dashboard: running jobs, waiting jobs, unsent deliveries, failed jobs, and
-    questions that wait for a person. Deliveries count only as `undelivered`. `cost_micros` is the cost of the day."""
+    """The counters at the top of the dashboard. Jobs of deliveries count only as `undelivered`."""
 
+    #: Running jobs.
     running: int
+    #: Waiting jobs.
     pending: int
+    #: Unsent deliveries.
     undelivered: int
+    #: Failed jobs.
     failed: int
+    #: Questions that wait for a person.
     waiting: int
+    #: The cost of the day.
     cost_micros: int
 
 
@@ -64,27 +69,31 @@ class RunningWork:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The data of the overview page. The lists have a maximum length: the longest running jobs, the newest questions,
-    the newest failures. `oldest_ready_ms` is the time for which the oldest claimable job has waited. `agents` are the
-    slugs of the agents in `failures`, by id."""
+    """The data of the overview page. The lists have a maximum length."""
 
     headline: Headline
+    #: The time for which the oldest claimable job has waited.
     oldest_ready_ms: int
+    #: The jobs that have run for the longest time.
     running: Sequence[RunningWork]
+    #: The newest questions.
     waits: Sequence[Wait]
+    #: The newest failures.
     failures: Sequence[Job]
+    #: The slugs of the agents in `failures`, by id.
     agents: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A number of messages that were answered, or failed, in the same minute with about the same latency. `minute` is
-    the number of the minute since 1970. `latency_ms` is the time from acceptance to answer, rounded to at least two
-    significant digits."""
+    """A count of messages that were answered, or failed, in the same minute with about the same latency."""
 
+    #: The number of the minute since 1970.
     minute: int
     failed: bool
+    #: The time from acceptance to answer, rounded to at least two significant digits.
     latency_ms: int
+    #: The count.
     number: int
 
 
@@ -97,30 +106,32 @@ class OverviewInsights(Protocol):
 
     async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
         """Return counts of the answers that were written from `since` on and before `until` (ms). Answers of `minutes`
-        consecutive minutes are counted together, under the number of the first minute, a multiple of `minutes`."""
+        consecutive minutes are counted together, under the number of the first minute, which is a multiple of
+        `minutes`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineStep:
-    """One entry of a message's timeline. `at` in ms; `step` is a code such as `received`, `routed`, `queued`,
-    `started`, `node`, `model_call`, `retried`, `recovered`, `answered`, `delivery`."""
+    """One entry of a message's timeline. `at` in ms."""
 
     at: int
+    #: A code such as `received`, `routed`, `queued`, `started`, `node`, `model_call`, `retried`, `recovered`,
+    #: `answered`, `delivery`.
     step: str
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class MessageTimeline:
-    """The history of a message, which explains its answer or why there is none. `answers` are the ids of all messages
-    that the same reply answered; `run` is the id of the workflow run that answered, if any."""
+    """The history of a message, which explains its answer or why there is none."""
 
     message: StoredMessage
     status: MessageStatus
     reason: str | None
     reply: str | None
     reply_id: str | None
+    #: The ids of all messages that the same reply answered.
     answers: Sequence[str]
     steps: Sequence[TimelineStep]
     job: Job | None
@@ -128,14 +139,17 @@ class MessageTimeline:
     cost_micros: int
     input_tokens: int
     output_tokens: int
+    #: The id of the workflow run that answered, if any.
     run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """The numbers of stored jobs by (kind, status), and the time (ms) for which the oldest claimable job has waited."""
+    """The size and the delay of the queue."""
 
+    #: The numbers of waiting, running and failed jobs by (kind, status).
     jobs: Mapping[tuple[str, str], int]
+    #: The time for which the oldest claimable job has waited.
     oldest_ready_ms: int
 
 
@@ -172,45 +186,49 @@ class UsageBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UsageSums:
-    """Sums over model calls. `cached_tokens` and `written_tokens` are the parts of the input that were read from and
-    written to vendors' caches. `unpriced` counts the successful calls of models without a known price. `duration_ms` is
-    the sum of all durations."""
+    """Sums over model calls."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    #: The part of the input that was read from vendors' caches.
     cached_tokens: int = 0
+    #: The part of the input that was written to vendors' caches.
     written_tokens: int = 0
     cost_micros: int = 0
     errors: int = 0
+    #: The number of successful calls of models without a known price.
     unpriced: int = 0
     duration_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class UsageGroup:
-    """One group of a usage report. `key` is an id, a name or a day ("": the calls have no such id), and `name` is the
-    group's name for people."""
+    """One group of a usage report."""
 
+    #: An id, a name or a day; "": the calls have no such id.
     key: str
+    #: The name of the group for people.
     name: str
     sums: UsageSums
 
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """A usage report. Days are in order, other groups by cost, highest first. `total` includes groups that `groups`
-    does not contain."""
+    """A usage report."""
 
+    #: Days in order; other groups by cost, highest first.
     groups: Sequence[UsageGroup]
+    #: The sums of all calls, including those of groups that `groups` does not contain.
     total: UsageSums
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """The usage of one item on one day. The key `*` groups all items that have no separate points."""
+    """The usage of one item on one day."""
 
     day: str
+    #: The key of the item; `*`: all items that have no separate points.
     key: str
     name: str
     sums: UsageSums
@@ -245,7 +263,7 @@ class ExecutionInsights(Protocol):
     async def execution_costs(
         self, *, graph: str | None, status: str | None, oldest: str, newest: str
     ) -> Mapping[str, int]:
-        """Return the costs (micros) of executions by id, for the executions with these filters and ids from `oldest` to
+        """Return the costs (micros), by id, of the executions that match these filters and have ids from `oldest` to
         `newest`. Executions without model calls are left out."""
         ...
 
@@ -270,7 +288,7 @@ class Insights(
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
-        """Return status and reason of a message; a cheap query for callers that wait for its answer."""
+        """Return the status and reason of a message. The query is cheap, for callers that wait for the answer."""
         ...
 
     async def jobs(
@@ -286,14 +304,14 @@ class Insights(
     async def wait(self, wait_id: str) -> Wait | None: ...
 
     async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
-        """Return the agents in the order of their creation: those that are not archived, or with `archived` only the
-        archived ones."""
+        """Return the agents that are not archived, or with `archived` only the archived ones, in the order of their
+        creation."""
         ...
 
     async def accounts(self) -> AccountRows: ...
 
     async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
-        """Return variables in the order of their keys. The cursor is the key of the last one."""
+        """Return variables in the order of their keys. The cursor is the key of the last variable."""
         ...
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]: ...
@@ -303,9 +321,8 @@ class Insights(
     ) -> Page[StoredMessage]: ...
 
     async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        """Return messages that contain this text in upper or lower case, newest first. Only the newest 20,000 messages
-        of conversations are searched. With `principal_id`, return only this person's messages and the replies to
-        them."""
+        """Return messages that contain this text, ignoring case, newest first. Only the newest 20,000 messages of
+        conversations are searched. With `principal_id`, return only this person's messages and the replies to them."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
@@ -322,8 +339,8 @@ class Insights(
         ...
 
     async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
-        """Return the sums of `usage` by day and by `split` (agent, model, account or client). The eight most expensive
-        values of `split` are separate; all others are one. Ordered by day, then by cost, highest first."""
+        """Return the sums of `usage` by day and by `split` (agent, model, account or client), ordered by day, then by
+        cost, highest first. The eight most expensive values of `split` are separate; all others are summed up."""
         ...
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...

@@ -12,20 +12,21 @@ from arvis.domain.jobs import Job, NewJob, Settlement
 
 @dataclass(frozen=True, slots=True)
 class AddedJob:
-    """The result of adding a job. `created` is False if a job with the same key exists; `id` is then the id of that
-    job."""
+    """The result of adding a job."""
 
     id: str
     position: int
+    #: False: a job with the same key exists, and `id` is the id of that job.
     created: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The numbers of jobs that may be claimed now: `work` interactive and background jobs together, of them at most
-    `background` background jobs, and `delivery` deliveries."""
+    """The numbers of jobs that may be claimed now."""
 
+    #: Interactive and background jobs together.
     work: int
+    #: The maximum of background jobs among them.
     background: int
     delivery: int
 
@@ -53,35 +54,35 @@ class JobStore(Protocol):
     def get(self, job_id: str) -> Job | None: ...
 
     def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
-        """Claim the heads of lanes that are due, lowest rank first, and return them. The claim also stores their
-        start."""
+        """Claim due heads of lanes, lowest rank first, and return them. The claim also stores the start of the
+        jobs."""
         ...
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
-        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs; the others were taken
-        away from it."""
+        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs; it has lost the
+        others."""
         ...
 
     def settle(self, job: Job, outcome: Settlement, now: int) -> bool:
-        """Store the result of a claimed job: end or postpone the job. Return False and change nothing if its lease was
+        """Store the result of a claimed job: end or postpone the job. Return False and change nothing if the lease was
         lost."""
         ...
 
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
-        """Return the jobs of dead processes to the queue: the running jobs of older boots of `node`, and with `judge`
-        all jobs whose lease has expired. Return these jobs.
+        """Put the jobs of dead processes back into the queue, and return them: the running jobs of older boots of
+        `node`, and with `judge` all jobs whose lease has expired.
 
         Each of them counts one more crash; if its execution has progressed since the last crash, the count restarts.
-        The caller first renews its own leases in the same script, so that a change of the clock takes no running job
-        away from it. Leases that end too late, because the clock was set back, are shortened.
+        The caller first renews its own leases in the same script, so that it does not lose running jobs if the clock
+        was set forward. Leases that end too late, because the clock was set back, are shortened.
 
-        If a process died while it ran no suspect, each waiting suspect with more than `SUSPECT_CRASHES` crashes loses
-        one, because another job must have caused the crash. `died` is the last boot of this node, if it did not end in
-        an orderly way."""
+        If a process died while it ran no suspect, another job must have caused the crash. Each waiting suspect with
+        more than `SUSPECT_CRASHES` crashes then loses one crash. `died` is the last boot of this node, if it did not
+        shut down in an orderly way."""
         ...
 
     def cancel(self, job_id: str, now: int) -> Job | None:
-        """Cancel a waiting or running job; return None if the job has ended. The worker of a running job loses its
+        """Cancel a waiting or running job; return None if the job has ended. The worker of a running job loses the
         lease."""
         ...
 
@@ -92,7 +93,7 @@ class JobStore(Protocol):
 
     def cancel_failed(self, execution_id: str, now: int) -> None:
         """Mark the failed jobs of an execution as cancelled, with the reason `handled_by_caller`, because the calling
-        execution has handled the failure. Their errors stay."""
+        execution has handled the failure. Keep their errors."""
         ...
 
     def take_over(self, job_id: str, by: str, now: int) -> None:
@@ -104,9 +105,9 @@ class JobStore(Protocol):
         ...
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
-        """Merge the next waiting jobs of the same principal, directly behind `head` in its lane, into `head`, and
-        return them in order. A merged job must never have run, and `head` and all merged jobs together must not exceed
-        the limits. Merge no job if the lease of `head` was lost."""
+        """Merge waiting jobs into `head`, and return them in order. These are the jobs of the same principal that
+        directly follow `head` in its lane and have never run. `head` and all merged jobs together do not exceed the
+        limits. Merge no job if the lease of `head` was lost."""
         ...
 
     def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
@@ -118,13 +119,13 @@ class JobStore(Protocol):
         ...
 
     def call_back(self, job_id: str, now: int) -> None:
-        """Make a job due that waits for the child executions of its execution. A job that waits for another reason does
-        not change."""
+        """Make a job due that waits for the child executions of its execution. Change nothing if the job waits for
+        another reason."""
         ...
 
     def hasten(self, now: int) -> None:
-        """Make all jobs due that wait because no model answered; called when a model answers again. The attempt that
-        failed for this reason is no longer counted."""
+        """Make all jobs due that wait because no model answered; called when a model answers again. The attempts that
+        failed for this reason are no longer counted."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:
@@ -133,12 +134,12 @@ class JobStore(Protocol):
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
-        """Return the live jobs of an execution, and lock them: no waiting job of them begins before this commit."""
+        """Return the live jobs of an execution, and lock them: none of those that wait begins before this commit."""
         ...
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
-        """Return the jobs that any process runs under a valid lease, except deliveries, each with the name of its node.
-        The job that has run for the longest time is first."""
+        """Return the jobs that any process runs under a valid lease, except deliveries, each with the name of its node,
+        the longest running job first."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:
@@ -146,8 +147,8 @@ class JobStore(Protocol):
         ...
 
     def hold_suspects(self, now: int) -> None:
-        """Postpone the due suspects except one, or all of them if another suspect started less than `SUSPECT_ALONE_MS`
-        ago. Called before `wake`."""
+        """Postpone all due suspects except one. Postpone that one too if another suspect started less than
+        `SUSPECT_ALONE_MS` ago. Called before `wake`."""
         ...
 
     def wake(self, now: int) -> int:
@@ -160,7 +161,7 @@ class JobStore(Protocol):
         ...
 
     def defer(self, job_id: str, run_at: int) -> bool:
-        """Delay a job that has never run: it becomes due at `run_at`. Return False if the job has begun or ended."""
+        """Delay a job that has never run, until `run_at`. Return False if the job has begun or ended."""
         ...
 
     def next_due(self) -> int | None:
@@ -173,12 +174,12 @@ class JobStore(Protocol):
 
 
 class Claimer(Protocol):
-    """The interface of the queue for the store. A commit that adds or ends jobs also claims jobs; the queue tells it
-    the number of free slots and gets the claimed jobs. The store calls these methods in its own threads."""
+    """The interface of the queue for the store. A commit that adds or ends jobs also claims jobs: the queue names the
+    number of free slots and receives the claimed jobs. The store calls these methods in its own threads."""
 
     def reserve(self, ended: Sequence[str]) -> Slots:
-        """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). A call
-        of `deliver` with the same `ended` always follows."""
+        """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). The
+        store always calls `deliver` with the same `ended` afterwards."""
         ...
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
@@ -191,5 +192,5 @@ class Claimer(Protocol):
         ...
 
     def due(self, at: int) -> None:
-        """Note that a job or the deadline of a wait is due at this time, so that the queue checks then."""
+        """Schedule a check of the queue at this time, at which a job or the deadline of a wait is due."""
         ...

@@ -13,32 +13,35 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """One entry in the history of a fact. `change` is added, refreshed, superseded, confirmed, deleted, restored or
-    faded. `other_id` is the fact that replaced this one; `undoes` is the id of the change that was undone; `taint` is
-    the fact's taint before the change. `by_id` is a principal, `api` or `arvis`."""
+    """One entry in the history of a fact. `at` in ms."""
 
     id: str
     number: int
     fact_id: str
     agent_id: str
     scope: str
+    #: added, refreshed, superseded, confirmed, deleted, restored or faded.
     change: str
+    #: The fact that replaced this one.
     other_id: str | None
+    #: The id of the change that this one undid.
     undoes: str | None
+    #: The taint of the fact before the change.
     taint: Taint
+    #: A principal, `api` or `arvis`.
     by_id: str
     at: int
 
 
 class Facts(Protocol):
     def add(self, new: NewFact, now: int) -> Fact:
-        """Add an active fact with full confidence, and index its words for the search."""
+        """Add an active fact with full confidence, and index its words."""
         ...
 
     def get(self, fact_id: str) -> Fact | None: ...
 
     def of(self, agent_id: str, scopes: Sequence[str], *, category: Category | None = None, limit: int) -> list[Fact]:
-        """Return active facts of these scopes, highest confidence first; with equal confidence, last used first."""
+        """Return active facts of these scopes, ordered by confidence, highest first, then by last use, latest first."""
         ...
 
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
@@ -51,8 +54,8 @@ class Facts(Protocol):
         ...
 
     def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
-        """Return active facts of this scope that are not sticky, least confidence first; with equal confidence, longest
-        unused first. `tainted`: return only facts with taint."""
+        """Return active facts of this scope that are not sticky, ordered by confidence, lowest first, then by last use,
+        oldest first. `tainted`: return only facts with taint."""
         ...
 
     def update(self, fact: Fact, now: int) -> None:
@@ -88,8 +91,8 @@ class Facts(Protocol):
         ...
 
     def last_change(self, agent_id: str, scopes: Sequence[str]) -> FactChange | None:
-        """Return the newest change in these scopes that can still be undone: it is of the kind added, superseded,
-        confirmed or deleted, was not undone, and did not itself undo another change."""
+        """Return the newest change in these scopes that can still be undone: its kind is added, superseded, confirmed
+        or deleted, it was not undone, and it did not itself undo another change."""
         ...
 
     def changes(self, fact_id: str, limit: int) -> list[FactChange]:

@@ -10,7 +10,7 @@ from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, Open
 
 
 class Spending(Protocol):
-    """The ledger. A script that changes pots or reservations first locks these pots with `hold`."""
+    """The ledger. A script first locks the pots with `hold` if it changes them or their reservations."""
 
     def get(self, pot: Pot) -> Spent: ...
 
@@ -24,12 +24,12 @@ class Spending(Protocol):
         ...
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
-        """Return the sum of the reservations of a pot that have not expired. `but` is the (execution, visit) whose own
-        reservation is not counted."""
+        """Return the sum of the reservations of a pot that have not expired. The reservation of `but`, an (execution,
+        visit), is not counted."""
         ...
 
     def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
-        """Reserve an amount in each pot. Earlier reservations of this visit are replaced."""
+        """Reserve an amount in each pot, and replace earlier reservations of this visit."""
         ...
 
     def release(self, execution_id: str, visit: str) -> None: ...
@@ -43,19 +43,19 @@ class Spending(Protocol):
         ...
 
     def end_call(self, call_id: str) -> bool:
-        """Delete an open call, because its receipt is stored now. Return False if the call was not open any more."""
+        """Delete an open call, because its receipt is stored now. Return False if the call was no longer open."""
         ...
 
     def open_calls(
         self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
     ) -> list[OpenCall]:
-        """Return the open calls of a job, of a `visit` (execution, visit), or those that began `before` a time (ms)."""
+        """Return the open calls of a job, of a `visit` (execution, visit), or those that began before `before` (ms)."""
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
         """Delete up to `limit` rows of each kind: pots of turns before `first_execution`, pots of agents and people for
-        days before `day`, and expired reservations. Return the number of rows. The pots of whole days and of customers
-        are kept permanently."""
+        days before `day`, and expired reservations. Return the number of rows. The pots of the daily budget and of
+        customers are kept permanently."""
         ...
 
 
@@ -65,7 +65,8 @@ class Clients(Protocol):
     def by_name(self, name: str) -> Client | None: ...
 
     def at(self, platform: str, channel: str) -> Client | None:
-        """Return the customer to whom this channel is assigned; None if there is none, or if the customer is archived."""
+        """Return the customer to whom this channel is assigned; None if there is none, or if the customer is
+        archived."""
         ...
 
     def newest(self, limit: int) -> Sequence[Client]: ...
@@ -75,7 +76,7 @@ class Clients(Protocol):
         ...
 
     def update(self, client: Client) -> None:
-        """Store the changed values of a customer; id, balance and creation time stay."""
+        """Store the changed values of a customer, but not id, balance and creation time."""
         ...
 
     def channels(self, client_id: str) -> Sequence[ClientChannel]: ...

@@ -1,4 +1,4 @@
-"""Operations of people on running work, which the API, the command line and chats share."""
+"""The operations of people on jobs, executions and questions, which the API, the command line and chats share."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Protocol
 from arvis.domain.executions import Wait
 from arvis.domain.messages import Principal
 
-#: The name in the timeline if it is unknown which person ended the work.
+#: The name in the timeline if the person who ended the work is unknown.
 OPERATOR = "an operator"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitAnswer:
-    """A person's answer to a wait: `decision` is approve, reject, edit (with `arguments`), feedback or answer
-    (with `text`)."""
+    """A person's answer to a wait."""
 
+    #: `approve`, `accept`, `reject`, `edit` (with `arguments`), `feedback` or `answer` (both with `text`).
     decision: str
     note: str | None = None
     arguments: Mapping[str, Any] | None = None
@@ -26,10 +26,11 @@ class WaitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WaitRights:
-    """The rights to answer a question. `asked_of` are the roles and the names of the people who may answer;
-    `may_answer`: the current viewer may answer."""
+    """The rights to answer a question."""
 
+    #: The roles and the names of the people who may answer.
     asked_of: Sequence[str]
+    #: The current viewer may answer.
     may_answer: bool
 
 
@@ -56,7 +57,7 @@ class Operations(Protocol):
         ...
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
-        """Return the rights for each of these questions, in their order; `by` is the current viewer."""
+        """Return the rights for each of these questions, in the same order; `by` is the current viewer."""
         ...
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:

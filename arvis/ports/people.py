@@ -1,4 +1,4 @@
-"""Repositories of people: rights, limits, logins and API keys. Of tokens, codes and keys only hashes are stored. All
+"""Repositories of people: rights, limits, logins and API keys. Tokens, codes and keys are stored only as hashes. All
 times are integer milliseconds."""
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The part of a personal limit that is used up. `used` counts from `since`, the start of the current period;
-    `notified_at` is the time of the last notice to the person that the limit is reached. Times in ms."""
+    """The part of a personal limit that is used up. Times in ms."""
 
+    #: The start of the current period.
     since: int
+    #: The use since the start of the period.
     used: int
+    #: The time of the last notice to the person that the limit is reached.
     notified_at: int | None = None
 
 
@@ -33,12 +35,13 @@ class Allowances(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoginSession:
-    """A login of the dashboard. `user` is None if no user has the principal's id; `device` is the browser's own
-    description of itself. Times in ms."""
+    """A login of the dashboard. Times in ms."""
 
     token_hash: str
     principal: Principal
+    #: None: no user has the principal's id.
     user: User | None
+    #: The browser's description of itself.
     device: str
     created_at: int
     seen_at: int
@@ -52,7 +55,7 @@ class Logins(Protocol):
         ...
 
     def drop_codes(self, user_id: str) -> None:
-        """Delete the codes of a user, so that they cannot be used."""
+        """Delete the unused codes of a user."""
         ...
 
     def open_session(self, token_hash: str, principal_id: str, device: str, now: int) -> None: ...
@@ -70,7 +73,8 @@ class Logins(Protocol):
         ...
 
     def drop_over(self, *, seen_before: int, created_before: int) -> None:
-        """Delete the logins that were last used until `seen_before`, or began until `created_before`."""
+        """Delete the logins that were last used at `seen_before` or earlier, or began at `created_before` or
+        earlier."""
         ...
 
     def sessions_of(
@@ -101,7 +105,7 @@ class Users(Protocol):
         ...
 
     def update(self, user: User) -> None:
-        """Store the changed values of a user; the creation time stays."""
+        """Store the changed values of a user, but not the creation time."""
         ...
 
     def remove(self, user_id: str) -> bool:
@@ -143,8 +147,9 @@ class Principals(Protocol):
     def get(self, principal_id: str) -> Principal | None: ...
 
     def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
-        """Return the principal with this id on the platform, and store its name. An unknown principal is created, as a
-        member if `role` is None. Otherwise a `role` replaces the stored role, unless the principal is blocked."""
+        """Return the principal with this id on the platform, and store its name. Create an unknown principal with this
+        `role`, or as a member if `role` is None. For a known principal, a `role` replaces the stored one unless the
+        principal is blocked."""
         ...
 
     def with_rights(self) -> list[Principal]:
@@ -158,7 +163,7 @@ class Principals(Protocol):
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
 
     def pair(self, principal_id: str, now: int) -> None:
-        """Mark this person as paired; an earlier time of pairing stays."""
+        """Mark this person as paired. If the person is already paired, keep the time of the pairing."""
         ...
 
     def unpair(self, principal_id: str, now: int) -> None: ...
@@ -175,9 +180,9 @@ class PeopleInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Person]:
-        """Return people, newest first. `text` is a part of the name or of the platform's id, in upper or lower case.
-        The role `member` also returns people whose stored role is owner: the caller checks whether the configuration
-        still names them as owners."""
+        """Return people, newest first. `text` is a part of the name or of the platform's id; case is ignored. The role
+        `member` also returns people whose stored role is owner: the caller checks whether the configuration still names
+        them as owners."""
         ...
 
     async def person(self, principal_id: str) -> Person | None: ...

@@ -25,10 +25,11 @@ from arvis.domain.platforms import (
 
 @dataclass(frozen=True, slots=True)
 class SeenEvent:
-    """A received event that created no message. `message_id` is the message that it concerns, if any; `outcome` is the
-    result, which a repeated event gets again."""
+    """A received event that created no message."""
 
+    #: The message that the event concerns, if any.
     message_id: str | None
+    #: The result, which a repetition of the event gets again.
     outcome: str
 
 
@@ -55,11 +56,11 @@ class Events(Protocol):
 class Overheard(Protocol):
     def add(self, message: OverheardMessage, keep: int) -> bool:
         """Store an overheard message, and delete all but the newest `keep` of its channel. Return False if the event is
-        stored already."""
+        already stored."""
         ...
 
     def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:
-        """Return the newest `limit` messages since the time `since`, oldest first."""
+        """Return the newest `limit` messages since `since` (ms), oldest first."""
         ...
 
     def edit(self, address: Address, ref: str, content: str | None) -> None:
@@ -97,7 +98,7 @@ class Pairings(Protocol):
         ...
 
     def settle(self, pairing_id: str, status: PairingStatus, by_id: str, now: int) -> bool:
-        """Store the decision about a request; return False if the request is decided already."""
+        """Store the decision about a request; return False if the request is already decided."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
@@ -129,15 +130,15 @@ class Drafts(Protocol):
         ...
 
     def awaited(self, execution_id: str) -> bool:
-        """Return whether the turn has a reply that is not sent yet; it will replace the turn's draft."""
+        """Return whether the turn has an unsent reply, which will replace the draft of the turn."""
         ...
 
     def add(self, draft: Draft) -> bool:
-        """Add the draft of a turn; return False if the turn has a draft already."""
+        """Add the draft of a turn; return False if the turn already has a draft."""
         ...
 
     def put(self, execution_id: str, state: DraftState, *, platform_id: str | None, now: int) -> None:
-        """Store the state of a draft. A draft that is gone does not change; `platform_id` None leaves the stored id."""
+        """Store the state of a draft; change nothing if the draft is gone. `platform_id` None: keep the stored id."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -151,8 +152,8 @@ class ChannelStatuses(Protocol):
     def put(self, place: ChannelStatus) -> None: ...
 
     def clear(self, address: Address) -> bool:
-        """Mark a channel as writable again. Return False if it was writable already, or if another channel replaced
-        it."""
+        """Mark a channel as writable again. Return False if the channel was already writable, or if another channel
+        replaced it."""
         ...
 
     def move(self, old: Address, new_channel: str, now: int) -> None:
@@ -196,7 +197,7 @@ class Bots(Protocol):
 
 
 class IncomingRows(Protocol):
-    """Further operations on messages, which only the inbox uses."""
+    """Operations on messages that only the inbox uses."""
 
     def by_ref(self, address: Address, ref: str) -> StoredMessage | None:
         """Return the newest message of a person in this channel whose platform id is `ref`."""

@@ -22,43 +22,46 @@ from arvis.ports.tool import ToolServices
 
 @dataclass(frozen=True, slots=True)
 class PluginServices:
-    """The services that `create` passes to a plugin. `tools` returns the services of tools, and opens them at its first
-    call."""
+    """The services that `create` passes to a plugin."""
 
     store: Store
     clock: Clock
+    #: Returns the services of tools. The first call opens them.
     tools: Callable[[], Awaitable[ToolServices]]
 
 
 @dataclass(frozen=True, slots=True)
 class PluginPlace:
-    """The agent and the conversation for which a plugin works. `workspace` is the folder of the conversation; it may
-    not exist yet. `zone` is the name of the agent's time zone, or of the daemon's if the agent has none."""
+    """The agent and the conversation for which a plugin works."""
 
     agent: Agent
     conversation_id: str
     address: Address
+    #: The folder of the conversation; it may not exist yet.
     workspace: Path
+    #: The name of the agent's time zone, or of the daemon's if the agent has none.
     zone: str
 
 
 @dataclass(frozen=True, slots=True)
 class PluginTurn(PluginPlace):
-    """A turn for which a plugin works. `agents` are all agents; `working` returns one line about the current work of
-    each other agent. `direct`: only one person writes in the conversation; `now` in ms."""
+    """A turn for which a plugin works. `now` in ms."""
 
     execution_id: str
     principal_id: str | None
+    #: All agents.
     agents: Sequence[Agent]
+    #: Returns one line about the current work of each other agent.
     working: Callable[[], Awaitable[Sequence[str]]]
+    #: Only one person writes in the conversation.
     direct: bool
     next_message: NextMessage
     now: int
 
 
 class Plugin(Protocol):
-    """An extension of turns. `arvis.plugins.QuietPlugin` implements every hook without effect; a subclass overrides the
-    hooks that it needs."""
+    """An extension of turns. `arvis.plugins.QuietPlugin` implements every hook without effect, so that a subclass
+    overrides only the hooks that it needs."""
 
     async def init(self) -> None:
         """Prepare the plugin; called once, before all other hooks."""
@@ -81,7 +84,7 @@ class Plugin(Protocol):
         ...
 
     async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> Heard:
-        """Process the values that a reply contains (`attributes`). `visible` is the text of the reply for people."""
+        """Process the values that a reply contains (`attributes`). `visible` is the reply's text for people."""
         ...
 
     async def tools(self) -> Sequence[str]:
@@ -95,5 +98,5 @@ class Plugin(Protocol):
         ...
 
     async def reset(self, place: PluginPlace) -> None:
-        """Delete all data that the plugin stores for this conversation. This may be called several times for it."""
+        """Delete all data that the plugin stores for this conversation. May be called several times."""
         ...

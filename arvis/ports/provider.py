@@ -25,8 +25,8 @@ class Provider(Protocol):
 @runtime_checkable
 class StreamingProvider(Provider, Protocol):
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
-        """Do the same as `complete`, and call `on_text` with each piece of text as it arrives. A stream that ends too
-        early raises an error of the kind `timeout`, and is never returned as a short answer."""
+        """Do the same as `complete`, and call `on_text` with each piece of text as it arrives. Raise an error of the
+        kind `timeout` if the stream ends too early; do not return it as a short answer."""
         ...
 
 
@@ -39,15 +39,15 @@ class KeepsConnections(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderServices:
-    """The services that an entry point `create(name, services) -> Provider` gets. `folder` is for providers that run
-    programs; no tool and no other component writes there. `environ` is the environment of this process; providers pass
-    only the variables that they name to their programs."""
+    """The services that an entry point `create(name, services) -> Provider` gets."""
 
     http: HttpClient
     clock: Clock
     timeouts: CallTimeouts
     programs: Programs
+    #: A folder for providers that run programs. Only providers write to it.
     folder: Path
+    #: The environment of this process. A provider passes only selected variables on to its programs.
     environ: Mapping[str, str] = field(repr=False)
 
 

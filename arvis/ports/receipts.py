@@ -11,7 +11,7 @@ from arvis.domain.executions import Execution
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call to one account. Times in ms. `error` is the kind of the error; None: the account answered."""
+    """One call to one account. Times in ms."""
 
     id: str
     provider: str
@@ -24,41 +24,47 @@ class ModelCall:
     cached_tokens: int
     written_tokens: int
     cost_micros: int
+    #: The kind of the error; None: the account answered.
     error: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One tool call, from `began_at` to `at` (ms). If its start was not measured, `began_at` is the last known time
-    before the call. `arguments` and `output` are cut off at a maximum length, and empty if they were not stored."""
+    """One tool call. Times in ms."""
 
     id: str
     name: str
+    #: The start of the call; if it was not measured, the last known time before the call.
     began_at: int
+    #: The end of the call.
     at: int
     failed: bool
+    #: Cut off at a maximum length; empty if not stored. The same is true of `output`.
     arguments: str = ""
     output: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
-    """An ended execution with its model and tool calls. `ancestors` are the executions above it: its caller first, then
-    the caller's caller. `agent` is a slug. `question` and `reply` are texts ("": no person asked)."""
+    """An ended execution with its model and tool calls."""
 
     execution: Execution
+    #: The executions above this one: the caller, the caller's caller, and so on.
     ancestors: Sequence[str]
     agent_id: str
+    #: The agent's slug.
     agent: str
     conversation_id: str
     calls: Sequence[ModelCall]
     tools: Sequence[ToolUse]
+    #: The text of the person's question; "": no person asked.
     question: str = ""
+    #: The text of the reply; "": no person asked.
     reply: str = ""
 
 
 class ReceiptInsights(Protocol):
     async def receipts(self, of: str) -> Receipts | None:
-        """Return the receipts of an execution. `of` is its id, or the id of a message of its turn. None: it is
-        unknown."""
+        """Return the receipts of an execution; None if the execution is unknown. `of` is the id of the execution, or of
+        a message of its turn."""
         ...

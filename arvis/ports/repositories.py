@@ -1,4 +1,4 @@
-"""Repositories of a transaction for the central tables. Other modules of `ports` contain the others.
+"""Repositories of a transaction for the central tables. Other modules of `ports` contain the other repositories.
 
 All times are integer milliseconds. All ids are texts that sort by creation time.
 """
@@ -38,8 +38,8 @@ class Messages(Protocol):
         ...
 
     def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
-        """Move the user messages of the execution `joining` to another execution, which then answers them. `behind` is
-        added to their positions, so that they follow the messages that are there."""
+        """Move the user messages of the execution `joining` to the execution `execution_id`, which then answers them.
+        `behind` is added to their positions, so that they follow the existing messages."""
         ...
 
     def move(self, message_id: str, execution_id: str, position: int) -> None:
@@ -57,7 +57,7 @@ class Messages(Protocol):
         straight: bool = False,
     ) -> None:
         """Set the final status of the user messages of a turn, and the number of the ended turn. `straight`: the turn
-        has no progress messages to update."""
+        has no progress messages, so do not update any."""
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
@@ -91,13 +91,13 @@ class Messages(Protocol):
 
 class Conversations(Protocol):
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        """Return the active conversation of this agent in this channel; create it if there is none. `direct`: only one
-        person writes there; a later call without `direct` does not change that."""
+        """Return the active conversation of this agent in this channel; create one if there is none. `direct`: only one
+        person writes there. A later call without `direct` does not change that."""
         ...
 
     def close(self, conversation_id: str, now: int) -> None:
-        """Close a conversation, so that the next message in its channel begins a new one. Running turns end in this
-        one."""
+        """Close a conversation, so that the next message in its channel begins a new one. Running turns still end in
+        the closed one."""
         ...
 
     def get(self, conversation_id: str) -> Conversation | None: ...
@@ -173,8 +173,8 @@ class Executions(Protocol):
     def add_steps(self, steps: Sequence[Step]) -> None: ...
 
     def visited(self, execution_id: str) -> int:
-        """Return the number of steps that ended a visit of a node. Steps that asked, called, repeated or joined do
-        not."""
+        """Return the number of steps that ended a visit of a node. Steps that asked, called, repeated, joined or
+        dropped are not counted."""
         ...
 
     def effects(self, execution_id: str) -> list[Effect]: ...
@@ -209,21 +209,21 @@ class Waits(Protocol):
         ...
 
     def find_in(self, wait_id: str, lane: str) -> None:
-        """Store the lane in which `open_in_lane` finds this wait, instead of the lane of its execution."""
+        """Set the lane in which `open_in_lane` finds this wait. Without this call, it is the lane of the execution."""
         ...
 
     def shown_as(self, address: Address, ref: str) -> str | None:
-        """Return the id of the question that a message of this channel shows; None if it shows none. `ref` is the
-        platform's id of the message, or its id in the database."""
+        """Return the id of the question that a message of this channel shows; None if the message shows none. `ref` is
+        the platform's id of the message, or its id in the database."""
         ...
 
     def is_overtaken(self, talk: Conversation, wait_id: str, principal_id: str) -> bool:
-        """Return whether the agent has sent this person another message in the conversation `talk` since the question
-        was last shown."""
+        """Return whether the agent has sent this person another message in the conversation `talk` since it last showed
+        the question."""
         ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
-        """Store the answer to a wait. Return False and change nothing if the wait is answered already."""
+        """Store the answer to a wait. Return False and change nothing if the wait is already answered."""
         ...
 
     def close(self, execution_id: str, now: int) -> None:
@@ -237,7 +237,7 @@ class Waits(Protocol):
 
 class Deliveries(Protocol):
     def next_seq(self, address: Address) -> int:
-        """Return the number of the next delivery in a channel. It comes from a counter row, so that the numbers follow
+        """Return the number of the next delivery in a channel. A counter row supplies the numbers, so that they follow
         the order of commits."""
         ...
 
@@ -287,12 +287,12 @@ class Usage(Protocol):
         principal_id: str | None = None,
         client_id: str | None = None,
     ) -> bool:
-        """Store the receipt of a model call; return False if it is stored already."""
+        """Store the receipt of a model call; return False if it is already stored."""
         ...
 
     def take_back(self, call_id: str, error: str) -> tuple[int, int] | None:
-        """Delete the receipt of a call if it has this error: an estimate that a real receipt replaces. Return its cost
-        (micros) and the start of the call (ms), or None if there is no such receipt."""
+        """Delete the receipt of a call if it has this error. Such a receipt is an estimate, which a real receipt
+        replaces. Return its cost (micros) and the start of the call (ms), or None if there is no such receipt."""
         ...
 
     def cost_of(self, execution_id: str) -> int:
@@ -319,7 +319,7 @@ class Accounts(Protocol):
         ...
 
     def update(self, account: StoredAccount, now: int) -> None:
-        """Store the changed values of an account; id, name and creation time stay."""
+        """Store the changed values of an account, but not id, name and creation time."""
         ...
 
     def remove(self, name: str) -> bool:
@@ -349,7 +349,7 @@ class Cooldowns(Protocol):
     def all(self) -> list[Cooldown]: ...
 
     def put(self, cooldown: Cooldown) -> None:
-        """Store a cooldown, unless a later observation of the same account and model is stored."""
+        """Store a cooldown, unless a later observation of the same account and model is already stored."""
         ...
 
 
@@ -371,13 +371,15 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoleLease:
-    """The lease of a role that only one process may have at a time. `owner` is the boot id of this process (None: the
-    role was released). `claim` counts the changes of the owner; `beat` counts the renewals by the owner."""
+    """The lease of a role that only one process may have at a time."""
 
     name: str
+    #: The boot id of the process; None: the role was released.
     owner: str | None
     node: str
+    #: The number of changes of the owner.
     claim: int
+    #: The number of renewals by the owner.
     beat: int
 
 
@@ -389,7 +391,7 @@ class RoleLeases(Protocol):
 
     def take(self, name: str, owner: str, node: str, seen: RoleLease | None) -> RoleLease | None:
         """Take a role over and return the new lease. `seen` is the lease that the caller has read (None: no process
-        ever had the role); return None if the stored lease differs from it."""
+        ever had the role). Return None if the stored lease differs from `seen`."""
         ...
 
     def renew(self, lease: RoleLease) -> bool:
@@ -401,5 +403,5 @@ class RoleLeases(Protocol):
         ...
 
     def held(self, lease: RoleLease) -> bool:
-        """Return whether this lease is still valid. Scripts of a role check this before they change other rows."""
+        """Return whether this lease is still valid. A script of a role checks this before it changes other rows."""
         ...

@@ -14,7 +14,7 @@ WORKSPACE = "/workspace"
 #: The environment variable with the file descriptor of the bridge: a socket between the program and this process.
 BRIDGE = "ARVIS_BRIDGE"
 
-#: Returns the answer to a line that the program sent over the bridge; None closes the bridge. Both lines are without
+#: A function that gets a line from the bridge and returns the answer; None closes the bridge. Both lines are without
 #: their line end.
 Answerer = Callable[[bytes], Awaitable[bytes | None]]
 
@@ -46,27 +46,30 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The result of a run. `exit_code` is negative if a signal ended the program. `timed_out`: the program was ended at
-    its time limit; `truncated`: a part of its output was dropped."""
+    """The result of a run."""
 
+    #: Negative if a signal ended the program.
     exit_code: int
     stdout: bytes
     stderr: bytes
+    #: The program was ended at its time limit.
     timed_out: bool = False
+    #: A part of the output was dropped.
     truncated: bool = False
 
 
 class Sandbox(Protocol):
     async def refusal(self) -> str | None:
-        """Return the reason why this machine cannot run programs in a sandbox, with the fix; None if it can. The result
-        is computed once."""
+        """Return the reason why this machine cannot run programs in a sandbox, with the fix; None if it can. Only the
+        first call computes the result."""
         ...
 
     async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
-        """Run a program. With `answer`, the program has a bridge: it writes lines to a stream socket, and each line is
-        answered by one line, one after the other. If `answer` raises an exception, the program is ended; if the program
-        ends, a running `answer` is cancelled. Raises `ToolError` if the program cannot be started or the sandbox is
-        unavailable. A cancellation, and the end of this process, end the program with all its child processes."""
+        """Run a program. With `answer`, the program has a bridge: it writes lines to a stream socket, and `answer`
+        answers each line with one line, one after the other. If `answer` raises an exception, the program is ended; if
+        the program ends, a running `answer` is cancelled. A cancellation, and the end of this process, end the program
+        with all its child processes. Raises `ToolError` if the program cannot be started or the sandbox is
+        unavailable."""
         ...
 
 
@@ -75,8 +78,8 @@ class Worker(Protocol):
 
     async def ask(self, line: bytes, *, timeout: float) -> bytes:
         """Send a line and return the program's answer; both are without their line end. Raises `ToolError` if the
-        program has ended or does not answer within `timeout` seconds. The program is then ended, and the worker is
-        useless."""
+        program has ended or does not answer within `timeout` seconds. The program is then ended, and the worker cannot
+        be used again."""
         ...
 
     async def close(self) -> None:
@@ -92,13 +95,13 @@ class Workers(Protocol):
 
 
 class Programs(Protocol):
-    """Runs programs that the owner installed, outside the sandbox: with the rights of this process and the network. No
-    program runs longer than this process."""
+    """A runner for programs that the owner installed. They run outside the sandbox, with the rights of this process and
+    with the network, but not longer than this process."""
 
     async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
         """Run a program. It gets only the variables of `task.environment`; `task.readable` and `task.network` are
         ignored. With `on_stdout`, each piece of the output is passed to this function when it arrives, and is not kept;
-        an exception of the function ends the program. Raises `ToolError` if the program cannot be started, with the
-        code `PROGRAM_MISSING` if it does not exist. A cancellation, the time limit and the end of this process end the
-        program with all its child processes."""
+        an exception of the function ends the program. A cancellation, the time limit and the end of this process end
+        the program with all its child processes. Raises `ToolError` if the program cannot be started, with the code
+        `PROGRAM_MISSING` if it does not exist."""
         ...

@@ -1,5 +1,5 @@
-"""The protection of stored secrets. Secrets that people enter are sealed before they are stored; of passwords only
-hashes are stored."""
+"""The protection of stored secrets. Secrets that people enter are sealed before they are stored; passwords are stored
+only as hashes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 class Passwords(Protocol):
     async def hashed(self, password: str) -> str:
-        """Return the hash of a password for storing. Raises `TooMany` if too many calls wait already."""
+        """Return the hash of a password for storing. Raises `TooMany` if too many calls are already waiting."""
         ...
 
     async def matches(self, password: str, kept: str | None) -> bool:
-        """Return whether `kept` is the stored hash of this password. `kept` None matches no password, but takes as long
-        as a comparison. Raises `TooMany` if too many calls wait already."""
+        """Return whether `kept` is the stored hash of this password. `kept` None matches no password, but the call
+        takes as long as a comparison. Raises `TooMany` if too many calls are already waiting."""
         ...
 
 
@@ -27,7 +27,6 @@ class SecretBox(Protocol):
         ...
 
     def unheard(self) -> SecretBox:
-        """Return a box with the same key for private data that is no secret, such as a whole answer. The log filter
-        removes all texts that were sealed or opened from logs; texts in the returned box are not added to this
-        filter."""
+        """Return a box with the same key for private data that is no secret, such as a whole answer. This box adds its
+        texts to the filter that removes secrets from logs; the returned box does not."""
         ...

@@ -2,8 +2,9 @@
 
 A script is a plain function with a `Transaction` as its first argument. If it returns, its changes are committed; if it
 raises an exception, they are rolled back. The store may run a script again, for example after a deadlock, so a script
-changes nothing outside the database, and never catches a database error. All times are integer milliseconds. All ids
-are texts that sort by creation time.
+must not change anything outside the database, and must not catch a database error.
+
+All times are integer milliseconds. All ids are texts that sort by creation time.
 """
 
 from __future__ import annotations
@@ -168,8 +169,8 @@ class Store(Protocol):
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a script and return its result after the commit. If the caller is cancelled, the commit may still happen.
-        Raises `Unavailable` if nothing was written and the caller may retry later; after other errors of the database a
-        retry is useless."""
+        Raises `Unavailable` if nothing was written and the caller may retry later. After other errors of the database,
+        a retry is useless."""
         ...
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -181,8 +182,8 @@ class Store(Protocol):
         ...
 
     async def wait_for_change(self, timeout: float) -> bool:
-        """Wait until another process has changed the queue, at most `timeout` seconds. Return whether it has. If no
-        other process can write, only wait."""
+        """Wait until another process changes the queue, at most `timeout` seconds. Return whether one did. If no other
+        process can write, only wait."""
         ...
 
     async def put_blob(self, data: bytes) -> str:

@@ -74,7 +74,7 @@ class Tool(Protocol):
 @runtime_checkable
 class Wary(Protocol):
     """A tool with calls that need an approval if untrusted text may have caused them, even if the tool's policy permits
-    them. `wary` returns whether a call with these arguments is one of them."""
+    them. `wary` returns whether a call with these arguments is such a call."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool: ...
 
@@ -90,8 +90,8 @@ class Current(Protocol):
 
 @runtime_checkable
 class EndsTurn(Protocol):
-    """A tool whose result can be the answer of the turn. If `ends_turn` returns True, a successful call ends the
-    turn."""
+    """A tool whose result can be the answer of the turn. A successful call ends the turn if `ends_turn` returns
+    True."""
 
     def ends_turn(self) -> bool: ...
 
@@ -126,16 +126,17 @@ class Reminders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """The services that `create` passes to a tool. `http` is only for addresses of the configuration, `fetcher` for all
-    other addresses. `search_url` is the address of the web search. `reminders` and `workflows` are None if they are not
-    available."""
+    """The services that `create` passes to a tool. None: not available."""
 
     store: Store
     clock: Clock
+    #: For all addresses that the configuration does not contain.
     fetcher: Fetcher
+    #: Only for addresses of the configuration.
     http: HttpClient
     sandbox: Sandbox
     secrets: SecretBox
+    #: The address of the web search.
     search_url: str
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None

@@ -7,8 +7,7 @@ from typing import Protocol
 
 
 class SpeechError(Exception):
-    """The failure of a transcription or of speech synthesis. The text is for people. `permanent`: a retry is
-    useless."""
+    """The failure of a transcription or a speech synthesis. The text is for people. `permanent`: a retry is useless."""
 
     def __init__(self, text: str, *, permanent: bool = False) -> None:
         super().__init__(text)

@@ -67,7 +67,7 @@ class WorkflowRuns(Protocol):
         ...
 
     def entries(self, run_id: str, after: int, limit: int) -> list[LogEntry]:
-        """Return the lines of a run's log whose numbers follow `after`, in order."""
+        """Return the lines of a run's log with numbers above `after`, in order."""
         ...
 
     def live(self, workflow_id: str, limit: int) -> list[str]:
@@ -92,102 +92,114 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRow:
-    """A workflow in a list. `problems` counts the problems of its newest version; `triggers` are the kinds of its
-    triggers; `live` counts its live runs (`MOST_LIVE` means that many or more)."""
+    """A workflow in a list."""
 
     workflow: Workflow
+    #: The number of problems of the newest version.
     problems: int
+    #: The kinds of the workflow's triggers.
     triggers: Sequence[str]
     last_run: LastRun | None
+    #: The number of live runs. `MOST_LIVE` means: that number or more.
     live: int
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version in a list, without its document. `by` is the name of the person who saved the version; `at` in ms."""
+    """A version in a list, without its document. `at` in ms."""
 
     version: int
     problems: int
     note: str
+    #: The name of the person who saved the version.
     by: str | None
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An open question of a run, or of an execution that the run called. `node` is the name in the engine of the node
-    that waits for the answer."""
+    """An open question of a run, or of an execution that the run called."""
 
     wait_id: str
+    #: The engine's name of the node that waits for the answer.
     node: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in a list. `asked` are its open questions, oldest first. `cost_micros` includes the costs of all executions
-    that the run called. `ended_at` in ms; None while the run is live."""
+    """A run in a list."""
 
     run: WorkflowRun
     slug: str
     name: str
     status: RunStatus
     error: str | None
+    #: In ms; None: the run is live.
     ended_at: int | None
+    #: The open questions of the run, oldest first.
     asked: Sequence[Asked]
+    #: The cost of the run and of all executions that it called.
     cost_micros: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunRetry:
-    """The state of an execution that will be tried again. `attempts` counts the failed attempts; `next_at` is the time
-    (ms) of the next one; `reason` is the reason why the last one failed."""
+    """The state of an execution that will be retried."""
 
+    #: The number of failed attempts.
     attempts: int
+    #: The time (ms) of the next attempt.
     next_at: int
+    #: The reason why the last attempt failed.
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunChild:
-    """An execution that a run called. `node` is the name in the engine of the node that called it. `retry` is set while
-    the execution waits for its next attempt."""
+    """An execution that a run called."""
 
     id: str
     graph: str
     status: ExecutionStatus
     created_at: int
+    #: The engine's name of the node that called the execution.
     node: str | None
+    #: Set while the execution waits for its next attempt.
     retry: RunRetry | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A current position of a run. `waits_for` is the kind of the wait there; None: the position does not wait."""
+    """A current position of a run."""
 
     node: str
+    #: The kind of the wait at this position; None: the position does not wait.
     waits_for: WaitKind | None
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The data of the page of a run. `places` are its current positions; `visits` counts the completed visits of each
-    node; `children` are the executions that the run called, oldest first; `message_id` is the message that the run
-    answers, if any."""
+    """The data of the page of a run."""
 
     row: RunRow
     execution: Execution
+    #: The current positions of the run.
     places: Sequence[Place]
+    #: The number of completed visits of each node.
     visits: Mapping[str, int]
+    #: The executions that the run called, oldest first.
     children: Sequence[RunChild]
+    #: The message that the run answers, if any.
     message_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Counts of runs. `ended` counts the runs that ended in a period, by status; `paused` counts the runs that wait
-    now, for a person, a timer or a called execution."""
+    """Counts of runs."""
 
+    #: The runs that ended in the period, by status.
     ended: Mapping[RunStatus, int]
+    #: The runs that wait now, for a person, a timer or a called execution.
     paused: int
 
 
@@ -200,7 +212,7 @@ class WorkflowInsights(Protocol):
         self, *, text: str | None, enabled: bool | None, limit: int, cursor: str | None
     ) -> Page[WorkflowRow]:
         """Return workflows, newest first. With `text`, return only workflows whose name, slug or description contains
-        the text in upper or lower case."""
+        the text; case is ignored."""
         ...
 
     async def workflow(self, workflow_id: str) -> WorkflowRow | None: ...
@@ -218,7 +230,7 @@ class WorkflowInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[RunRow]:
-        """Return runs, newest first. `source` is a complete `WorkflowRun.source`, or only the part before its colon."""
+        """Return runs, newest first. `source` is a complete `WorkflowRun.source`, or the part before its colon."""
         ...
 
     async def run(self, run_id: str) -> RunView | None: ...
@@ -232,5 +244,5 @@ class WorkflowInsights(Protocol):
         ...
 
     async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:
-        """Return the lines of a run's log whose numbers follow `after`, in order; None if there is no such run."""
+        """Return the lines of a run's log with numbers above `after`, in order; None if there is no such run."""
         ...

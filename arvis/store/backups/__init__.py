@@ -1,1 +1,1 @@
-"""Makes, keeps and restores backups of the database and its blobs."""
+"""Backups of the database and its blobs: makes, keeps and restores them."""

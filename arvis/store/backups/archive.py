@@ -44,15 +44,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The manifest of a backup. `created_at` is in ms. `before` is the migration before which the backup was made, if
-    any. `missing` are the hashes of attachments whose bytes were already lost. `files` are the files by name, in the
-    order of the archive."""
+    """The manifest of a backup. `created_at` in ms."""
 
     created_at: int
+    #: The migration before which the backup was made, if any.
     before: str | None
+    #: The migrations that the database contains.
     migrations: Sequence[str]
+    #: The number of messages.
     messages: int
+    #: The hashes of attachments whose bytes were already lost.
     missing: Sequence[str]
+    #: The files by name, in the order of the archive.
     files: Mapping[str, Entry]
 
 
@@ -64,7 +67,7 @@ def blob_name(sha256: str) -> str:
 
 
 def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event) -> None:
-    """Write and sync an archive. `sources` are the paths of the manifest's files, by their name in the archive."""
+    """Write and sync an archive. `sources` are the paths of the manifest's files, by their names in the archive."""
     text = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     with (
         create_private(path) as out,
@@ -122,8 +125,8 @@ class Archive:
         self.manifest = self._read_manifest()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield each file once: its name, and its bytes in pieces. Bytes that the caller does not read are read here,
-        so that every byte is compared with the manifest. Raises `BackupDamaged`."""
+        """Yield the name of each file and its bytes in pieces. Read the bytes that the caller does not read, so that
+        every byte is compared with the manifest. Raises `BackupDamaged`."""
         for name, entry in self.manifest.files.items():
             member = self._next()
             if member is None or (member.name, member.size) != (name, entry.bytes):
@@ -152,7 +155,7 @@ class Archive:
             raise damaged(self._path, f"the content of {member.name} does not match the manifest")
 
     def _read_to_its_end(self) -> None:
-        """Read the rest of the archive, because gzip compares its checksum of the whole archive only at the end."""
+        """Read the remaining archive, because gzip compares its checksum of the whole archive only at the end."""
         with reading(self._path):
             while self._tar.fileobj.read(PIECE):
                 go_on(self._stop)
@@ -179,7 +182,7 @@ class Archive:
 def open_archive(path: Path, stop: threading.Event) -> Iterator[Archive]:
     """Open an archive. Raises `BackupDamaged`; raises `NotFound` if the file does not exist."""
     with reading(path):
-        tar = tarfile.open(path, "r:gz")  # noqa: SIM115 it is closed below, and errors of the block are not of opening
+        tar = tarfile.open(path, "r:gz")  # noqa: SIM115 closed below; `reading` must convert only errors of opening
     with tar:
         yield Archive(path, tar, stop)
 
@@ -199,7 +202,7 @@ def verify_archive(path: Path, stop: threading.Event) -> Manifest:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Convert errors inside the block: a missing file to `NotFound`, an unreadable archive to `BackupDamaged`."""
+    """Convert errors inside the block: `NotFound` for a missing file, `BackupDamaged` for an unreadable archive."""
     try:
         yield
     except FileNotFoundError as error:

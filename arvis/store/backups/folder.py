@@ -1,6 +1,6 @@
-"""The folder of backups: its list, the names of new backups, the deletion of old ones, and the time of the next one.
+"""The folder of backups: lists them, names new ones, deletes old ones, and computes the time of the next one.
 
-Only the list opens the backups; everything else is decided by their file names. Files whose name is not that of a
+Only `list_backups` opens the backups. All other functions read only file names. Files whose name is not that of a
 backup are never changed.
 """
 
@@ -27,11 +27,12 @@ _SECOND_MS = 1000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Named:
-    """A backup as its file name describes it: made `at` this time (ms, whole seconds); `before` is the migration before
-    which it was made, if any."""
+    """A backup as its file name describes it."""
 
+    #: The time of the backup in ms, a whole second.
     at: int
     path: Path
+    #: The migration before which the backup was made, if any.
     before: str | None
 
 
@@ -41,7 +42,7 @@ def stamp(at: int) -> str:
 
 
 def free_path(folder: Path, now: int, before: str | None) -> Path:
-    """Return an unused path for a new backup: if the name of this second exists, a later second is used."""
+    """Return an unused path for a new backup. If the name of this second exists, use a later second."""
     kind = "" if before is None else f"-before-{before}"
     while (path := folder / f"arvis-{stamp(now)}{kind}.tar.gz").exists():
         now += _SECOND_MS
@@ -54,21 +55,21 @@ def list_backups(database: Database) -> list[BackupFile]:
 
 
 def prune(database: Database, *, before_migrations: bool) -> None:
-    """Delete old backups of one kind, and keep the newest `database.keep` of that kind."""
+    """Delete all backups of one kind except the newest `database.keep`."""
     same = [named for named in _named(database.backups) if (named.before is not None) is before_migrations]
     for named in same[: -database.keep]:
         named.path.unlink(missing_ok=True)
 
 
 def clear_halves(folder: Path) -> None:
-    """Remove unfinished files of backups that a crash interrupted."""
+    """Remove the unfinished files of backups that a crash interrupted."""
     for part in folder.glob(".arvis-*.part*"):
         part.unlink(missing_ok=True)
 
 
 def due_at(database: Database, every: int, now: int) -> int:
     """Return the time (ms) of the next backup: `every` ms after the newest backup, or after the database was created.
-    Backups with a time in the future, made with a wrong clock, are ignored."""
+    Ignore backups with a time in the future, which were made with a wrong clock."""
     made = [named.at for named in _named(database.backups) if named.at <= now]
     return (max(made) if made else _installed_at(database, now)) + every
 
@@ -85,7 +86,7 @@ def described(path: Path, manifest: Manifest) -> BackupFile:
 
 
 def _named(folder: Path) -> list[Named]:
-    """Return the backups in the folder, oldest first. Only their file names are read, not the files."""
+    """Return the backups in the folder, oldest first. Read only the names of the files."""
     forms = ((path, _FORM.fullmatch(path.name)) for path in folder.glob("arvis-*.tar.gz"))
     return sorted(Named(_read_stamp(form[1]), path, form[2]) for path, form in forms if form is not None)
 
