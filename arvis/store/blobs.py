@@ -24,7 +24,7 @@ _MEGABYTE = 1_000_000
 
 
 class Stopped(Exception):
-    """The caller aborted the work."""
+    """The abort of long work by its caller."""
 
 
 def go_on(stop: threading.Event) -> None:
@@ -92,12 +92,12 @@ def check_room(folder: Path, needed: int, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         why = f"it may take {_megabytes(needed)} MB, and {folder} has {_megabytes(free)} MB left"
-        raise DiskFull(f"There is no room for {what}", why=why, fix="free some space, then try again")
+        raise DiskFull(f"There is not enough disk space for {what}", why=why, fix="free some space, then try again")
 
 
 @contextlib.contextmanager
 def disk_trouble(what: str) -> Iterator[None]:
-    """Convert errors of the file system inside the block to `StoreError` or `DiskFull`. `what`: the sentence for
+    """Convert errors of the file system inside the block to `StoreError` or `DiskFull`. `what` is their sentence for
     people, such as "The backup cannot be made"."""
     try:
         yield
@@ -130,7 +130,7 @@ class Blobs:
         return self._folder / sha256[:2] / sha256[2:]
 
     def keep(self, data: bytes) -> str:
-        """Store the content and return its SHA-256, as `put` does, for callers on their own thread."""
+        """Store the content and return its SHA-256, like `put`, but on the thread of the caller."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if path.exists():

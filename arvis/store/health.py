@@ -1,5 +1,5 @@
-"""Reads the state of the database for `arvis doctor`, on SQLite and on PostgreSQL. It changes nothing. Every query is
-bounded, because it may run beside a daemon with millions of rows."""
+"""Reads the state of the database for `arvis doctor`, on SQLite and on PostgreSQL, and changes nothing. Every query is
+bounded, because the daemon may be running and the database may have millions of rows."""
 
 from __future__ import annotations
 
@@ -49,13 +49,16 @@ _GRACE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class AccountCalls:
-    """The model calls of one account in the last day, of which `failed` calls failed. `error` is the error kind of the
-    newest call (None: it succeeded), `detail` the text of that error."""
+    """The model calls of one account in the last day."""
 
     account: str
+    #: The number of calls.
     number: int
+    #: The number of failed calls.
     failed: int
+    #: The error kind of the newest call; None: the call succeeded.
     error: str | None
+    #: The text of that error.
     detail: str | None
 
 
@@ -169,7 +172,7 @@ def _sound_bot(row: Row) -> None:
 
 
 def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
-    """Return the calls of each account. `calls` is ordered newest first."""
+    """Summarise the calls of each account. `calls` must be ordered newest first."""
     accounts: dict[str, list[Row]] = {}
     for call in calls:
         accounts.setdefault(call["account"], []).append(call)
@@ -187,39 +190,42 @@ def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 
-#: 0 means that this SQLite build may be used by one thread only. Arvis uses several.
+#: 0 means that only one thread may use this SQLite build. Arvis uses several threads.
 SQLITE_THREADS = sqlite3.threadsafety
 
-#: The size in bytes of the largest database whose pages are checked beside a running daemon; the check takes about a
+#: The size in bytes of the largest database whose pages are checked while a daemon runs. The check takes about a
 #: second.
 _QUICK = 250_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A PostgreSQL server. `version` is a number (150004 is 15.4); `unsafe` are the settings whose value allows a power
-    cut to lose commits."""
+    """A PostgreSQL server."""
 
+    #: A number: 150004 is 15.4.
     version: int
+    #: The settings with which a power cut may lose commits.
     unsafe: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """The result of an inspection. `missing` are the names of migrations that have not run. `files` is the result of
-    the check of the files (None: not checked). `rows` are an error if they cannot be read, and None if migrations are
-    missing or the files are damaged. `server` is None for SQLite."""
+    """The result of an inspection."""
 
+    #: The names of the migrations that have not run.
     missing: Sequence[str]
+    #: The result of the check of the files; None: not checked.
     files: Sound | LogCut | Damaged | None
+    #: The records, or the error with which reading failed; None: migrations are missing or the files are damaged.
     rows: Records | StoreError | None
+    #: None for SQLite.
     server: Server | None = None
 
 
 def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
     """Open the database, compare the schema, check the files and read the rows. If no process uses the database
-    (`at_rest`), its files are compared with their checksums; if one does, SQLite checks a small database for damage.
-    Raises `StoreError` if the database is unusable."""
+    (`at_rest`), its files are compared with their checksums; otherwise SQLite checks them, unless the database is
+    large. Raises `StoreError` if the database is unusable."""
     if database.url is not None:
         return _inspect_server(database.url, now)
     queries = load_queries(SqliteDialect())
@@ -275,14 +281,14 @@ def _inspect_server(url: str, now: int) -> DatabaseState:
 
 
 def _examine_files(database: Database) -> Sound | LogCut | Damaged:
-    """Check the files as the next start will check them, but in a temporary folder that no start uses."""
+    """Check the files in the same way as a start of the daemon, but in a temporary folder that no start uses."""
     with tempfile.TemporaryDirectory(dir=database.folder, prefix=".doctor-") as folder:
         return examine(database.file, Path(folder) / "workshop")
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
-    """Run SQLite's own check beside running writers. Return None if the database is larger than `_QUICK`, because the
-    check would take long."""
+    """Run SQLite's own check while other processes may write. Return None if the database is larger than `_QUICK`,
+    because the check would take too long."""
     if file.stat().st_size > _QUICK:
         return None
     damage = [row[0] for row in connection.execute("PRAGMA quick_check(10)") if row[0] != "ok"]

@@ -10,12 +10,15 @@ from arvis.store.blobs import Blobs
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The location of the data: the SQLite `file`, or the `url` of a PostgreSQL server. `folder` contains blobs and
-    backups; `keep` is the number of backups that are kept of each kind."""
+    """The location of the data."""
 
+    #: The file of SQLite, which is used if `url` is None.
     file: Path
+    #: The address of a PostgreSQL server.
     url: str | None
+    #: The data folder, which contains blobs and backups.
     folder: Path
+    #: The number of backups of each kind that are kept.
     keep: int = 7
 
     @property

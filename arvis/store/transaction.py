@@ -1,4 +1,4 @@
-"""Runs a script in a transaction that offers every repository, and claims jobs in the same commit."""
+"""Runs a script in a transaction with all repositories, and claims jobs in the same commit."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from arvis.store.sql.session import Notices, Session
 
 R = TypeVar("R")
 
-#: Attributes of objects that do their work later: awaitables, iterators and generators, both synchronous and
-#: asynchronous.
+#: Attributes of objects that do their work later: awaitables, and synchronous and asynchronous iterators and
+#: generators.
 _LATER = ("__await__", "__next__", "__anext__")
 
 
 def store_closed() -> StoreError:
-    """Return the error for calls after the store was closed. Without this error the callers would wait forever."""
+    """Return the error for calls after the store was closed, whose callers would otherwise wait forever."""
     return StoreError(
         "The store is closed", why="Arvis is stopping", fix="Nothing. The work resumes after the next start."
     )
@@ -68,12 +68,12 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
 
 @dataclass(slots=True)
 class Claim:
-    """A claim of jobs within a commit. Its creator calls `settle` exactly once. `reserved` is None if the commit claims
-    no jobs."""
+    """A claim of jobs within a commit. Its creator calls `settle` exactly once."""
 
     claimer: Claimer
     ended: Sequence[str]
     due_at: int | None
+    #: None: the commit claims no jobs.
     reserved: Slots | None
     jobs: Sequence[Job] = ()
 
@@ -86,7 +86,8 @@ class Claim:
 
 
 class CommitUnknown(Exception):
-    """The connection broke during the commit, so the outcome is unknown. The catcher must settle `claim`."""
+    """The error if the connection broke during the commit, so that the outcome is unknown. The code that catches it
+    must settle `claim`."""
 
     claim: Claim | None = None
 
@@ -94,8 +95,8 @@ class CommitUnknown(Exception):
 def claim_and_commit(
     claimer: Claimer | None, notices: Notices, jobs: JobStore, commit: Callable[[], object]
 ) -> Sequence[Job]:
-    """Commit. If a lane's first job became claimable or a slot became free, claim jobs in the same commit; return the
-    claimed jobs."""
+    """Commit, and return the jobs that the commit claimed. It claims jobs if the head of a lane became claimable or a
+    slot became free."""
     if claimer is None:
         commit()
         return ()
@@ -116,8 +117,8 @@ def claim_and_commit(
 
 
 class SqlTransaction:
-    """`Transaction` over a session. It has no state of its own, so one object can serve a connection for its whole
-    life."""
+    """Implements the port `Transaction` over a session. It has no state of its own, so a connection can use the same
+    object for all of its transactions."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

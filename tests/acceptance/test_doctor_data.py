@@ -64,7 +64,7 @@ def test_a_flipped_byte_in_a_value(patient: Patient) -> None:
     found = patient.examined()
     assert "database_rows" not in found
     assert found["database_files"].status == "fail"
-    assert "pages that are not as they were written" in found["database_files"].why
+    assert "pages that do not match their checksums" in found["database_files"].why
 
 
 def test_rows_that_cannot_be_read(patient: Patient) -> None:

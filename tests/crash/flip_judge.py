@@ -98,7 +98,7 @@ def _unreported(
 
 def _wrong_refusal(scene: Scene, before: Mapping[str, str], had_backup: bool) -> list[str]:
     wrong = ["refused beside a sound backup"] if had_backup else []
-    if "there is no sound backup to put in its place" not in scene.refusal():
+    if "there is no intact backup to replace it" not in scene.refusal():
         wrong.append(f"refused for another reason: {scene.refusal()[-1000:]}")
     if scene.start_again() is not None:
         wrong.append("refused once, served at the next start")

@@ -157,13 +157,13 @@ def test_a_row_that_refers_to_nothing_is_damage(database: Database) -> None:
         connection.execute("INSERT INTO cursors VALUES ('c', 'nobody', '', 'null', 0, 0, NULL)")
     with pytest.raises(StoreError) as raised:
         make_backup(database, NOW)
-    assert raised.value.why == "a row of cursors refers to none of executions"
+    assert raised.value.why == "a row of cursors refers to a missing row of executions"
 
 
 def test_no_room_is_seen_before_anything_is_written(database: Database) -> None:
     with contextlib.closing(sqlite3.connect(database.file)) as connection, connection:
         connection.execute("UPDATE attachments SET size = 1 << 50")
-    with pytest.raises(DiskFull, match="no room for a backup") as raised:
+    with pytest.raises(DiskFull, match="not enough disk space for a backup") as raised:
         make_backup(database, NOW)
     assert "MB left" in raised.value.why
     assert names(database) == []

@@ -175,7 +175,7 @@ def test_a_plain_file_whose_rows_refer_to_nothing_is_refused(database: Database)
     changed(database, "INSERT INTO cursors VALUES ('c', 'nobody', '', 'null', 0, 0, NULL)")
     with pytest.raises(BackupDamaged) as raised:
         restore(database, database.file, LATER)
-    assert raised.value.why == "a row of cursors refers to none of executions"
+    assert raised.value.why == "a row of cursors refers to a missing row of executions"
 
 
 def test_no_room_is_seen_before_anything_is_written(database: Database) -> None:
@@ -184,7 +184,7 @@ def test_no_room_is_seen_before_anything_is_written(database: Database) -> None:
     with huge.open("wb") as file:
         file.write(members(made.path)["arvis.db"])
         file.truncate(1 << 42)
-    with pytest.raises(DiskFull, match="no room for the restored database"):
+    with pytest.raises(DiskFull, match="not enough disk space for the restored database"):
         restore(database, huge, LATER)
     assert not database.aside.exists()
 

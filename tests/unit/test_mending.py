@@ -109,18 +109,18 @@ def test_the_report_names_what_is_missing_and_the_way_back(home: Database) -> No
 Arvis found its database damaged at 2027-01-15 11:00:00 UTC.
 
 The damage
-  pages that are not as they were written: 1 ({page})
+  pages that do not match their checksums: 1 ({page})
 
 What was done
-  The damaged database was set aside whole: {aside}
-  The newest sound backup was put in its place: arvis-20270115T090000Z.tar.gz of 2027-01-15 09:00:00 UTC, 3 messages.
-  Work that may have been done or sent already is not repeated automatically: 0 turns, 0 jobs, 3 deliveries. \
-`arvis jobs list` shows them; each can be tried again by hand.
+  The damaged database was moved to: {aside}
+  The newest intact backup was restored: arvis-20270115T090000Z.tar.gz of 2027-01-15 09:00:00 UTC, 3 messages.
+  Work that may already be done or sent is not repeated automatically: 0 turns, 0 jobs, 3 deliveries. \
+`arvis jobs list` shows them; you can retry each of them.
 
 What is missing
   2 messages of the damaged database are newer than the backup: from 2027-01-15 10:00:00 UTC to 2027-01-15 10:00:00 UTC.
 
-The way back
+How to undo this
   If you trust the damaged database more than the backup, stop Arvis and run:
   arvis restore {aside}
 """
@@ -167,9 +167,9 @@ def test_without_a_sound_backup_nothing_is_served(home: Database, backups: str) 
     spoil(home.file)
     before = files(home.folder)
     for _ in range(3):
-        with pytest.raises(StoreError, match="no sound backup") as raised:
+        with pytest.raises(StoreError, match="no intact backup") as raised:
             make_sound(home, NOW)
-        assert "pages that are not as they were written" in raised.value.why
+        assert "pages that do not match their checksums" in raised.value.why
         assert f"`arvis restore {home.file}`" in raised.value.fix
         assert files(home.folder) == before
 
@@ -191,7 +191,7 @@ def test_a_newer_backup_that_is_damaged_is_passed_over(home: Database) -> None:
     finding = started(home)
     assert finding is not None
     assert finding.report is not None
-    assert f"Passed over: {newer.name}" in finding.report.read_text()
+    assert f"Skipped: {newer.name}" in finding.report.read_text()
     assert messages(home) == BEFORE
 
 
@@ -328,7 +328,7 @@ def test_without_a_backup_a_file_that_is_gone_is_refused_at_every_start(dead: Da
     for name in gone:
         (dead.folder / name).unlink()
     for _ in range(3):
-        with pytest.raises(StoreError, match="no sound backup"):
+        with pytest.raises(StoreError, match="no intact backup"):
             started(dead)
     assert not dead.file.exists()
 

@@ -136,7 +136,7 @@ def test_every_page_of_the_file_is_vouched_for(dead: Database) -> None:
     for page in outside:
         place, bit = (page - 1) * PAGE + rng.randrange(PAGE), 1 << rng.randrange(8)
         flip(dead.file, place, bit)
-        assert look(dead) == Damaged([f"pages that are not as they were written: 1 ({page})"])
+        assert look(dead) == Damaged([f"pages that do not match their checksums: 1 ({page})"])
         flip(dead.file, place, bit)
     assert look(dead) == Sound()
 
@@ -147,9 +147,9 @@ def test_a_file_that_is_cut_or_gone(dead: Database) -> None:
     cut(dead.file, missing * PAGE)
     assert isinstance(look(dead), Damaged)
     cut(dead.file, 0)
-    assert look(dead) == Damaged(["arvis.db is empty, or gone"])
+    assert look(dead) == Damaged(["arvis.db is empty or missing"])
     dead.file.unlink()
-    assert look(dead) == Damaged(["arvis.db is empty, or gone"])
+    assert look(dead) == Damaged(["arvis.db is empty or missing"])
 
 
 def test_what_another_program_changed_is_not_believed(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_without_an_index_the_last_transaction_may_have_been_unfinished(dead: Da
     assert found.warning
     assert "which looks the same" in str(found.remark)
     flip(log, HEADER + (ends[10] - 1) * FRAME + 1000)
-    assert look(dead) == LogCut(f"transactions behind the first {ends[9]} frames of the log", superseded=False)
+    assert look(dead) == LogCut(f"transactions after the first {ends[9]} frames of the log", superseded=False)
 
 
 def test_without_an_index_a_log_without_a_beginning_is_lost(dead: Database) -> None:

@@ -1,7 +1,7 @@
 """Makes backups while the daemon works, verifies them, and deletes old ones.
 
 A separate connection reads the database, so writers do not wait. A backup gets its final name only when it is complete
-and verified. The daemon makes one backup at a time, on a separate thread, and aborts it when the daemon stops.
+and verified. The daemon makes one backup at a time, on a separate thread. If the daemon stops, the backup is aborted.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def make_backup(
     at_rest: bool = False,
     stop: threading.Event | None = None,
 ) -> BackupFile:
-    """Make a backup in the data folder. `before` names the migration that will run next; such backups are counted
-    separately, so that a migration that fails repeatedly cannot displace the other backups. `at_rest`: no process uses
-    the database. Setting `stop` aborts the work.
+    """Make a backup in the data folder. `before` names the migration that will run next. Backups before migrations are
+    counted separately, so that a migration that fails repeatedly cannot displace the other backups. `at_rest`: no
+    process uses the database. Setting `stop` aborts the work.
 
     Raises `Conflict` for PostgreSQL, `NotFound` if there is no database, `DiskFull`, and `StoreError` if the database
     is damaged, because a copy of it would be useless.
@@ -74,7 +74,7 @@ def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> Ba
             try:
                 read_manifest(path)
             except BackupDamaged as error:
-                raise Conflict(f"{path} exists already and is not a backup", fix="give another name") from error
+                raise Conflict(f"{path} already exists and is not a backup", fix="give another name") from error
         return _Backup(database, path, now, None, at_rest, threading.Event()).make()
 
 
@@ -93,11 +93,10 @@ def no_database(database: Database) -> NotFound:
 
 
 def damage_in(connection: sqlite3.Connection) -> list[str]:
-    """Return the damage that SQLite finds in a database; empty if it finds none. It checks all pages, rows and foreign
-    keys."""
+    """Return the damage that SQLite finds in all pages, rows and foreign keys of a database; empty if it finds none."""
     pages = [row[0] for row in connection.execute("PRAGMA integrity_check(10)") if row[0] != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
-    return pages + [f"a row of {row[0]} refers to none of {row[2]}" for row in orphans]
+    return pages + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in orphans]
 
 
 def _check_source(database: Database) -> None:
@@ -157,8 +156,8 @@ class _Backup:
         return self.path.with_name(f".{self.path.name}{end}")
 
     def _copy(self, copy: Path) -> None:
-        """Copy the database as it is when the copy begins. The open transaction keeps this state visible until the copy
-        ends; other connections can commit meanwhile."""
+        """Copy the database in its state at the beginning of the copy. The open transaction keeps this state visible
+        until the copy ends; other connections can commit meanwhile."""
         with looking_at(self.database.file, at_rest=self.at_rest) as source:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
@@ -239,7 +238,7 @@ _LEAST_MS = 60_000
 
 
 class BackupService:
-    """Implements `arvis.ports.backups.Backups`. `every`: the interval in ms, at least a minute."""
+    """Implements the port `Backups`. `every`: the interval in ms, at least a minute."""
 
     def __init__(self, *, database: Database, every: int, clock: Clock) -> None:
         self._database = database

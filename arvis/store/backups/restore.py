@@ -1,9 +1,9 @@
-"""Restore: a backup replaces the database. The replaced database is moved to a separate folder and never deleted.
+"""Restores a backup: it replaces the database. The replaced database is moved to a separate folder and never deleted.
 
 The new database is prepared completely before any file is replaced. The caller holds the lock of the data folder, so no
 other process has the old database open.
 
-A backup is a past state: jobs that were waiting when it was made have since run in the replaced database, and their
+A backup is a past state: jobs that were waiting when it was made may since have run in the replaced database, and their
 results may have been sent. So before any process uses the restored database, these jobs fail with the reason
 `restored`: they are not run twice, and a person can retry them. Accepted web hook calls and idempotency keys are copied
 from the replaced database: a client that got no answer and repeats such a request gets the stored answer.
@@ -80,17 +80,19 @@ _UNSURE = "a backup was restored after this delivery began, so it may have been 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The work that a restore ended: the number of jobs of any kind, the number of interrupted executions such as
-    turns, and the number of deliveries that got the state unknown."""
+    """The numbers of unfinished work that a restore ended."""
 
+    #: Jobs of any kind.
     jobs: int
+    #: Interrupted executions, such as turns.
     turns: int
+    #: Deliveries that got the state `unknown`.
     deliveries: int
 
 
 def settle(connection: sqlite3.Connection, now: int) -> Settlement:
-    """End the unfinished work of a restored database, in one transaction. Open questions to people, and timers that are
-    not due, are kept."""
+    """End the unfinished work of a restored database, in one transaction. Keep open questions to people, and timers
+    that are not due."""
     # These ids are sortable and unique, because no other process creates ids in this database yet.
     ids = (encode(moment_of(now) + number) for number in itertools.count())
     session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=lambda: next(ids))
@@ -114,8 +116,8 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
 
 
 def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
-    """Stop an execution at its current step. It continues when a person retries its job, or answers its question. An
-    execution without a job gets one here, so that it can be retried."""
+    """Stop an execution at its current step. It continues when a person retries its job or answers its question. If the
+    execution has no job, add one, so that a person can retry it."""
     execution = tx.executions.get(row["id"])
     if execution is None:
         return
@@ -202,11 +204,12 @@ def restore_newest(database: Database, now: int) -> Restored | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A prepared database. `blobs` are the hashes of its attachments."""
+    """A prepared database."""
 
     created_at: int | None
     messages: int
     given_up: Settlement
+    #: The hashes of the attachments.
     blobs: Sequence[str]
 
 
@@ -216,8 +219,8 @@ def _is_plain(source: Path) -> bool:
 
 
 def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Unpack the database and the attachments of a backup. Attachments that the blob folder lacks are written to it at
-    once; they are unused until the database is in place."""
+    """Unpack the database and the attachments of a backup. Attachments that the blob folder lacks are written directly
+    to it; they are unused until the database is in place."""
     never = threading.Event()
     manifest = verify_archive(source, never)
     check_room(half.parent, 2 * sum(entry.bytes for entry in manifest.files.values()), "the restored database")
@@ -235,12 +238,12 @@ def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
                     path.unlink(missing_ok=True)
                     database.blobs.keep(b"".join(pieces))
     if ready is None:
-        raise damaged(source, "it holds no database")
+        raise damaged(source, "it contains no database")
     return replace(ready, created_at=manifest.created_at)
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Copy a plain database, and its log if one exists beside it. The originals are not changed."""
+    """Copy a plain database, and its log if one exists next to it. The originals are not changed."""
     parts = {end: with_suffix(source, end) for end in ("", _LOG)}
     found = {end: part for end, part in parts.items() if part.exists()}
     check_room(half.parent, 2 * sum(part.stat().st_size for part in found.values()), "the restored database")

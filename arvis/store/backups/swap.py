@@ -1,7 +1,7 @@
-"""Replaces the database by another one, safely against a kill or a power cut at any moment. The old files are kept.
+"""Replaces the database with another one. The old files are kept. A kill or a power cut is harmless at any moment.
 
 The new database is prepared in the folder to which the old one will be moved. Renaming the new file to `restored.db`
-decides the exchange: before, nothing has changed; afterwards, this process or the next one completes the exchange.
+decides the exchange: before it, nothing has changed; after it, this process or the next one completes the exchange.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _READY, _HALF = "restored.db", "restored.db.part"
 
 @contextlib.contextmanager
 def staging(database: Database, now: int) -> Iterator[Path]:
-    """Yield the path at which the caller prepares the new database. If the block ends without an error, the exchange is
-    carried out, and the folder of this path then contains the old database, if there was one. After an error the
-    prepared file is removed."""
+    """Yield the path at which the caller prepares the new database. If the block ends without an error, carry out the
+    exchange; the folder of this path then contains the old database, if there was one. After an error, remove the
+    prepared file."""
     for left in database.aside.glob("*"):
         _clear(left)
     stage = _new_folder(private_folder(database.aside), now)
@@ -44,8 +44,9 @@ def finish_restore(database: Database) -> None:
 
 
 def _put_in_place(file: Path, ready: Path) -> None:
-    """Move the old files away and the new database to its path. If interrupted at any point, it can be called again.
-    The old files are moved and synced first, because SQLite would apply an old log to the new database."""
+    """Move the old files away and the new database to its path. After an interruption at any point, this function can
+    be called again. The old files are moved and synced first, because SQLite would apply an old log to the new
+    database."""
     stage = ready.parent
     for old in (log_file(file), kept_log(file), with_suffix(file, "-shm"), sums_file(file), file):
         if old.exists():
@@ -59,7 +60,8 @@ def _put_in_place(file: Path, ready: Path) -> None:
 
 
 def _new_folder(parent: Path, now: int) -> Path:
-    """Create a folder named after the time. If it exists, it contains another database, and a later second is used."""
+    """Create a folder named after the time. If the name exists, that folder contains another database; use a later
+    second."""
     while (folder := parent / stamp(now)).exists():
         now += 1000
     folder.mkdir(mode=0o700)

@@ -1,1 +1,2 @@
-"""Checks whether the database files are in the state in which Arvis left them, and repairs them if not."""
+"""The integrity of the database files: checks whether they are in the state in which Arvis left them, and repairs
+them."""

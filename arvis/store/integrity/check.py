@@ -1,9 +1,9 @@
 """Checks whether the database files are in the state in which Arvis left them, before any process opens them for
-writing. It changes no file of the database.
+writing. The check changes no file of the database.
 
-Arvis's own checksums cover the pages of the file, and SQLite's checksums cover the frames of the log. The number of
-committed frames is in the log's index, which a killed process leaves behind. With this number, damage can be
-distinguished from the end of a log that a killed process leaves.
+Arvis's own checksums cover the pages of the file, and SQLite's checksums cover the frames of the log. A killed process
+may leave an unfinished transaction at the end of the log, which is no damage. It also leaves the log's index, which
+contains the number of committed frames: if there are fewer valid frames, the log is damaged.
 """
 
 from __future__ import annotations
@@ -24,37 +24,40 @@ _NAMED = 20
 
 _NOTHING_FOUND = "SQLite itself finds nothing wrong with the database"
 _NO_SUMS = (
-    f"there were no page checksums: the database is new to this version, or was put there by hand. {_NOTHING_FOUND}"
+    f"there were no page checksums: an older version used the database, or a person copied it there. {_NOTHING_FOUND}"
 )
 _BAD_SUMS = f"its page checksums were damaged. {_NOTHING_FOUND}"
 _UNSURE = (
-    "the log ends in a transaction that is not whole. It was being written when the last process ended, and was "
-    "never confirmed; or it was damaged since, which looks the same"
+    "the log ends in an incomplete transaction. Either the last process ended while it wrote the transaction, which "
+    "was then never confirmed, or the log was damaged later, which looks the same"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """All commits are in the files. `remark` is additional information; it is a warning if `warning` is set."""
+    """All commits are in the files."""
 
+    #: Additional information.
     remark: str | None = None
+    #: `remark` is a warning.
     warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """The file is undamaged, and the log is valid up to some frame. `lost` describes the commits after that frame; None
-    if there were none. If `superseded`, the log must not be applied, because the file contains newer data than the
-    readable part of the log."""
+    """The file is undamaged, and the log is valid up to some frame."""
 
+    #: A description of the commits after that frame; None: there were none.
     lost: str | None
+    #: The log must not be applied, because the file contains newer data than the readable part of the log.
     superseded: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """The stored data is damaged, for the reason given."""
+    """The stored data is damaged."""
 
+    #: Descriptions of the damage.
     damage: Sequence[str]
 
 
@@ -67,18 +70,18 @@ def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
         if _holds_something(file):
             return _examine_without_sums(file, workshop, Sound(_NO_SUMS))
         left = [each.name for each in (log_file(file), kept_log(file)) if _holds_something(each)]
-        return Damaged([f"{file.name} is gone, and its log is there ({', '.join(left)})"]) if left else Sound()
+        return Damaged([f"{file.name} is missing, but its log exists ({', '.join(left)})"]) if left else Sound()
     except SumsDamaged:
         return _examine_without_sums(file, workshop, Sound(_BAD_SUMS, warning=True))
     if not _holds_something(file):
-        return Damaged([f"{file.name} is empty, or gone"])
+        return Damaged([f"{file.name} is empty or missing"])
     return _examine_with_sums(file, workshop, sums)
 
 
 def log_to_play(file: Path) -> Path:
-    """Return the path of the log that belongs to the file. That is the second name of the log if another program
-    removed the log when it closed the database. Without checksums the second name is not used, because the file may be
-    a different database."""
+    """Return the path of the log that belongs to the file: its second name if another program removed the log when it
+    closed the database, else its usual name. Without checksums the second name is not used, because the file may be a
+    different database."""
     log, kept = log_file(file), kept_log(file)
     is_away = _holds_something(kept) and not _holds_something(log)
     return kept if is_away and sums_file(file).exists() else log
@@ -96,7 +99,7 @@ def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | Lo
     changed = sums.differing(file, size=log.size if plays else sums.pages, beside=log.pages if plays else ())
     if changed:
         names = ", ".join(map(str, changed[:_NAMED])) + (", …" if len(changed) > _NAMED else "")
-        return Damaged([f"pages that are not as they were written: {len(changed)} ({names})"])
+        return Damaged([f"pages that do not match their checksums: {len(changed)} ({names})"])
     if log.lost is not None or log.superseded:
         return LogCut(log.lost, log.superseded)
     if plays and (damage := _complaints(file, "quick_check")):
@@ -109,13 +112,17 @@ def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | Lo
 
 @dataclass(frozen=True, slots=True)
 class _LogState:
-    """The valid part of the log. `pages` are the pages that its valid frames contain; `size` is the size of the
-    database after these frames in pages, 0 if there are none."""
+    """The valid part of the log."""
 
+    #: The pages that the valid frames contain.
     pages: Collection[int] = ()
+    #: The size of the database after these frames, in pages; 0: there are none.
     size: int = 0
+    #: As `LogCut.superseded`.
     superseded: bool = False
+    #: As `LogCut.lost`.
     lost: str | None = None
+    #: A warning about an incomplete transaction at the end of the log.
     unsure: str | None = None
 
 
@@ -136,7 +143,7 @@ def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
         lost = _missing_frames(counted.frames, known)
     # A killed process leaves at most one unfinished transaction in the log.
     elif sum(frame.size > 0 and frame.salts == header.salts for frame in behind) > 1:
-        lost = f"transactions behind the first {known} frames of the log"
+        lost = f"transactions after the first {known} frames of the log"
     elif behind:
         unsure = _UNSURE
     return _LogState(
@@ -179,7 +186,7 @@ def _complaints(file: Path, check: str) -> list[str]:
 
 def _opened(file: Path) -> AbstractContextManager[sqlite3.Connection]:
     if with_suffix(file, "-journal").exists():
-        # A journal is left by a change that was interrupted before the database was in WAL mode. Only a writer can roll
-        # it back.
+        # A change that was interrupted before the database was in WAL mode left a journal. Only a writer can roll it
+        # back.
         return contextlib.closing(sqlite3.connect(file))
     return looking_at(file, at_rest=True)

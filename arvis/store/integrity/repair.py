@@ -1,8 +1,8 @@
 """Repairs database files that are not in the state in which Arvis left them, and reports every repair.
 
-A damaged database is moved to a separate folder, and the newest undamaged backup replaces it. If only the log is
-damaged, its undamaged part is kept. No data is deleted. A text file in the separate folder names the missing data and
-the way to undo the repair. A note on disk marks an unfinished repair, so that the next process reports it if this one
+A damaged database is moved to a separate folder, and the newest intact backup replaces it. If only the log is damaged,
+its intact part is kept. No data is deleted. A report in the separate folder names the missing data and explains how to
+undo the repair. A note on disk marks an unfinished repair, so that the next process reports the repair if this one
 dies.
 """
 
@@ -34,17 +34,17 @@ from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
 REPORT = "damage.txt"
 
-_KEPT = "The database and its log up to the damage are sound and were kept. A copy of the damaged log lies here."
+_KEPT = "The database and the intact part of its log were kept. A copy of the damaged log is in this folder."
 _NO_WAY_BACK = "If you find the file of the database again, stop Arvis and run: arvis restore FILE"
 _WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis and run:"
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The messages that only one of two databases contains: their number, and the times (ms) of the oldest and the
-    newest."""
+    """The messages that only one of two databases contains."""
 
     number: int
+    #: The times (ms) of the oldest and the newest of these messages.
     oldest: int | None
     newest: int | None
 
@@ -78,8 +78,8 @@ def told_of_restore(
     restored: Restored | None,
     written: int,
 ) -> str:
-    """Return the report on a damaged database that a backup replaced. `aside`: the present path of the damaged
-    database; `written`: the time (ms) of its last change; `restored`: None if a later start completed the restore and
+    """Return the report on a damaged database that a backup replaced. `aside` is the present path of the damaged
+    database, and `written` the time (ms) of its last change. `restored` None: a later start completed the restore, and
     does not know which backup was used."""
     way_back = [_WAY_BACK, f"arvis restore {aside.absolute()}"] if aside.exists() else [_NO_WAY_BACK]
     return _text(
@@ -87,14 +87,14 @@ def told_of_restore(
         ("The damage", damage),
         ("What was done", [*_doings(aside, restored)]),
         ("What is missing", [_told_missing(missing, restored, written)]),
-        ("The way back", way_back),
+        ("How to undo this", way_back),
     )
 
 
 def cut_report(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
-    """Return the report on a damaged write-ahead log whose undamaged part was kept. `given_up` counts the turns, jobs
-    and deliveries that are not repeated automatically, because the lost part may have recorded their end; None if no
-    commit was lost."""
+    """Return the report on a damaged write-ahead log whose intact part was kept. `given_up` counts the turns, jobs and
+    deliveries that are not repeated automatically, because the lost part may have recorded their end; None: no commit
+    was lost."""
     return _text(
         f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
         ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),
@@ -111,31 +111,31 @@ def _text(beginning: str, *sections: tuple[str, Sequence[str]]) -> str:
 
 def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
     if aside.exists():
-        yield f"The damaged database was set aside whole: {aside.absolute()}"
+        yield f"The damaged database was moved to: {aside.absolute()}"
     else:
-        yield f"The damaged database was set aside: {aside.parent.absolute()}"
+        yield f"The remaining files of the database were moved to: {aside.parent.absolute()}"
     if restored is None:
-        yield "The newest sound backup was put in its place."
+        yield "The newest intact backup was restored."
         return
     of = "" if restored.created_at is None else f" of {_time(restored.created_at)}"
-    yield f"The newest sound backup was put in its place: {restored.source.name}{of}, {restored.messages} messages."
-    yield from (f"Passed over: {each.path.name} ({each.why})" for each in restored.passed_over)
+    yield f"The newest intact backup was restored: {restored.source.name}{of}, {restored.messages} messages."
+    yield from (f"Skipped: {each.path.name} ({each.why})" for each in restored.passed_over)
     yield _told_given_up(restored.given_up)
 
 
 def _told_given_up(given_up: Settlement) -> str:
     return (
-        f"Work that may have been done or sent already is not repeated automatically: {given_up.turns} turns, {given_up.jobs} "
-        f"jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; each can be tried again by hand."
+        f"Work that may already be done or sent is not repeated automatically: {given_up.turns} turns, {given_up.jobs} "
+        f"jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; you can retry each of them."
     )
 
 
 def _told_missing(missing: Missing | None, restored: Restored | None, written: int) -> str:
     if missing is None:
-        since = "" if restored is None or restored.created_at is None else f", from {_time(restored.created_at)}"
-        return f"It cannot be read any more: everything that came after the backup{since} to {_time(written)}, its last writing."
+        since = "" if restored is None or restored.created_at is None else f" of {_time(restored.created_at)}"
+        return f"All data that was written after the backup{since}, up to {_time(written)}. It cannot be read any more."
     if not missing.number or missing.oldest is None or missing.newest is None:
-        return "No message of the damaged database is newer than those of the backup."
+        return "No message of the damaged database is newer than the messages of the backup."
     span = f"{_time(missing.oldest)} to {_time(missing.newest)}"
     return f"{missing.number} messages of the damaged database are newer than the backup: from {span}."
 
@@ -146,19 +146,20 @@ def _time(at: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A result of the check, for the log of the daemon. `what` is a sentence; `report` is the path of a text for
-    people."""
+    """A result of the check, for the log of the daemon."""
 
     level: Literal["info", "warning", "error"]
     event: str
+    #: A sentence.
     what: str
+    #: The path of the report for people.
     report: Path | None = None
 
 
 def make_sound(database: Database, now: int) -> Finding | None:
-    """Check and repair the database before any process opens it for writing. Return a finding to log; None if there is
-    nothing to report. The caller holds the lock of the data folder. Raises `StoreError` if the database is damaged and
-    no backup can replace it."""
+    """Check and repair the database before any process opens it for writing. The caller holds the lock of the data
+    folder. Return a finding to log; None if there is nothing to report. Raises `StoreError` if the database is damaged
+    and no backup can replace it."""
     if database.url is not None:
         return None
     with store_errors(), disk_trouble(f"The database {database.file} cannot be examined"):
@@ -181,8 +182,8 @@ def make_sound(database: Database, now: int) -> Finding | None:
 
 
 def _begun_empty(database: Database) -> Finding | None:
-    """Return a warning if there is no database file but there are backups. An operator may have moved the file away to
-    start with an empty database; the warning is for the case that this was not intended."""
+    """Return a warning if there are backups but no database file. A person may have moved the file away to start with
+    an empty database; the warning is for the case that the file is missing by mistake."""
     backups = [] if database.file.exists() else [*database.backups.glob("arvis-*.tar.gz")]
     if not backups:
         return None
@@ -220,11 +221,11 @@ def _replace(database: Database, damage: Sequence[str], now: int) -> Finding:
 
 def _nothing_to_restore(database: Database, damage: Sequence[str]) -> StoreError:
     return StoreError(
-        f"The database {database.file} is damaged, and there is no sound backup to put in its place",
+        f"The database {database.file} is damaged, and there is no intact backup to replace it",
         why="; ".join(damage),
-        fix="Restore a backup of your own with `arvis restore FILE`. If you trust the database all the same, "
-        f"`arvis restore {database.file}` takes it as it is and gives up what was under way. Or move it away, with all "
-        f"files called {database.file.name}-…, to begin with an empty one.",
+        fix="Restore a backup from another place with `arvis restore FILE`. To use it despite the damage, run "
+        f"`arvis restore {database.file}`, which ends all unfinished work. To start with an empty database, move the "
+        f"file away, with all files called {database.file.name}-….",
         code="database_damaged",
     )
 
@@ -240,7 +241,7 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
         )
         report = write_report(aside, text)
     _note_file(database).unlink()
-    what = f"it was damaged ({'; '.join(note.damage)}) and set aside; the newest sound backup took its place"
+    what = f"the database was damaged ({'; '.join(note.damage)}), and Arvis restored the newest intact backup"
     return Finding("error", "database_damaged", what, report)
 
 
@@ -248,7 +249,7 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
 
 
 def _cut_log(database: Database, cut: LogCut, now: int) -> Finding:
-    """Keep a copy of the log, then continue with its undamaged part."""
+    """Keep a copy of the log, then continue with its intact part."""
     note = _read_note(database)
     if note is None or not note.folder:
         note = _Note(found_at=now, damage=[], folder=_free_name(database, now), lost=cut.lost)
@@ -274,8 +275,8 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 
 
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
-    """Report a damaged log. If commits were lost, end the unfinished work first: the lost commits may record that it
-    was done, so nothing is sent or run a second time."""
+    """Report a damaged log. If commits were lost, first end the unfinished work, so that nothing is sent or run twice:
+    the lost commits may have recorded that the work was done."""
     given_up: Settlement | None = None
     if note.lost is not None:
         with sealed(database.file) as connection:
@@ -285,9 +286,9 @@ def _report_cut(database: Database, note: _Note, now: int) -> Finding:
     report = write_report(private_folder(database.aside / note.folder), text)
     _note_file(database).unlink()
     if note.lost is None:
-        what = "its log was damaged; the database already contained all of it, so nothing is missing"
+        what = "the log of the database was damaged, but the database already contained all of it: nothing is missing"
         return Finding("warning", "log_damaged", what, report)
-    what = f"its log was damaged, and its sound part was kept; missing: {note.lost}"
+    what = f"the log of the database was damaged; its intact part was kept, and this is missing: {note.lost}"
     return Finding("error", "log_damaged", what, report)
 
 
@@ -303,18 +304,20 @@ def _free_name(database: Database, now: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A repair that began at `found_at` (ms). With a `folder`, it is the repair of a log: the log is copied to that
-    folder, and `lost` describes its lost commits. Without a `folder`, it is the repair of a database with this
-    `damage`."""
+    """The note about a repair of a database, or of only its log."""
 
+    #: The time (ms) at which the repair began.
     found_at: int
+    #: The damage of the database.
     damage: Sequence[str]
+    #: The name of the folder to which a damaged log is copied; "": the database is repaired, not only its log.
     folder: str = ""
+    #: A description of the lost commits of a damaged log.
     lost: str | None = None
 
 
 def _complete(database: Database, note: _Note, now: int) -> Finding | None:
-    """Finish and report a repair after which the process died. All files are undamaged now."""
+    """Finish and report a repair, after the process that began it has died. All files are intact now."""
     if note.folder:
         return _report_cut(database, note, now)
     # If the database file itself was missing, only its log or its checksums were moved.

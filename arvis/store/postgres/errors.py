@@ -1,5 +1,5 @@
-"""Translates PostgreSQL's errors: the server is temporarily unavailable and the work can be retried, or it refused a
-statement."""
+"""Translates PostgreSQL's errors. Either the server is temporarily unavailable and the work can be retried, or the
+server refused a statement."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
 
-#: Options of every connection, unless the address sets them. With the defaults of the driver, it takes a quarter of an
-#: hour to notice that a server has vanished from the network. Seconds; `tcp_user_timeout` in milliseconds.
+#: Options of every connection, unless the address sets them, in seconds (`tcp_user_timeout` in milliseconds). The
+#: defaults of the driver need a quarter of an hour to notice that a server has vanished from the network.
 _OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 20,
@@ -34,8 +34,8 @@ _PASSING = (
 #: intervention, and the server's disk.
 _PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
 
-#: Parts of the messages of a server that was reached and refuses permanently. They are compared as text, because a
-#: failed connection has no error code.
+#: Parts of the error messages of a reachable server that refuses a connection permanently. They are compared as text,
+#: because a failed connection has no error code.
 _REFUSALS = ("authentication failed", "no pg_hba.conf entry", 'role "', 'database "', "permission denied")
 
 
@@ -55,7 +55,7 @@ def failure(error: psycopg.Error) -> StoreError:
 
 
 def unreachable(error: psycopg.Error) -> DatabaseAway:
-    fix = "check the server and `database` in the configuration; Arvis goes on by itself when it is back"
+    fix = "check the server and `database` in the configuration; Arvis continues by itself when the server is back"
     return DatabaseAway("PostgreSQL cannot be reached", why=_why(error), fix=fix)
 
 

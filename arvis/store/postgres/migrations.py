@@ -27,8 +27,8 @@ class PostgresTarget:
     def applied(self) -> dict[str, str]:
         try:
             with psycopg.connect(self._url, row_factory=dict_row, autocommit=True) as connection:
-                # Of two processes that create the table at once, one gets an error even with IF NOT EXISTS; the table
-                # then exists.
+                # If two processes create the table at the same time, one of them gets an error even with IF NOT EXISTS.
+                # The table then exists.
                 with contextlib.suppress(*THERE_ALREADY):
                     connection.execute(self._queries["create_migrations"])
                 rows = connection.execute(self._queries["applied_migrations"]).fetchall()
@@ -57,13 +57,13 @@ class PostgresTarget:
             raise MigrationFailed(
                 f"The migration {migration.name} did not run",
                 why=str(error),
-                fix="nothing was changed; report it, or go back to the version that ran before",
+                fix="nothing was changed; report this error, or return to the previous version of Arvis",
             ) from error
 
 
 def _refused_or_away(error: psycopg.Error) -> StoreError:
-    """Return an error that is not retried if the server refuses the user, password or database: it would refuse at
-    every start."""
+    """Return an error that is not retried if the server refuses the user, the password or the database, because it
+    would refuse them at every start."""
     if refuses_for_good(str(error)):
         fix = "check `database` in the configuration, and the users and databases of the server"
         return StoreError("PostgreSQL refuses the connection", why=str(error).strip(), fix=fix)

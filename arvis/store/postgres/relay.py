@@ -1,5 +1,5 @@
-"""Sends notices between processes by LISTEN/NOTIFY. Notices that are posted during a transmission are sent together in
-the next one, which saves transactions. It uses no table and does not wait for the disk."""
+"""Sends notices between processes by LISTEN/NOTIFY, without a table and without waiting for the disk. Notices that are
+posted during a transmission are sent together in the next one, which saves transactions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class _Waiting:
 
 
 class PostgresRelay:
-    """`Relay` over two separate connections, one that sends and one that listens. `name` (the boot id) marks the
-    notices of this process, which it ignores when it receives them."""
+    """Implements the port `Relay` over two separate connections, one that sends and one that listens. `name` (the boot
+    id) marks the notices of this process, so that it ignores them when it receives them."""
 
     def __init__(self, *, url: str, name: str) -> None:
         self._url = with_options(url)
@@ -116,8 +116,8 @@ def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]
 
 
 def _resolve(sent: asyncio.Future[None] | None, failure: StoreError | None) -> None:
-    """Report the end of a transmission to its waiter. `sent` is None for posted notices; it is done if the waiter was
-    cancelled."""
+    """Report the end of a transmission to its waiter. `sent` is None for posted notices. It is already done if the
+    waiter was cancelled."""
     if sent is None or sent.done():
         return
     if failure is not None:

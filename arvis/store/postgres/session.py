@@ -89,8 +89,8 @@ class _PostgresSnapshot:
         return await cursor.fetchall()
 
 
-#: The id and the number are inserted into the text, because only a statement without parameters can be sent together
-#: with its `COMMIT`.
+#: The statement that writes a mark, and `COMMIT`. The id and the number are inserted into the text, because only a
+#: statement without parameters can be sent together with its `COMMIT`.
 _MARK_AND_COMMIT = (
     "INSERT INTO commit_marks (id, number, at)"
     " VALUES (%s, %d, CAST(extract(epoch FROM now()) * 1000 AS bigint))"
@@ -115,8 +115,8 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Identifies a commit: the commit writes `number` to the row `id`, which belongs to the connection. A later reader
-    sees from the number whether the commit happened."""
+    """The mark of a commit: the commit writes `number` to the row `id`, which belongs to the connection. From the
+    number, a later reader can see whether the commit happened."""
 
     id: str
     number: int
@@ -180,8 +180,8 @@ class PostgresSession:
             self.connection.close()
 
     def was_committed(self, mark: Mark) -> bool:
-        """Return whether the commit of another connection happened. Waits up to a second for a commit that has not
-        ended; then raises `psycopg.errors.LockNotAvailable`."""
+        """Return whether the commit of another connection happened. Wait up to a second for a commit that has not
+        ended, then raise `psycopg.errors.LockNotAvailable`."""
         self.begin()
         try:
             self.connection.execute("SET LOCAL lock_timeout = '1s'", prepare=False)
@@ -198,7 +198,7 @@ class PostgresSession:
 
 
 def connect(url: str, queries: Queries, new_id: IdMaker, name: str) -> PostgresSession:
-    """Return a session over a new connection, and delete marks that are older than a week."""
+    """Open a connection, delete marks that are older than a week, and return a session."""
     connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)
     try:
         connection.execute(queries["prune_commit_marks"])

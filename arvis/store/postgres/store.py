@@ -43,7 +43,7 @@ CHANNEL = "arvis_queue"
 #: Seconds for which commits are collected to share one notification. A notification inside each commit would make the
 #: commits wait for one another.
 BURST = 0.02
-#: Seconds after a failed connection in which other callers do not try to connect but fail with the same error.
+#: The number of seconds after a failed connection in which other callers fail with the same error, without an attempt.
 DIAL_PAUSE = 0.25
 #: Seconds between two queries for the outcome of a commit.
 ASK_PAUSE = 0.25
@@ -51,11 +51,12 @@ ASK_PAUSE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class _Written(Generic[R]):
-    """The result of a script. `left`: the commit left jobs that other processes can claim. `settled`: None if the
-    outcome of the commit is known, else a future of whether the commit happened."""
+    """The result of a script."""
 
     result: R
+    #: The commit left jobs that other processes can claim.
     left: bool
+    #: Whether the commit happened, as a future; None: it happened.
     settled: Future[bool] | None = None
 
 
@@ -182,8 +183,8 @@ class PostgresStore:
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
-        """Do the work on this thread's connection. If the connection breaks before the commit, do the work again on a
-        new one. Raises errors that a concurrent transaction caused (`AGAIN`) unchanged."""
+        """Do the work on this thread's connection. If the connection breaks before the commit, repeat the work on a new
+        one. Errors that a concurrent transaction caused (`AGAIN`) are raised unchanged."""
         breaks = 0
         while True:
             session = self._session()
@@ -202,7 +203,7 @@ class PostgresStore:
                     self._sessions.remove(session)
 
     def _session(self) -> PostgresSession:
-        """Return the session of this thread, with a new connection if it has none or if its connection broke."""
+        """Return the session of this thread. Open a new one if the thread has none or if its connection broke."""
         session: PostgresSession | None = getattr(self._local, "session", None)
         if session is None or session.connection.closed:
             session = self._dial()
@@ -224,7 +225,8 @@ class PostgresStore:
     # -- commits whose outcome is unknown --------------------------------------------------------------------
 
     async def _settle(self, mark: Mark, claim: Claim | None) -> bool:
-        """Ask the server until it answers whether the commit happened, then settle the claim and return the answer."""
+        """Find out whether the commit happened, settle the claim, and return the outcome. Ask the server until it
+        answers."""
         committed = False
         try:
             while True:

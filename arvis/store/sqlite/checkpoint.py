@@ -1,10 +1,10 @@
 """Checkpoints, which write the log into the database file, and the checksums of the file's pages. The checksums are in
-a separate file; they exist because SQLite does not detect a flipped byte in a value.
+a separate file. They are needed because SQLite does not detect a flipped byte in a value.
 
 In WAL mode only checkpoints write the file, and pages that changed since the last complete checkpoint are in the log.
 So the checksums of the last complete checkpoint and the log together cover every page at every moment. New checksums
 are on disk before any other write, because that write could restart the log from its beginning. All code that opens the
-file for writing must close it through this module. Unreadable checksums count as missing; they are never guessed.
+file for writing must close it through this module. Unreadable checksums count as missing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arvis.store.sqlite.session import connect
 from arvis.store.sqlite.wal import NOWHERE, Log, Mark, open_log, place_of, with_suffix
 
 #: The header: magic, page size, number of pages, salts and number of frames up to which the log is included, and the
-#: checksum of the rest of the checksum file.
+#: checksum of all other bytes of the checksum file.
 _HEADER = struct.Struct("<16s2I8s2I")
 _MAGIC = b"arvis page sums1"
 _PAGES_AT_ONCE = 256
@@ -64,7 +64,8 @@ class PageSums:
 
     @classmethod
     def of_file(cls, file: Path, page_size: int) -> PageSums:
-        """Compute the checksums of a file that contains the whole log. This process must not have the database open."""
+        """Compute the checksums of a file into which the whole log was written. This process must not have the database
+        open."""
         with file.open("rb") as pages:
             sums = array("I", map(zlib.crc32, _pages(pages, page_size)))
         return cls(page_size=page_size, sums=sums, folded=NOWHERE)
@@ -163,14 +164,14 @@ def log_file(database: Path) -> Path:
 
 
 def kept_log(database: Path) -> Path:
-    """Return the second name of the log. A program that only reads the database after a crash also checkpoints and
-    deletes the log when it closes; this hard link keeps the content."""
+    """Return the second name of the log, a hard link. If another program opens the database after a crash, even only
+    for reading, it checkpoints and deletes the log when it closes; this link keeps the content."""
     return with_suffix(database, "-kept")
 
 
 class Sealing:
-    """Runs the checkpoints of one connection in WAL mode and updates the checksums. No other connection writes
-    meanwhile."""
+    """Runs the checkpoints of one connection in WAL mode and updates the checksums. No other connection may write at
+    the same time."""
 
     def __init__(self, *, connection: sqlite3.Connection, file: Path) -> None:
         self._connection = connection
@@ -187,8 +188,8 @@ class Sealing:
         return self._sums is not None
 
     def fold(self, mode: str = "PASSIVE") -> bool:
-        """Write the log into the file. Return whether all of it was written. Frames that were not written stay in the
-        log."""
+        """Write the log into the file, and return whether all of it was written. Frames that were not written stay in
+        the log."""
         if _identity(self._file) != self._opened:
             # The folder was moved, so the checksums could not be updated. Without a checkpoint the log keeps its
             # content.
@@ -199,8 +200,8 @@ class Sealing:
         return frames is not None
 
     def close(self) -> None:
-        """Write the rest of the log into the file, and close the connection. If this fails, SQLite tries once more
-        while closing and does not report the result; the next start then checks the log by its second name."""
+        """Write the remaining log into the file, and close the connection. If writing fails, SQLite tries it once more
+        while closing, without reporting the result; the next start then checks the log by its second name."""
         if self.fold("FULL"):
             self._checkpoint("TRUNCATE")
             self._connection.close()
@@ -245,8 +246,8 @@ class Sealing:
 
 
 def _save(sums: PageSums, file: Path) -> None:
-    """Save the checksums. If that fails, delete the file with the old checksums; the new ones are still in memory, and
-    the next checkpoint saves them."""
+    """Save the checksums. If that fails, delete the file with the old checksums; the new checksums are still in memory,
+    and the next checkpoint saves them."""
     try:
         sums.save(sums_file(file))
     except OSError as error:
@@ -256,7 +257,7 @@ def _save(sums: PageSums, file: Path) -> None:
 def _forget(file: Path, why: str) -> None:
     """Delete the checksum file, because outdated checksums would report undamaged pages as damaged. The next start
     computes new ones."""
-    log.warning("page_sums_lost", why=why, fix="nothing: the next start checks the database and takes new ones")
+    log.warning("page_sums_lost", why=why, fix="nothing: the next start checks the database and computes new ones")
     sums_file(file).unlink(missing_ok=True)
     sync_folder(file.parent)
 

@@ -1,4 +1,4 @@
-"""Translates SQLite's errors. The caller can retry, free space, report the error, or must end the process."""
+"""Translates SQLite's errors by what the caller can do: retry, free space, report the error, or end the process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
 @dataclass(frozen=True, slots=True)
 class Emergency:
-    """Handlers that the store calls on its own threads. `make_room` frees the space that was reserved for a full disk.
-    `lost` is called if the state of the database is unknown: it should end the process, because the store then refuses
-    every call."""
+    """Handlers that the store calls on its own threads."""
 
+    #: Frees the space that was reserved for a full disk.
     make_room: Callable[[], None]
+    #: Ends the process. Called if the state of the database is unknown; the store then refuses every call.
     lost: Callable[[StoreLost], None]
 
 
@@ -24,7 +24,7 @@ class Emergency:
 ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
 
 
-#: The lower byte of a code is the kind of error; the upper bytes say where SQLite detected it.
+#: The lower byte of a code is the kind of error; the upper bytes are details of it.
 _FAMILY = 0xFF
 #: The codes for a full disk. SQLite reports missing space for the index of the log as an I/O error.
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
@@ -53,7 +53,7 @@ def is_fatal(error: BaseException | None) -> bool:
 
 
 def as_store_error(error: BaseException) -> BaseException:
-    """Return the error for the caller of a script. Errors of SQLite become our errors; all others stay."""
+    """Return the error for the caller of a script. Errors of SQLite become our errors; all others are unchanged."""
     if not isinstance(error, sqlite3.Error):
         return error
     if is_full(error):
@@ -96,7 +96,7 @@ def _broken(error: BaseException) -> StoreLost:
     return StoreLost(
         "The thread that writes the database has ended, so nothing can be stored",
         why=f"{type(error).__name__}: {error}",
-        fix="start Arvis again; if it happens again, report it with the log",
+        fix="restart Arvis; if the error repeats, report it together with the log",
     )
 
 

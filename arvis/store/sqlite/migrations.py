@@ -49,5 +49,5 @@ class SqliteTarget:
             raise MigrationFailed(
                 f"The migration {migration.name} did not run",
                 why=str(error),
-                fix="nothing was changed; report it, or go back to the version that ran before",
+                fix="nothing was changed; report this error, or return to the previous version of Arvis",
             ) from error

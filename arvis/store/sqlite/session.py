@@ -1,5 +1,5 @@
-"""Connections to SQLite: the session of a transaction, and reading from outside without changing any file. After a
-crash, the log and its index tell the next start which commits must be present, so other readers must not change
+"""Connections to SQLite: the session of a transaction, and readers outside the store, which change no file. After a
+crash, the log and its index show the next start which commits must be present, so such readers must not change
 them."""
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA foreign_keys = ON")
-    # Otherwise SQLite would create a file for each temporary table of a writing transaction, which costs 100 µs in each
-    # claim for a few ids.
+    # Otherwise SQLite would create a file for each temporary table of a writing transaction. For the few ids of a
+    # claim, that would cost 100 µs each time.
     connection.execute("PRAGMA temp_store = MEMORY")
     if writing:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -38,7 +38,7 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
 
 def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
     """Open a connection that cannot change the database, for commands and checks. `immutable`: no process writes the
-    file, so SQLite neither reads nor creates files beside it."""
+    file, so SQLite neither reads nor creates its log and index."""
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
     connection.row_factory = sqlite3.Row
@@ -50,13 +50,13 @@ def close_abandoned(connection: sqlite3.Connection) -> None:
         connection.close()
 
 
-#: The number of columns from which rows are converted to dictionaries. A `sqlite3.Row` searches its column names for
-#: every value; for wide rows that costs more than a dictionary.
+#: Rows with at least this many columns are converted to dictionaries. A `sqlite3.Row` searches its column names for
+#: every value, which costs more than a dictionary for wide rows.
 WIDE = 8
 
 
 class SqliteSession:
-    """The session of one connection. `notices` are those of the open group of scripts."""
+    """The session of one connection. `notices` belong to the open group of scripts."""
 
     locks_rows = False
 

@@ -1,9 +1,9 @@
-"""The store on SQLite: one writer thread, a few reader threads, snapshots for pages, and blobs beside the database.
+"""The store on SQLite: one writer thread, a few reader threads, snapshots for pages, and blobs in a folder.
 
 The writer runs scripts in groups and commits each group once, so that many conversations share one fsync. A group
-contains the scripts that already wait; the writer does not wait for more. If jobs were added or ended, it claims the
-next jobs in the same commit. It runs nothing but scripts, and it ends if the result of a commit is unknown. Snapshots
-have separate aiosqlite connections, so that a slow page delays no message.
+contains the scripts that already wait; the writer does not wait for more. If jobs were added or ended, the writer
+claims the next jobs in the same commit. It runs nothing but scripts, and it ends if the result of a commit is unknown.
+Snapshots have separate aiosqlite connections, so that a slow page delays no message.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ LOCK_PATIENCE = 5.0
 
 
 class _TransactionEnded(Exception):
-    """SQLite may have rolled back the whole transaction, so the group must run again."""
+    """An error after which SQLite may have rolled back the whole transaction, so that the group must run again."""
 
 
 class Writer(threading.Thread):
@@ -124,7 +124,7 @@ class Writer(threading.Thread):
         self._claimer = claimer
 
     def stop(self) -> None:
-        """Finish the waiting scripts, then end. From now on the writer does not wait for the lock of another
+        """Ask the writer to finish the waiting scripts and to end. From now on it does not wait for the lock of another
         program."""
         self._stopping.set()
         self._work.put(None)
@@ -160,7 +160,7 @@ class Writer(threading.Thread):
     # -- one group -----------------------------------------------------------------------------------------
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
-        """Roll back the group and run its scripts one by one. Raises the error that ended the group if it is fatal."""
+        """Roll back the group and run its scripts one by one. If the error that ended the group is fatal, raise it."""
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
@@ -215,7 +215,7 @@ class Writer(threading.Thread):
                 submission.error = as_store_error(error)
 
     def _begin(self) -> None:
-        """Begin a transaction. While another program holds the lock, wait and try again; meanwhile the scripts wait."""
+        """Begin a transaction. While another program holds the lock, wait and try again."""
         self._session.notices = Notices()
         since, said = time.monotonic(), False
         while True:

@@ -1,7 +1,7 @@
-"""Reads SQLite's write-ahead log as a file: its frames, and the number of the last valid one.
+"""Reads SQLite's write-ahead log as a file: its frames, and the number of the last valid frame.
 
-SQLite does not report frames after a damaged one: it uses the frames before it and continues. So this module reads the
-log itself, as specified in sqlite.org/walformat.html. It never writes to the log or to its index.
+SQLite does not report a damaged frame: it uses the frames before it and ignores all later ones. So this module reads
+the log itself, as specified in sqlite.org/walformat.html. It never writes to the log or to its index.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _LITTLE, _BIG = 0x377F0682, 0x377F0683
 _WORD = 0xFFFFFFFF
 
 _FRAMES_AT_ONCE = 64
-#: Maps all pages in one call if the system supports that, because a page fault for each would take longer than the
-#: work.
+#: The flags for mapping a file. `MAP_POPULATE` maps all pages in one call, on systems that support it: a page fault for
+#: each page would take longer than the work.
 _MAP = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 ByteOrder = Literal["little", "big"]
@@ -39,10 +39,11 @@ ByteOrder = Literal["little", "big"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A position in the log. The `salts` identify a cycle of the log, because they change whenever the log restarts
-    from its beginning. `frames` is the number of frames up to the position."""
+    """A position in the log."""
 
+    #: The values that identify a cycle of the log: they change whenever the log restarts from its beginning.
     salts: bytes
+    #: The number of frames up to the position.
     frames: int
 
 
@@ -51,19 +52,20 @@ NOWHERE = Mark(bytes(8), 0)
 
 
 class Frame(NamedTuple):
-    """The header of a frame. `size` is the size of the database in pages if the frame ends a transaction, else 0."""
+    """The header of a frame."""
 
     page: int
+    #: The size of the database in pages if the frame ends a transaction, else 0.
     size: int
     salts: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class LogHeader:
-    """The header of the log. `restarts` is how often the log has restarted from its beginning since the file was
-    created."""
+    """The header of the log."""
 
     page_size: int
+    #: The number of times that the log has restarted from its beginning since the file was created.
     restarts: int
     salts: bytes
 
@@ -92,14 +94,14 @@ class Log:
             )
 
     def size(self, page_size: int, number: int) -> int:
-        """If frame `number` ends a transaction, return the size of the database after it in pages, else 0."""
+        """Return the size of the database in pages after frame `number`; 0 if the frame does not end a transaction."""
         place = place_of(page_size, number - 1) + 4
         return int.from_bytes(os.pread(self._descriptor, 4, place), "big")
 
     def sums(self, page_size: int, after: int, upto: int) -> dict[int, int]:
-        """Return the CRC-32 of the newest content of each page in the frames after `after`, up to frame `upto`. Use it
-        only for recently written frames: they are memory-mapped for speed, and a disk error while reading the map would
-        end the process."""
+        """Return the CRC-32 of the newest content of each page in the frames after `after`, up to frame `upto`. Only
+        for recently written frames: they are memory-mapped for speed, and a disk error while reading the map would end
+        the process."""
         start, end = place_of(page_size, after), place_of(page_size, upto)
         stride = FRAME_HEADER_BYTES + page_size
         with (
@@ -113,7 +115,7 @@ class Log:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[Log | None]:
-    """Yield the log and close it after the block; None if it does not exist or is empty."""
+    """Yield the log, or None if it does not exist or is empty. Close the log after the block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -131,8 +133,7 @@ def committed(index: Path) -> Mark | None:
     if the index is missing or invalid."""
     with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
         copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
-        # The index has two copies of its header. A process that died while it wrote one of them left the other one
-        # valid.
+        # The index has two copies of its header. If a process died while it wrote one of them, the other one is valid.
         return next((mark for mark in map(_mark_in, copies) if mark is not None), None)
     return None
 
@@ -141,7 +142,7 @@ def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
     """Return the number of frames that SQLite would use from this log: all are valid, and the last one ends a
     transaction.
 
-    A substitute database of one page gets a hard link to the log, and SQLite reads it as it does after a crash.
+    The log is linked to a substitute database of one page, which SQLite then opens like a database after a crash.
     `workshop` is the path of a temporary folder on the same disk, which this function creates and removes.
     """
     shutil.rmtree(workshop, ignore_errors=True)
@@ -164,8 +165,8 @@ def _take_log(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA schema_version").fetchall()
     except sqlite3.DatabaseError as error:
-        # The pages in the log need not fit the substitute database, so these errors are expected. Errors of reading are
-        # not.
+        # These errors are expected, because the pages in the log do not fit the substitute database. Errors of reading
+        # are not expected.
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise
 
