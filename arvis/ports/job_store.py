@@ -124,8 +124,8 @@ class JobStore(Protocol):
         ...
 
     def hasten(self, now: int) -> None:
-        """Make all jobs due that wait because no model answered; called when a model answers again. The attempts that
-        failed for this reason are no longer counted."""
+        """Make all jobs due that wait for another model call, after a failed attempt or because of a rate limit. Called
+        when a model answers again. A failed attempt is no longer counted."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:

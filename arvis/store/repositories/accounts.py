@@ -1,5 +1,5 @@
-"""Stored accounts, cooldowns of all accounts, and variables, over SQL. The values of secret variables are stored as
-passed, already sealed."""
+"""Stored accounts, cooldowns of all accounts, and variables, over SQL. The values of secret variables are sealed by the
+caller and stored unchanged."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def sound_agent(row: Row) -> Agent:
 
 
 def _texts_of(column: str) -> tuple[str, ...]:
-    """Parse a JSON list of texts. The comparison is a short cut for the empty list, the usual value."""
+    """Parse a JSON list of texts. The comparison is faster for the empty list, the most frequent value."""
     return texts_of(column) if column != NOTHING else ()
 
 

@@ -268,7 +268,7 @@ def sound_schedule(row: Row) -> Schedule:
     fields = {name: row[name] for name in Schedule.__slots__}
     memo = json.loads(row["memo"])
     if memo is not None and not isinstance(memo, dict):
-        raise ValueError("its memo is no object")
+        raise ValueError("its memo is not an object")
     return Schedule(
         **{
             **fields,

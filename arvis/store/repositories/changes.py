@@ -134,8 +134,8 @@ class SqlDelegations:
         return delegation_of(row) if row else None
 
     def count_of_root(self, root_id: str) -> int:
-        """Return the number of delegations of this root. On PostgreSQL the root stays locked until the commit, so that
-        two turns at once cannot exceed a limit together."""
+        """Return the number of delegations of this root. On PostgreSQL, lock the root until the commit, so that two
+        concurrent turns cannot exceed a limit together."""
         if self._session.locks_rows:
             self._session.one("hold_root", root_id=root_id)
         row = self._session.one("count_delegations", root_id=root_id)

@@ -131,8 +131,8 @@ class SqlCompactions:
         return sum(self._forget(row["id"], now) for row in rows)
 
     def _forget(self, compaction_id: str, now: int) -> bool:
-        """Delete the texts of the messages that this summary replaces. Return False and delete nothing if the summary
-        was restored or forgotten meanwhile."""
+        """Make a summary final, and delete the texts of its messages. Return False and delete nothing if the summary is
+        no longer active."""
         ended = self._end(compaction_id, CompactionStatus.FINAL, now)
         if ended:
             self._session.execute("empty_messages", compaction_id=compaction_id)
@@ -164,8 +164,8 @@ class SqlConversations:
         if row is not None:
             known = conversation_of(row)
             if direct and not known.direct:
-                # A caller that posts without a message of a person does not know whether the chat is direct. So the
-                # conversation may have been stored without this mark.
+                # A caller that posts without a person's message does not know whether the chat is direct, so it may
+                # have stored the conversation without this mark.
                 self._session.execute("note_direct", id=known.id)
                 return replace(known, direct=True)
             return known

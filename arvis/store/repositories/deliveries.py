@@ -24,8 +24,8 @@ from arvis.store.sql.session import Row, Session
 
 
 class Mover:
-    """Moves the rows of a bot's channel to the channel that replaced it. A second run moves rows that were added to the
-    old channel after the first."""
+    """Moves the rows of a bot's channel to the channel that replaced it. A repeated move also moves the rows that were
+    added to the old channel in the meantime."""
 
     def __init__(self, session: Session, old: Address, new_channel: str) -> None:
         self._session = session
@@ -176,7 +176,7 @@ class SqlDrafts:
 
 
 class SqlChannelStatuses:
-    """Implements the port `ChannelStatuses` in one transaction. The status of a channel is also that of its threads."""
+    """Implements the port `ChannelStatuses` in one transaction. All threads of a channel share its status."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -206,7 +206,7 @@ class SqlChannelStatuses:
         if new_channel == old.channel:
             return
         Mover(self._session, old, new_channel).move(now)
-        self.put(ChannelStatus(old, "moved", f"it has become {new_channel}", new_channel, now))
+        self.put(ChannelStatus(old, "moved", f"it was replaced by {new_channel}", new_channel, now))
 
 
 class SqlIncidents:

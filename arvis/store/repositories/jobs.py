@@ -1,5 +1,5 @@
-"""The rows of the queue over SQL: lanes, claims, leases and the ends of jobs. Every method runs a few statements. The
-rules (when a job runs, how many run at once, how often it is retried) are in `arvis/queue`."""
+"""The rows of the queue over SQL: lanes, claims, leases and the ends of jobs. Every method runs only a few statements.
+The rules (when a job runs, how many jobs run at once, how often a job is retried) are in `arvis/queue`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Lanes:
         self._session = session
 
     def enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
-        """Count a job that is added at the tail of a lane. Return its position and its value of `ready`."""
+        """Count a job that is added at the tail of a lane. Return its position and its value of the column `ready`."""
         position, live = self._counted(lane)
         if live > 1:
             return position, 0
@@ -76,15 +76,15 @@ class Lanes:
             self.announce(promoted["run_at"], now)
 
     def announce(self, run_at: int, now: int) -> None:
-        """Note for the queue that a lane has a new head: it can be claimed now, or at `run_at`."""
+        """Notify the queue of the new head of a lane, which can be claimed now or at `run_at`."""
         if run_at <= now:
             self._session.notices.heads += 1
         else:
             self._session.notices.due(run_at)
 
     def _counted(self, lane: str) -> tuple[int, int]:
-        """Add one job to the lane's counters and return them: the highest position and the number of live jobs. On
-        SQLite the common case, an empty lane, uses a faster query."""
+        """Add one job to the counters of a lane, and return the highest position and the number of live jobs. For an
+        empty lane, the most frequent case, SQLite uses a faster query."""
         if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
             return 1, 1
         row = self._session.one("enter_lane", lane=lane)
@@ -98,7 +98,7 @@ _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
 
-#: The payload of nearly every job; comparing with it saves the parsing of JSON.
+#: The payload of nearly every job. Comparing with it is faster than parsing JSON.
 NO_PAYLOAD = dump({})
 
 
@@ -308,9 +308,9 @@ class SqlJobs:
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
             tokens += row["tokens"]
             same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
-            # A turn that has begun (it is being retried by hand) has a history of its own and stays a separate turn. So
-            # does a turn that waits for more parts of its message; its `run_at` is later than its creation. Comparing
-            # with `created_at` ignores waiting that only a clock set back would cause.
+            # A turn that has begun before (a person retried it) has its own history and stays a separate turn. So does
+            # a turn that waits for more parts of its message: its `run_at` is later than its creation. Without the
+            # comparison with `created_at`, every turn would seem to wait after the clock was set back.
             waits = row["run_at"] > max(now, row["created_at"])
             if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
@@ -340,7 +340,7 @@ class SqlJobs:
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
-            # Another process may have skipped one of these jobs while this transaction locked its row.
+            # While this transaction locked a row, a claim of another process may have skipped that job.
             self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
         return [job_of(row) for row in rows]
 
@@ -385,8 +385,8 @@ class SqlJobs:
         return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
 
     def move_lane(self, old: str, new: str, now: int) -> int:
-        """Move all waiting jobs of a lane to the tail of another lane, in the same order; running jobs stay. Return the
-        number of moved jobs. The caller has locked both lanes."""
+        """Move all waiting jobs of a lane to the tail of another lane, in the same order, and return their number.
+        Running jobs stay. The caller has locked both lanes."""
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
             for row in rows:

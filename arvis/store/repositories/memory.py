@@ -17,8 +17,8 @@ _SURE = 1000
 #: The operator between the words of a search that finds any of them.
 _OR = " OR "
 
-#: A word is stored as the hexadecimal form of its bytes, written with letters only. So both databases treat every word
-#: as one word, whatever its characters.
+#: A word is stored as the hexadecimal form of its bytes, written with letters only. So both databases treat it as one
+#: word, even if it contains punctuation.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
@@ -117,7 +117,7 @@ class SqlFacts:
                 self._index(fact)
 
     def touch(self, fact_ids: Sequence[str], now: int) -> None:
-        # Sorted, so that two writers lock the rows in the same order and cannot wait for each other.
+        # All writers lock the rows in sorted order, so that no two of them wait for each other.
         for fact_id in sorted(set(fact_ids)):
             self._session.execute("touch_fact", id=fact_id, now=now)
 
@@ -234,8 +234,8 @@ def state_of(row: Row) -> State:
 
 
 def either(words: Sequence[str]) -> str:
-    """Return a search for any of these words. It contains only letters and OR, so no database finds other operators in
-    it."""
+    """Return a search for any of these words. The search contains only letters and OR, so no database finds other
+    operators in it."""
     return _OR.join(map(_token, words))
 
 

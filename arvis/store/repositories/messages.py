@@ -26,7 +26,7 @@ from arvis.domain.messages import (
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.store.sql.session import Row, Session, dump
 
-#: Replaces square brackets in file names, because prompts show the names of files in square brackets.
+#: The replacement of square brackets in file names. Prompts show the names of files inside square brackets.
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 

@@ -1,4 +1,4 @@
-"""The timeline of a message. It is derived from rows that exist for other purposes, and from notes."""
+"""The timeline of a message, which is derived from the rows of its work and from notes."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
 
 
 def _coming(rows: MessageRows) -> Iterator[TimelineStep]:
-    """Yield the first entries of the timeline: that an agent posted the message by itself, or that a person sent it and
-    which agent it was routed to."""
+    """Yield the first entries of the timeline. A message without a sender was `posted` by an agent; a message of a
+    person was `received`, and `routed` to an agent."""
     message, agent = rows.message, rows.agent[0]["slug"] if rows.agent else None
     at, platform = message["created_at"], message["platform"]
     if message["source"]:

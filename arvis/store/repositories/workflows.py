@@ -56,7 +56,7 @@ class SqlWorkflows:
             self._session.execute("add_workflow_trigger", **fields)
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Return the triggers of these kinds. One query reads two kinds, because every message needs two."""
+        """Return the triggers of these kinds. One query reads two kinds, because every message needs two kinds."""
         known = list(kinds)
         pairs = [(known[at], known[min(at + 1, len(known) - 1)]) for at in range(0, len(known), 2)]
         rows = [
@@ -131,7 +131,8 @@ def workflow_of(row: Row) -> Workflow:
 
 
 def version_of(row: Row) -> WorkflowVersion:
-    """Return the version of a row; if the document is unreadable, an empty version with a problem, which cannot run."""
+    """Return the version of a row. If the document is unreadable, return an empty version with a problem, which cannot
+    run."""
     return lenient("workflow_versions", "workflow_id", row, sound_version, _emptied)
 
 
@@ -143,7 +144,7 @@ def sound_version(row: Row) -> WorkflowVersion:
     for part in ("nodes", "connections"):
         entries = document.get(part, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise ValueError(f"`{part}` of its document is no list of objects")
+            raise ValueError(f"`{part}` of its document is not a list of objects")
     return WorkflowVersion(**{**fields, "document": document})
 
 

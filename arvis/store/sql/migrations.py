@@ -1,5 +1,5 @@
-"""Numbered SQL files that change the schema, each in one transaction. There are no backward migrations: to go back,
-restore the backup that was made before.
+"""Runs migrations: numbered SQL files that change the schema, each in one transaction. There are no backward
+migrations; to return to an older schema, restore the backup that was made before the migration.
 
 A file that is part of a release is never edited: its checksum is stored and compared. A database that a newer Arvis has
 migrated is refused, because this version does not know its schema.
@@ -40,7 +40,7 @@ class Migration:
                 yield _for_postgres(statement) if postgres else statement
 
     def _parts(self) -> Iterator[tuple[str, str]]:
-        """Yield the statements, each with the database that it is for ("": both)."""
+        """Yield the statements, each with the name of its database ("": both databases)."""
         database, statement = "", ""
         for line in self.text.splitlines():
             if (only := _ONLY.fullmatch(line)) is not None:
@@ -63,7 +63,7 @@ class MigrationTarget(Protocol):
         ...
 
     def snapshot(self, before: str) -> None:
-        """On SQLite, back up the database. `before` names the next migration. Not called for a new database."""
+        """Back up the database, on SQLite only. `before` names the next migration. Not called for a new database."""
         ...
 
     def apply(self, migration: Migration) -> bool:
@@ -89,8 +89,8 @@ def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[st
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the migrations that have not run. `applied` are the checksums of the others by name. Raises `SchemaTooNew`
-    or `MigrationFailed` if this version cannot use the database."""
+    """Return the migrations that have not run. `applied` are the checksums of those that ran, by name. Raises
+    `SchemaTooNew` or `MigrationFailed` if this version cannot use the database."""
     _check(applied, migrations)
     return [migration for migration in migrations if migration.name not in applied]
 
@@ -106,7 +106,7 @@ def _check(applied: Mapping[str, str], migrations: Sequence[Migration]) -> None:
     for name, checksum in applied.items():
         if known[name] != checksum:
             raise MigrationFailed(
-                f"The migration {name} is not the one that ran on this database",
+                f"The migration {name} differs from the migration that ran on this database",
                 why="its file was changed after a release",
                 fix="restore the file and put the change into a new migration",
             )

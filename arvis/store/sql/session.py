@@ -1,5 +1,5 @@
 """Named queries, and the interfaces that run them: the session of a transaction, and snapshots for pages. Repositories
-and views use only these interfaces and the names of queries, never a connection, so they work on both databases."""
+and views use only these interfaces and the names of queries, not connections, so they work on both databases."""
 
 from __future__ import annotations
 
@@ -76,13 +76,15 @@ def _without_comments(body: str) -> str:
 
 @dataclass(slots=True)
 class Notices:
-    """The notices of a transaction for the queue, which gets them after the commit: the number of lane heads that
-    became claimable, whether to claim in any case (`look`), the ids of the running jobs that ended, and the next due
-    time (ms)."""
+    """The notices of a transaction for the queue, which gets them after the commit."""
 
+    #: The number of lane heads that became claimable.
     heads: int = 0
+    #: Claim jobs even if no head became claimable and no job ended.
     look: bool = False
+    #: The ids of the running jobs that ended.
     ended: list[str] = field(default_factory=list)
+    #: The next due time (ms).
     due_at: int | None = None
 
     @property
@@ -93,8 +95,8 @@ class Notices:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
     def mark(self) -> tuple[int, bool, int, int | None]:
-        """Return the present state of the notices. `back_to` restores it if a script of the group is rolled back
-        alone."""
+        """Return the present state of the notices, which `back_to` restores if only one script of a group is rolled
+        back."""
         return self.heads, self.look, len(self.ended), self.due_at
 
     def back_to(self, mark: tuple[int, bool, int, int | None]) -> None:
@@ -124,7 +126,7 @@ class Session(Protocol):
 
 
 def dump(value: Any) -> str:
-    """Return a value as JSON for storage: compact, without NaN, with the keys in their order."""
+    """Return a value as compact JSON for storage. NaN is refused; keys keep their order."""
     return _ENCODER.encode(value)
 
 
@@ -136,7 +138,7 @@ IdMaker = Callable[[], str]
 
 T = TypeVar("T")
 
-#: Sorts after every id in every collation. Lists that are read from the newest id downwards begin before it.
+#: A text that sorts after every id in every collation: the cursor of the first page of a list, newest first.
 LAST = "Z" * 27
 
 

@@ -1,5 +1,5 @@
-"""Handles rows with malformed values, which a manual change or a defect left. Such a row is treated as disabled and
-reported, so that the daemon starts and lists are shown."""
+"""Handles rows with malformed values, which come from manual changes or defects. Such a row counts as disabled and is
+reported, so that the daemon can still start and show lists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def texts_of(column: str) -> tuple[str, ...]:
     """Parse a JSON list of texts. Raises `ValueError` for other JSON."""
     found = json.loads(column)
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise ValueError("it is no list of texts")
+        raise ValueError("it is not a list of texts")
     return tuple(found)
 
 
@@ -50,7 +50,7 @@ def object_of(found: Any) -> dict[str, Any]:
     """Return `found` if it is an object. Raises `ValueError` for other values."""
     if isinstance(found, dict):
         return found
-    raise ValueError("it is no object")
+    raise ValueError("it is not an object")
 
 
 def complaints(found: Sequence[str | None]) -> list[str]:
@@ -59,6 +59,6 @@ def complaints(found: Sequence[str | None]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _report(table: str, name: str, why: str) -> None:
-    """Log the error once for each row and reason, because some rows are read for every message."""
-    fix = "It counts as disabled. Save it again in the dashboard or by the command line, or remove it."
+    """Log the error. The cache limits this to once for each row and reason: some rows are read for every message."""
+    fix = "It counts as disabled. Save it again in the dashboard or on the command line, or remove it."
     log.error("The row %s of the table %s cannot be read (%s). %s", name, table, why, fix)

@@ -154,7 +154,7 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
-    """Return one more run than a page of this live status. The status depends on the things that a run waits for, so
+    """Return the runs of a page with this live status, and one run more. The status depends on the waits of a run, so
     each live run is read and compared."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
@@ -167,8 +167,8 @@ async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, 
 
 
 async def _run(snapshot: Snapshot, row: Row) -> RunRow:
-    """Return a run. The cost of a run without a caller is stored as that of a turn; for other runs the model calls are
-    added up."""
+    """Return a run. The cost of a run without a caller is stored like the cost of a turn; for other runs, the costs of
+    the model calls are added up."""
     run, stored = run_of(row), ExecutionStatus(row["status"])
     micros = row["micros"] or 0
     if row["parent_wait"] is not None:
@@ -189,8 +189,8 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
 
 
 def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
-    """Return the status of a run. `at_work`: no question is open, and an execution that the run called is running or a
-    job will continue the run. Such a run is shown as running, although its execution is paused."""
+    """Return the status of a run. `at_work`: no question is open, and either the run waits for an execution that it
+    called, or a job will continue the run. Such a run is shown as running, although its execution is paused."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING

@@ -31,7 +31,7 @@ from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, id_of_agent
 
-#: The maximum number of messages that a page shows for one summary. No summary replaces more.
+#: The maximum number of messages that a page shows for one summary. No summary replaces more messages.
 _SHOWN = 1000
 
 
@@ -152,7 +152,7 @@ class SqlConversationInsights:
 
 
 def pattern_of(text: str) -> str:
-    """Return a LIKE pattern that matches texts containing `text`. The escape character is `!`."""
+    """Return a pattern for `LIKE … ESCAPE '!'` that matches texts containing `text`."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
 

@@ -73,8 +73,8 @@ async def _reply(snapshot: Snapshot, asked: Sequence[Row]) -> str:
 
 
 async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: Sequence[Row]) -> Iterator[ToolUse]:
-    """Return the finished tool calls. A call begins when the previous step was committed, or when a person approved
-    it."""
+    """Return the finished tool calls. If the start of a call was not measured, it is the time of the step or the answer
+    before the call."""
     steps = await snapshot.rows("steps_of", execution_id=execution_id)
     waits = await snapshot.rows("waits_of", execution_id=execution_id)
     moments = sorted([created_at, *(row["at"] for row in steps), *(row["answered_at"] or 0 for row in waits)])
@@ -85,8 +85,8 @@ async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: 
 
 
 def _tool_of(row: Row, moments: Sequence[int], tool_notes: list[dict[str, Any]]) -> ToolUse:
-    """Return the tool call of an effect. `tool_notes` are the timeline entries that no call has used yet; the entry of
-    this call is removed from the list."""
+    """Return the tool call of an effect. `tool_notes` are the timeline entries that no call has used yet; remove the
+    entry of this call from the list."""
     name, at = row["name"].partition(": ")[2], row["at"]
     result: Mapping[str, Any] = json.loads(row["result"]) or {}
     note = next((each for each in tool_notes if each["tool"] == name and each["at"] >= at), None)

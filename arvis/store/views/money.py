@@ -13,10 +13,11 @@ from arvis.ports.pages import Page
 from arvis.store.repositories.money import channel_of, charge_of, client_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 
-#: Usage is read in sums over quarters of an hour (ms), because days begin at different times in different time zones.
+#: The length (ms) of the quarters of an hour for which usage is summed up in SQL. Days are summed up from them, because
+#: days begin at different times in different time zones.
 _QUARTER_MS = 900_000
 
-#: The number of keys that a report by day and another key lists separately; the other keys are added up as `OTHERS`.
+#: The number of keys that a report by day and another key lists separately. All other keys are summed up as `OTHERS`.
 _SPLIT = 8
 OTHERS = "*"
 
@@ -119,7 +120,7 @@ def _dearest_first(group: tuple[str, UsageSums]) -> tuple[int, int, str]:
 
 
 async def _names(snapshot: Snapshot, by: UsageBy, keys: Sequence[str]) -> Mapping[str, str]:
-    """Return names for the ids in receipts. Ids of deleted agents, customers and people are left out."""
+    """Return names for the keys of a report. Keys of deleted agents, customers and people are left out."""
     queries = {UsageBy.AGENT: "get_agent", UsageBy.CLIENT: "get_client", UsageBy.PRINCIPAL: "get_principal"}
     if (query := queries.get(by)) is None:
         return {}

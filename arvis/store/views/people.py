@@ -1,4 +1,5 @@
-"""Pages about people, pairing requests, the audit and delegations. The classes are base classes of `SqlInsights`."""
+"""Pages about people, pairing requests, the audit log and delegations. The classes are base classes of
+`SqlInsights`."""
 
 from __future__ import annotations
 

@@ -74,16 +74,16 @@ async def _headline(snapshot: Snapshot, day: str) -> Headline:
 
 @dataclass(frozen=True, slots=True)
 class WorkState:
-    """The part of an execution's state that pages show; `tasks/state.py` declares the stored keys. `source` is the kind
-    and the id of the row that started a task, such as `schedule:ID`. In the state of an approval, `origin` is the state
-    of the turn that proposed the action."""
+    """The part of an execution's state that pages show. `tasks/state.py` declares the stored keys."""
 
     agent: str = ""
     conversation: str = ""
     message: str | None = None
     address: Address | None = None
     status_note: str = ""
+    #: The kind and the id of the row that started a task, such as `schedule:ID`.
     source: str = ""
+    #: In the state of an approval, the state of the turn that proposed the action.
     origin: WorkState | None = None
 
     @classmethod
@@ -206,8 +206,8 @@ def call_of(row: Row) -> ModelCall:
 
 
 async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id of an agent that is given by its slug or id. An unknown name is returned
-    unchanged; it matches no row."""
+    """Return the id of an agent that is given by its slug or id. An unknown name is returned unchanged, and matches no
+    row."""
     found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return found[0]["id"] if found else agent
 
@@ -233,7 +233,7 @@ async def _item(snapshot: Snapshot, job_id: str) -> QueueItem | None:
 
 
 class _Names:
-    """Builds the items of a page. It reads each name from the database once."""
+    """A builder of the items of a page, which reads each name from the database only once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
