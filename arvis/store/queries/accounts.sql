@@ -1,5 +1,5 @@
 -- name: all_cooldowns
--- A row for each account and model that ever refused: a handful.
+-- One row for each account and model that ever refused a call: few rows.
 SELECT * FROM account_cooldowns ORDER BY account, model;
 
 -- name: put_cooldown
@@ -11,15 +11,15 @@ SET until = excluded.until, refusals = excluded.refusals, kind = excluded.kind, 
 WHERE excluded.at >= account_cooldowns.at;
 
 -- name: all_accounts
--- Accounts that were entered in the product: a handful. Python sorts them, because databases disagree about
--- letters.
+-- Accounts that were entered in the product: few rows. Python sorts them, because the databases sort letters
+-- differently.
 SELECT * FROM accounts;
 
 -- name: account_by_name
 SELECT * FROM accounts WHERE name = :name;
 
 -- name: add_account
--- If two transactions add the same name at the same moment, the key refuses one.
+-- If two transactions add the same name at the same time, the key lets only one succeed.
 INSERT INTO accounts (
     id, name, provider, model, models, sealed_key, base_url, priority, status, created_at, updated_at
 ) VALUES (

@@ -1,5 +1,5 @@
 -- name: add_audit
--- Append-only: no query changes a row.
+-- Rows are only added: no query changes a row.
 INSERT INTO audit (
     id, at, execution_id, message_id, agent_id, principal_id, ordinal, kind, subject, proposal, taint, outcome, reason,
     report

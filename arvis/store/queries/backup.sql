@@ -1,11 +1,10 @@
--- Counts for a backup, and changes by a restore in the copy that it puts in place: no other process has that copy
--- open.
+-- Counts for a backup, and the changes of a restore in the prepared database, which no other process has open.
 
 -- name: count_messages
 SELECT CAST(count(*) AS BIGINT) AS number FROM messages;
 
 -- name: blobs_in_use
--- A file that is not fetched yet has no hash.
+-- A file that was not fetched yet has no hash.
 SELECT DISTINCT sha256 FROM attachments WHERE sha256 <> '' ORDER BY sha256;
 
 -- name: size_of_blobs
@@ -13,12 +12,13 @@ SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
 FROM (SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> '') AS blobs;
 
 -- name: mark_unsent_deliveries_unknown
--- They may have been sent since the backup was made.
+-- These deliveries may have been sent since the backup was made.
 UPDATE deliveries SET state = 'unknown', error = :error, settled_at = :now WHERE state IN ('pending', 'sending');
 
 -- name: interrupted_executions
--- Executions with a live job, with a timer that has expired since the backup (the replaced database continued them
--- then), and the callers of these. `asks`: a person may still answer a question, which continues the execution.
+-- Executions with a live job, executions with a timer that has expired since the backup (the replaced database has
+-- continued them), and the callers of both. `asks`: a person may still answer a question, which continues the
+-- execution.
 WITH RECURSIVE interrupted (id) AS (
     SELECT execution_id FROM jobs WHERE status IN ('pending', 'running') AND execution_id IS NOT NULL
     UNION
@@ -43,7 +43,7 @@ WHERE executions.status IN ('running', 'paused')
 ORDER BY executions.id;
 
 -- name: fail_live_jobs
--- Like the end of a job: a key that guards only live jobs is freed.
+-- As at the end of a job, a key that applies only to live jobs is freed.
 UPDATE jobs
 SET status = 'failed', ready = 0, owner = NULL, lease_until = NULL, error = :error, reason = :reason,
     finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
@@ -54,8 +54,8 @@ WHERE status IN ('pending', 'running');
 DELETE FROM lanes;
 
 -- name: raise_seqs
--- Clients may know numbers that were assigned after the backup; the new ones begin above all of these. (`next_seq`
--- begins there for a channel without a row.)
+-- Clients may know numbers that were assigned after the backup, so new numbers begin above all of these. For a channel
+-- without a row, `next_seq` begins there.
 UPDATE channels SET seq = :seq WHERE seq < :seq;
 
 -- name: end_sessions
@@ -63,11 +63,11 @@ UPDATE channels SET seq = :seq WHERE seq < :seq;
 DELETE FROM sessions;
 
 -- name: drop_login_codes
--- They may have been used since the backup.
+-- The codes may have been used since the backup.
 DELETE FROM login_codes;
 
 -- name: accepted_hook_calls
--- Read from the database that is set aside: a call that was accepted once is not accepted again.
+-- Read from the replaced database, so that a call that was accepted before is not accepted again.
 SELECT webhook_id, call_id, execution_id, at FROM webhook_calls ORDER BY at DESC LIMIT 1000000;
 
 -- name: accepted_keys

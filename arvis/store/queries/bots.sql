@@ -1,14 +1,14 @@
 -- Bots that were entered in the product, and the status of each bot.
 
 -- name: all_bots
--- A handful. Python sorts them, because databases disagree about letters.
+-- Few rows. Python sorts them, because the databases sort letters differently.
 SELECT * FROM bots;
 
 -- name: bot_by_name
 SELECT * FROM bots WHERE platform = :platform AND name = :name;
 
 -- name: add_bot
--- If two transactions add the same name at the same moment, the key refuses one.
+-- If two transactions add the same name at the same time, the key lets only one succeed.
 INSERT INTO bots (id, platform, name, settings, secrets, enabled, created_at, updated_at)
 VALUES (:id, :platform, :name, :settings, :secrets, :enabled, :created_at, :updated_at)
 ON CONFLICT (platform, name) DO NOTHING;
@@ -20,11 +20,11 @@ UPDATE bots SET settings = :settings, secrets = :secrets, enabled = :enabled, up
 DELETE FROM bots WHERE platform = :platform AND name = :name;
 
 -- name: bot_statuses
--- One row for each bot that ever existed: a handful. Python sorts them.
+-- One row for each bot that ever existed: few rows. Python sorts them.
 SELECT * FROM bot_states;
 
 -- name: put_bot_status
--- `since` is when the bot entered this state; a repeated report of the same state keeps it.
+-- `since` is the time at which the bot entered this state; a repeated report of the same state does not change it.
 INSERT INTO bot_states (platform, name, state, error, user_id, user_name, since, updated_at)
 VALUES (:platform, :name, :state, :error, '', '', :now, :now)
 ON CONFLICT (platform, name) DO UPDATE

@@ -1,4 +1,4 @@
--- Pages of the dashboard: rows with related data. Each is bounded; cursors are descending.
+-- Pages of the dashboard: rows with related data. Each query has a limit; cursors are descending.
 
 -- name: list_queue
 SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
@@ -23,8 +23,8 @@ LEFT JOIN schedules ON schedules.id = schedule_runs.schedule_id
 ORDER BY found.id DESC;
 
 -- name: list_troubled
--- Live and failed jobs, by their indexes, independent of the size of the table: used while fewer than a thousand
--- jobs are live (see `live_jobs`).
+-- Live and failed jobs. The query uses the indexes of these jobs, so its time does not depend on the size of the table.
+-- It is used while fewer than a thousand jobs are live (see `live_jobs`).
 SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
     substr(messages.content, 1, 400) AS text, messages.platform, messages.connector, messages.channel, messages.thread,
     schedules.name AS schedule, executions.graph,
@@ -96,7 +96,7 @@ SELECT CAST(count(*) AS BIGINT) AS number FROM (
 ) AS counted;
 
 -- name: list_talks
--- By the index of the last use: details are read only for the rows of a page.
+-- Uses the index of the last use, and reads details only for the rows of the page.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
@@ -120,7 +120,7 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: own_talks
--- Conversations of one web user: those in their own channels in which they wrote.
+-- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -147,7 +147,7 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: search_talks
--- The inner limit bounds the work, as in `search_messages`.
+-- The inner LIMIT bounds the work, as in `search_messages`.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
@@ -240,7 +240,7 @@ WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND 
 ORDER BY deliveries.message_id, deliveries.part;
 
 -- name: costs_of_page
--- Including all executions that were started for the turn.
+-- The costs include all executions that were started for the turn.
 WITH RECURSIVE tree (message_id, id) AS (
     SELECT messages.id, messages.execution_id FROM messages
     WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last

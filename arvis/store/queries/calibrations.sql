@@ -1,5 +1,5 @@
 -- name: all_calibrations
--- A row for each model that ever answered: a handful in usual installations.
+-- One row for each model that ever answered: few rows in most installations.
 SELECT model, weights, samples, context_window FROM token_calibrations ORDER BY updated_at DESC, model LIMIT 500;
 
 -- name: get_calibration

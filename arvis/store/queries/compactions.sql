@@ -1,4 +1,4 @@
--- Compaction of long conversations. A message is in prompts, or has the id of the summary that replaces it.
+-- Compaction of long conversations. A message is either part of prompts or has the id of the summary that replaces it.
 
 -- name: size_of_prompts
 SELECT CAST(count(*) AS BIGINT) AS messages, CAST(COALESCE(sum(tokens), 0) AS BIGINT) AS tokens FROM messages
@@ -10,7 +10,7 @@ WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id 
 ORDER BY turn, position LIMIT :limit;
 
 -- name: hold_range
--- Locked, so that no message leaves its turn (a retry by hand) between this query and the update.
+-- The rows are locked, so that no message leaves its turn before the update, for example because a person retries it.
 SELECT id FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
     AND turn >= :first_turn AND turn <= :last_turn
@@ -34,7 +34,7 @@ INSERT INTO compactions (
 SELECT * FROM compactions WHERE id = :id;
 
 -- name: newest_summaries
--- Ended turns keep their order permanently, and no two summaries end with the same turn.
+-- Sorting by turn is exact: the order of ended turns never changes, and no two summaries end with the same turn.
 SELECT * FROM compactions WHERE conversation_id = :conversation_id AND status <> 'restored'
 ORDER BY last_turn DESC LIMIT :limit;
 

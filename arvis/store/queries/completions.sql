@@ -1,4 +1,4 @@
--- Requests of /v1.
+-- Requests to /v1.
 
 -- name: add_completion_request
 INSERT INTO completion_requests (

@@ -35,7 +35,7 @@ INSERT INTO overheard_messages (
 ON CONFLICT (platform, connector, channel, event_id) DO NOTHING;
 
 -- name: drop_observed
--- Messages older than the newest few of their channel.
+-- Deletes all messages of a channel except the newest ones: one more than `keep`.
 DELETE FROM overheard_messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread AND id < (
     SELECT id FROM overheard_messages

@@ -33,7 +33,7 @@ UPDATE executions SET status = :status, error = :error, updated_at = :now WHERE 
 DELETE FROM cursors WHERE execution_id = :execution_id;
 
 -- name: delete_execution
--- Only before its first step: the message has joined another turn.
+-- Only an execution that has made no step, because its message has joined another turn.
 DELETE FROM executions WHERE id = :id AND steps = 0;
 
 -- name: count_visits
@@ -102,11 +102,11 @@ SELECT id FROM waits WHERE answered_at IS NULL AND id > '' LIMIT 1;
 SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind IN (:kind, :other) ORDER BY id LIMIT 100;
 
 -- name: find_wait_in
--- The lane only serves the search: every execution that asks has its own lane.
+-- This column is used only for the search. The execution itself stays in its own lane.
 UPDATE waits SET lane = :lane WHERE id = :id;
 
 -- name: answer_wait
--- The first answer wins.
+-- Only the first answer counts.
 UPDATE waits SET answer = :answer, answered_by = :answered_by, answered_at = :now
 WHERE id = :id AND answered_at IS NULL
 RETURNING id;

@@ -1,10 +1,10 @@
--- Writes that named an Idempotency-Key.
+-- Writes with an Idempotency-Key.
 
 -- name: expire_idempotency_key
 DELETE FROM idempotency_keys WHERE asker = :asker AND key = :key AND created_at < :before;
 
 -- name: reserve_idempotency_key
--- If two requests arrive at the same moment, the key refuses one.
+-- If two requests arrive at the same time, the key lets only one succeed.
 INSERT INTO idempotency_keys (asker, key, request_hash, status, content, created_at)
 VALUES (:asker, :key, :request, NULL, NULL, :now)
 ON CONFLICT (asker, key) DO NOTHING;

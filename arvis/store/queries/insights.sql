@@ -1,10 +1,11 @@
--- Queries for pages and lists. Each is bounded; cursors are ids, newest first.
+-- Queries for pages and lists. Each query has a limit; cursors are ids, newest first.
 
 -- name: usage_of_turn
 SELECT * FROM usage WHERE execution_id = :execution_id ORDER BY id LIMIT 500;
 
 -- name: usage_of_family
--- The usage of an execution and of everything started for it: calls, delegated tasks, runs, compactions.
+-- The usage of an execution and of all executions that were started for it: called executions, delegated tasks, runs,
+-- compactions.
 WITH RECURSIVE tree (id) AS (
     SELECT executions.id FROM executions WHERE executions.id = :execution_id
     UNION
@@ -74,7 +75,7 @@ SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND id < :before AND superseded = 0
 ORDER BY id DESC LIMIT :limit;
 
--- The inner limit bounds the work: a search without matches would otherwise read all messages.
+-- The inner LIMIT bounds the work: otherwise a search without matches would read all messages.
 -- name: search_messages
 SELECT recent.* FROM (
     SELECT * FROM messages WHERE conversation_id IS NOT NULL AND superseded = 0 ORDER BY id DESC LIMIT 20000

@@ -1,12 +1,12 @@
--- Counts for `arvis doctor`. Each query is bounded by an index or a limit: it may run beside a daemon with millions
--- of rows.
+-- Counts for `arvis doctor`. Each query is limited by an index or a limit, because the daemon may be running and the
+-- database may have millions of rows.
 
 -- name: schema_ages
--- When the oldest and the newest migration ran: the age of the installation, and a lower bound for the clock.
+-- The times of the first and the last migration: the age of the installation, and a lower bound for the clock.
 SELECT min(applied_at) AS oldest, max(applied_at) AS newest FROM migrations;
 
 -- name: newest_rows
--- Ids begin with their creation time, so the last one is the latest time in this database.
+-- Ids begin with their creation time, so the rows with the highest ids have the latest times.
 SELECT created_at FROM (SELECT created_at FROM messages ORDER BY id DESC LIMIT 1) AS message
 UNION ALL
 SELECT created_at FROM (SELECT created_at FROM jobs ORDER BY id DESC LIMIT 1) AS job;
@@ -17,7 +17,7 @@ SELECT CAST(count(*) AS BIGINT) AS number,
 FROM (SELECT reason FROM jobs WHERE status = 'failed' ORDER BY id DESC LIMIT :limit) AS newest;
 
 -- name: next_of_pools
--- The next job of each pool has waited longest, apart from more urgent ones.
+-- The next job of each pool has waited for the longest time, except for less urgent jobs.
 SELECT run_at FROM (
     SELECT run_at FROM jobs WHERE ready = 1 AND pool = 'interactive' ORDER BY rank, id LIMIT 1
 ) AS interactive
@@ -36,8 +36,8 @@ SELECT CAST(count(*) AS BIGINT) AS number,
 FROM jobs WHERE ready = 3;
 
 -- name: crashing_jobs
--- Jobs at which the process died more than once: after the second crash such a job runs or waits for seconds, so it
--- is due soon.
+-- Jobs during which the process died more than once. Such a job runs, or waits at most 30 seconds for its next attempt,
+-- so it is among the first due jobs.
 SELECT id FROM jobs WHERE ready = 3 AND crashes > 1
 UNION ALL
 SELECT id FROM (SELECT id, crashes FROM jobs WHERE ready = 2 ORDER BY run_at LIMIT :limit) AS due WHERE crashes > 1;

@@ -1,10 +1,10 @@
 -- name: lock_lane
--- The lane's row is its mutex on both databases; PostgreSQL needs the lock before any other row of the lane.
+-- The row of a lane is the lock of the lane. On PostgreSQL, a script locks it before any other row of the lane.
 INSERT INTO lanes (lane, tail, live) VALUES (:lane, 0, 0)
 ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail;
 
 -- name: open_lane
--- The common case, an empty lane, in a fifth of the time that SQLite needs for the next query.
+-- For an empty lane, the most frequent case. On SQLite this takes a fifth of the time of the next query.
 INSERT INTO lanes (lane, tail, live) VALUES (:lane, 1, 1) ON CONFLICT (lane) DO NOTHING;
 
 -- name: enter_lane
@@ -13,7 +13,7 @@ ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail + 1, live = lanes.live + 1
 RETURNING tail, live;
 
 -- name: leave_lane_empty
--- The common case of a chat in one statement: the lane has no other jobs.
+-- For a lane without other jobs, the most frequent case in chats: one statement is enough.
 DELETE FROM lanes WHERE lane = :lane AND live <= :count;
 
 -- name: leave_lane
@@ -23,11 +23,11 @@ UPDATE lanes SET live = live - :count WHERE lane = :lane;
 UPDATE lanes SET live = live + :count WHERE lane = :lane;
 
 -- name: requeue_head
--- Makes the former next job wait behind jobs that were added before it.
+-- Makes the former head wait behind jobs that were inserted before it.
 UPDATE jobs SET ready = 0 WHERE id = :id AND ready IN (1, 2) AND status = 'pending';
 
 -- name: drop_lane
--- An empty lane restarts at 1: no job can be overtaken, because none waits.
+-- The positions of an empty lane restart at 1, which overtakes no job, because none waits.
 DELETE FROM lanes WHERE lane = :lane AND live = 0;
 
 -- name: job_by_key
@@ -46,8 +46,8 @@ INSERT INTO jobs (
 SELECT * FROM jobs WHERE id = :id;
 
 -- name: claim_jobs
--- Heads only, oldest rank first; interactive and background share the work slots, deliveries have their own. The
--- lock clause is in the innermost selects, where PostgreSQL allows it.
+-- Claims only heads of lanes, lowest rank first. Interactive and background jobs share the work slots; deliveries have
+-- their own slots. The lock clause is in the innermost selects, because PostgreSQL allows it only there.
 WITH picked AS MATERIALIZED (
     SELECT id FROM (
         SELECT id FROM (
@@ -81,15 +81,15 @@ UPDATE jobs SET lease_until = :lease_until WHERE id = :id AND ready = 3 AND owne
 SELECT id FROM jobs WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim /*hold*/;
 
 -- name: end_job
--- Fenced by owner and claim: a worker that lost its lease changes nothing. A key that guards only live jobs is
--- freed. The number of changed rows is used instead of RETURNING, which doubles the time on SQLite.
+-- The conditions on owner and claim ensure that a worker that has lost its lease changes nothing. A key that applies
+-- only to live jobs is freed. The caller uses the number of changed rows, because RETURNING doubles the time on SQLite.
 UPDATE jobs
 SET status = :status, ready = 0, owner = NULL, lease_until = NULL, error = :error, reason = :reason,
     finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
 WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 
 -- name: postpone_job
--- The job stays the head of its lane: the order of a chat matters more than speed.
+-- The job stays the head of its lane, because the order of a chat is more important than speed.
 UPDATE jobs
 SET status = 'pending', ready = :ready, owner = NULL, lease_until = NULL, run_at = :run_at,
     attempts = attempts + :attempts, error = COALESCE(:error, error), reason = :reason
@@ -99,7 +99,7 @@ WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 UPDATE jobs SET run_at = :now, ready = 1 WHERE id = :id AND ready = 2 AND reason = :reason;
 
 -- name: hasten_jobs
--- Jobs that wait for a model, once one answers again. The failure before had this cause, and counts as no attempt.
+-- Jobs that wait for another model call, when a model answers again. The last failed attempt is no longer counted.
 UPDATE jobs
 SET run_at = :now, ready = 1, attempts = attempts - CASE WHEN reason = 'retry' AND attempts > 0 THEN 1 ELSE 0 END
 WHERE ready = 2 AND run_at > :now AND reason IN ('retry', 'rate_limit') AND kind IN ('message', 'advance', 'compact');
@@ -117,13 +117,13 @@ WHERE id = (
 RETURNING run_at;
 
 -- name: shorten_leases
--- The clock was set back after these leases were granted. They are not void immediately: their owners may be alive
--- and renew them.
+-- The clock was set back after these leases were granted. They stay valid for a while, because their owners may be
+-- alive and renew them.
 UPDATE jobs SET lease_until = :longest WHERE ready = 3 AND lease_until > :longest;
 
 -- name: clear_suspects
--- A process died while no suspect ran: its running jobs include no suspect, or (`died`) it had no running jobs.
--- Runs before `note_progress` and `rescue_jobs` change the rows that this reads.
+-- For a process that died while it ran no suspect: none of its running jobs is a suspect, or (`died`) it had no running
+-- jobs. Runs before `note_progress` and `rescue_jobs`, which change the rows that this query reads.
 UPDATE jobs SET crashes = crashes - 1
 WHERE ready = 2 AND crashes > :suspect AND crashes < :poison AND (
     EXISTS (
@@ -137,8 +137,8 @@ WHERE ready = 2 AND crashes > :suspect AND crashes < :poison AND (
 );
 
 -- name: forget_dead_processes
--- Another process now judges the deaths of these processes, by the jobs that they held: at their next start this
--- could not be found out.
+-- This process now handles the crashes of these processes, by means of the jobs that they ran. The jobs are then
+-- rescued, so the next start of those nodes must not handle the same crashes again.
 UPDATE kv SET value = ''
 WHERE key IN (
     SELECT 'process:' || jobs.node FROM jobs
@@ -146,8 +146,8 @@ WHERE key IN (
 );
 
 -- name: note_progress
--- For the jobs that `rescue_jobs` takes next: a job whose execution progressed since its last crash restarts its
--- count.
+-- For the jobs that `rescue_jobs` rescues next: if the execution of a job has progressed since the last crash of the
+-- job, its count of crashes restarts.
 UPDATE jobs
 SET crashes = CASE WHEN progress < (
         SELECT COALESCE(MAX(steps), 0) FROM executions WHERE executions.id = jobs.execution_id
@@ -162,9 +162,9 @@ SET crashes = CASE WHEN progress < (
 WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <> :boot));
 
 -- name: rescue_jobs
--- Jobs that run under an older boot of this node, or under an expired lease. Jobs of this boot are among them only
--- if this process does not know of them (the answer to their claim or end was lost). The delays are the domain's
--- CRASH_DELAYS.
+-- Jobs that run under an older boot of this node, or under an expired lease. They include a job of this boot only if
+-- this process does not know that it runs, because the answer to the claim or to the end of the job was lost. The
+-- delays are CRASH_DELAYS of `domain/jobs.py`.
 UPDATE jobs
 SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1, reason = NULL,
     run_at = :now + CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END,
@@ -206,25 +206,26 @@ SET status = 'done', merged_into = :head, finished_at = :now, key = CASE WHEN ke
 WHERE id = :id;
 
 -- name: joined_messages
--- Messages that joined a turn before their own began. A job that was taken over had begun.
+-- Messages that joined this turn before their own turn began. A turn that was taken over had begun (its claim is not
+-- 0), so its messages are not among them.
 SELECT merged.message_id FROM jobs AS own JOIN jobs AS merged ON merged.merged_into = own.id
 WHERE own.execution_id = :execution_id AND merged.claim = 0 LIMIT 1000;
 
 -- name: live_of_execution
--- Locked until the commit: a waiting job must not begin meanwhile, or it would miss the rows that this script
--- writes for it.
+-- The rows are locked until the commit, because a job that began before it would miss the rows that this script writes
+-- for the job.
 SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 'running')
 ORDER BY position LIMIT 100 /*hold*/;
 
 -- name: running_work
--- Running jobs: only a valid lease proves that a job runs.
+-- Running jobs. Only a valid lease proves that a job runs.
 SELECT * FROM jobs WHERE ready = 3 AND lease_until >= :now AND pool <> 'delivery' ORDER BY started_at, id LIMIT :limit;
 
 -- name: head_of_lane
 SELECT * FROM jobs WHERE lane = :lane AND ready > 0;
 
 -- name: hold_suspects
--- All due suspects except the first, and the first as well while another has just begun to run.
+-- Postpones all due suspects except the first one, and also the first one if another suspect began recently.
 UPDATE jobs SET run_at = :until
 WHERE ready = 2 AND run_at <= :now AND crashes >= :crashes AND id <> COALESCE((
     SELECT first.id FROM jobs AS first
@@ -244,8 +245,8 @@ WHERE id = :id AND status = 'pending' AND claim = 0;
 SELECT run_at FROM jobs WHERE ready = 2 ORDER BY run_at LIMIT 1;
 
 -- name: prune_jobs
--- Ids begin with their creation time: jobs that ended before a time were created before it, at the front of the
--- primary key. Without that bound, a table of recent rows would be read completely to find nothing.
+-- Ids begin with their creation time, and jobs that ended before a time were created before it, so the rows are at the
+-- front of the primary key. Without the condition on the id, the query would read the whole table to find nothing.
 DELETE FROM jobs WHERE id IN (
     SELECT id FROM jobs WHERE id < :oldest AND finished_at IS NOT NULL AND finished_at < :before
     ORDER BY id LIMIT :limit

@@ -2,12 +2,12 @@
 SELECT * FROM role_leases WHERE name = :name;
 
 -- name: add_role_lease
--- The first holder; if two processes try at the same moment, the key refuses one.
+-- For the first owner. If two processes try at the same time, the key lets only one succeed.
 INSERT INTO role_leases (name, owner, node, claim, beat) VALUES (:name, :owner, :node, 1, 0)
 ON CONFLICT (name) DO NOTHING RETURNING *;
 
 -- name: take_role_lease
--- Only from the holder that was silent: a heartbeat or a take-over in between has changed one of the counters.
+-- Only if the owner did not renew the lease: a renewal or another take-over would have changed one of the counters.
 UPDATE role_leases SET owner = :owner, node = :node, claim = claim + 1, beat = 0
 WHERE name = :name AND claim = :claim AND beat = :beat RETURNING *;
 

@@ -1,4 +1,4 @@
--- Access: one-time codes and logins of the dashboard, its users, API keys.
+-- Access: one-time codes, logins and users of the dashboard, and API keys.
 
 -- name: add_login_code
 INSERT INTO login_codes (code_hash, user_id, expires_at) VALUES (:code_hash, :user_id, :expires_at);

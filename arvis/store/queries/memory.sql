@@ -1,4 +1,4 @@
--- Facts with their search words and changes, and state keys. Only active facts have search words.
+-- Facts with their search words and changes, and values. Only active facts have search words.
 
 -- name: next_number
 -- A counter row, because neither ids nor clocks follow the order of commits.
@@ -28,7 +28,7 @@ SELECT * FROM facts WHERE id = :id;
 SELECT * FROM facts WHERE number = :number;
 
 -- name: facts_of_scopes
--- Up to three scopes in one query: a turn reads those of a person, a room and the agent.
+-- Up to three scopes in one query, because a turn reads three: those of the person, the room and the agent.
 SELECT * FROM facts
 WHERE agent_id = :agent_id AND scope IN (:first, :second, :third) AND status = 'active'
     AND (CAST(:category AS TEXT) IS NULL OR category = :category)
@@ -46,7 +46,7 @@ WHERE agent_id = :agent_id AND scope = :scope AND status = 'active' AND category
 ORDER BY confidence, accessed_at, number DESC LIMIT :limit;
 
 -- name: search_facts
--- The scope has no weight: it only limits the search to the rows of its scopes.
+-- The scope has no weight in the order: it only limits the search to the given scopes.
 SELECT facts.* FROM fact_index
 JOIN facts ON facts.number = fact_index.rowid
 WHERE fact_index MATCH 'scope_key : (' || :scope_keys || ') AND words : (' || :words || ')'

@@ -1,5 +1,5 @@
 -- name: message_by_event
--- The inbox key: the same platform event is always one message.
+-- The inbox key ensures that an event of a platform creates at most one message.
 SELECT * FROM messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND event_id = :event_id;
 
@@ -42,7 +42,7 @@ UPDATE messages SET answered_by = :reply_id WHERE id = :id;
 UPDATE messages SET status = :status, reason = :reason WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: progress_of_turn
--- Progress messages of a turn; the last position of a turn is found by this query.
+-- The progress messages of a turn. The query also serves to find the last position of a turn.
 SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'progress' ORDER BY position LIMIT 200;
 
 -- name: settle_progress
@@ -52,23 +52,24 @@ UPDATE messages SET turn = :turn WHERE execution_id = :execution_id AND role = '
 UPDATE messages SET turn = NULL, compaction_id = NULL WHERE execution_id = :execution_id AND role = 'progress';
 
 -- name: reopen_turn
--- If a summary already contains its failure, the turn returns to the prompts.
+-- If a summary already contains the failed turn, the messages of the turn return to the prompts.
 UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL, compaction_id = NULL
 WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: supersede_notice
--- The first condition is redundant: it lets the query use the index of replies.
+-- The conditions on other roles are redundant: they let the query use the index of replies.
 UPDATE messages SET superseded = 1, turn = NULL
 WHERE execution_id = :execution_id AND role <> 'user' AND role <> 'progress' AND role = 'notice' AND superseded = 0;
 
 -- name: history
--- Ended turns only, in the order in which they ended (docs/adr/0009): newest first; the caller reverses them.
+-- Only ended turns, in the order in which they ended (docs/adr/0009). The newest is first; the caller reverses the
+-- rows.
 SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
 ORDER BY turn DESC, position DESC LIMIT :limit;
 
 -- name: recent_messages
--- By id, which is exact enough to detect a burst.
+-- The newest messages by id, which is exact enough to detect a burst.
 SELECT created_at FROM (
     SELECT created_at, principal_id FROM messages WHERE conversation_id = :conversation_id AND role = 'user'
     ORDER BY id DESC LIMIT 30
@@ -77,7 +78,7 @@ WHERE principal_id = :principal_id
 ORDER BY created_at DESC LIMIT :limit;
 
 -- name: last_asked
--- This person's newest message that became a turn, by id, which is exact enough for a question about it.
+-- This person's newest message that became a turn, by id, which is exact enough for an explanation.
 SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND role = 'user' AND execution_id IS NOT NULL
     AND principal_id = :principal_id
@@ -92,7 +93,7 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel AND
 ORDER BY id DESC LIMIT 1;
 
 -- name: question_shown_as
--- By the platform's id of the message that shows it (or of a part of it), or by our id.
+-- Finds the question by the platform's id of the message that shows it, by that of a part, or by the stored id.
 SELECT messages.wait_id FROM messages
 LEFT JOIN deliveries ON deliveries.message_id = messages.id
 LEFT JOIN delivery_parts ON delivery_parts.delivery_id = deliveries.id
@@ -102,7 +103,7 @@ WHERE messages.platform = :platform AND messages.connector = :connector AND mess
 ORDER BY messages.id DESC LIMIT 1;
 
 -- name: said_since_question
--- An agent's messages to this person (or to all) after the position at which the question was last shown.
+-- An agent's messages to this person (or to everyone) after the delivery that last showed the question.
 SELECT said.id FROM deliveries
 JOIN messages AS said ON said.id = deliveries.message_id
 LEFT JOIN messages AS asked ON asked.id = said.reply_to
@@ -195,11 +196,11 @@ INSERT INTO usage (
 ON CONFLICT (id) DO NOTHING;
 
 -- name: take_back_usage
--- Replaces an estimate whose call ended after all.
+-- Deletes an estimate, because the call has ended after all.
 DELETE FROM usage WHERE id = :id AND error = :error RETURNING cost_micros, started_at;
 
 -- name: cost_of_execution
--- Including its child executions; delegated tasks are charged separately.
+-- The cost includes child executions; delegated tasks are charged separately.
 WITH RECURSIVE tree (id) AS (
     SELECT executions.id FROM executions WHERE executions.id = :execution_id
     UNION
@@ -219,7 +220,7 @@ SELECT
 FROM usage WHERE principal_id = :principal_id AND id >= :first;
 
 -- name: put_blob
--- Only on PostgreSQL, whose processes share no folder; the same bytes are stored once.
+-- Only on PostgreSQL, whose processes share no folder. The same bytes are stored only once.
 INSERT INTO blobs (sha256, data) VALUES (:sha256, :data) ON CONFLICT (sha256) DO NOTHING;
 
 -- name: get_blob

@@ -2,7 +2,7 @@
 SELECT micros, calls, turns FROM spending WHERE scope = :scope AND period = :period AND key = :key;
 
 -- name: hold_spending
--- With concurrent writers: creates the row if necessary, and locks it until the commit.
+-- For concurrent writers. Creates the row if necessary, and locks it until the commit.
 INSERT INTO spending (scope, period, key, micros, calls, turns) VALUES (:scope, :period, :key, 0, 0, 0)
 ON CONFLICT (scope, period, key) DO UPDATE SET micros = spending.micros
 RETURNING micros, calls, turns;
@@ -121,7 +121,7 @@ ON CONFLICT (execution_id) WHERE execution_id IS NOT NULL DO NOTHING;
 UPDATE charges SET status = :status WHERE id = :id AND client_id = :client_id;
 
 -- name: list_charges
--- Ids begin with the time, so a month is a range of them.
+-- Ids begin with the time, so a month is a range of ids.
 SELECT * FROM charges WHERE client_id = :client_id AND id >= :first AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: sum_charges
@@ -131,8 +131,8 @@ SELECT
 FROM charges WHERE client_id = :client_id AND id >= :first AND id < :before;
 
 -- name: usage_report
--- A range of the primary key: ids of receipts begin with the time at which the call ended. The caller, who knows
--- the time zone, adds the quarters of an hour up to days.
+-- Reads a range of the primary key: ids of receipts begin with the time at which the call ended. The caller knows the
+-- time zone and sums up the quarters of an hour to days.
 SELECT
     CASE CAST(:by AS TEXT)
         WHEN 'agent' THEN COALESCE(agent_id, '')
@@ -155,7 +155,7 @@ FROM usage WHERE id >= :first AND id < :before
 GROUP BY 1 ORDER BY 1 LIMIT 100000;
 
 -- name: usage_by_time
--- The same range, in quarters of an hour and by a second key.
+-- Reads the same range as `usage_report`, in quarters of an hour and by a second key.
 SELECT
     (started_at + duration_ms) / 900000 AS quarter,
     CASE CAST(:by AS TEXT)

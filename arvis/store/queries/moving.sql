@@ -1,4 +1,4 @@
--- A channel was replaced by another one: its rows move there. Rows that the new channel already has stay unchanged.
+-- Moves the rows of a channel to the channel that replaced it. Rows that the new channel already has stay unchanged.
 
 -- name: threads_on_their_way
 SELECT thread FROM deliveries
@@ -17,7 +17,7 @@ ORDER BY seq;
 UPDATE deliveries SET channel = :channel, seq = :seq WHERE id = :id;
 
 -- name: continue_channel
--- Clients continue counting from their last number.
+-- Clients of the old channel continue to count from their last number.
 INSERT INTO channels (platform, connector, channel, seq)
 SELECT platform, connector, :new, seq FROM channels
 WHERE platform = :platform AND connector = :connector AND channel = :old
@@ -25,7 +25,7 @@ ON CONFLICT (platform, connector, channel) DO UPDATE
 SET seq = CASE WHEN excluded.seq > channels.seq THEN excluded.seq ELSE channels.seq END;
 
 -- name: move_bindings
--- Bindings name no bot: they are valid for a whole platform.
+-- Bindings name no bot, because they apply to all bots of a platform.
 UPDATE bindings SET channel = :new
 WHERE platform = :platform AND channel = :old
     AND NOT EXISTS (SELECT 1 FROM bindings AS there WHERE there.platform = :platform AND there.channel = :new);
@@ -80,14 +80,14 @@ UPDATE facts SET scope = :new WHERE scope = :old;
 UPDATE fact_changes SET scope = :new WHERE scope = :old;
 
 -- name: move_states
--- If both channels have a value, that of the newer channel wins.
+-- If both channels have a value for the same key, the value of the new channel stays.
 UPDATE agent_state SET scope = :new WHERE scope = :old AND NOT EXISTS (
     SELECT 1 FROM agent_state AS there
     WHERE there.agent_id = agent_state.agent_id AND there.scope = :new AND there.key = agent_state.key
 );
 
 -- name: waiting_head
--- Locked: no process claims it meanwhile.
+-- The row is locked, so that no process claims the job before the commit.
 SELECT id, run_at FROM jobs WHERE lane = :lane AND ready > 0 AND status = 'pending' /*hold*/;
 
 -- name: waiting_behind

@@ -19,12 +19,12 @@ SELECT
         AS waiting;
 
 -- name: oldest_head
--- Ids begin with the time, so the index alone gives the oldest. COALESCE keeps SQLite from reading all completed
--- jobs in search of the first ready one.
+-- Ids begin with the time, so the index alone gives the oldest job. COALESCE keeps SQLite from reading all completed
+-- jobs in search of the first ready job.
 SELECT created_at FROM jobs WHERE id = (SELECT min(COALESCE(id, '')) FROM jobs WHERE ready = 1);
 
 -- name: work_now
--- A large state is not read: the page shows only a few words of it.
+-- A large state is not read, because the page shows only a few words of it.
 SELECT work.*, messages.conversation_id, messages.platform, messages.connector, messages.channel, messages.thread,
     messages.id AS asked, executions.graph,
     CASE WHEN length(executions.state) <= 20000 THEN executions.state END AS state,
@@ -55,8 +55,8 @@ ORDER BY id DESC LIMIT :limit;
 SELECT * FROM jobs WHERE status = 'failed' AND id > '' ORDER BY id DESC LIMIT :limit;
 
 -- name: answers_by_minute
--- A range of the primary key: the id of an answer begins with its creation time. Latencies of about the same length
--- are one row, so a busy minute (or group of `:minutes`) has at most a few hundred rows.
+-- Reads a range of the primary key: the id of an answer begins with its creation time. Answers with about the same
+-- latency are one row, so a busy minute (or group of minutes) has at most a few hundred rows.
 SELECT minute, failed, latency, CAST(count(*) AS BIGINT) AS number FROM (
     SELECT minute, failed,
         CASE

@@ -12,7 +12,7 @@ SELECT * FROM pairings WHERE id = :id;
 SELECT * FROM pairings WHERE code_hash = :code_hash;
 
 -- name: newest_pairing
--- By id, which is exact enough: a person has one request at a time.
+-- The newest by id, which is exact enough: a person has one request at a time.
 SELECT * FROM pairings WHERE platform = :platform AND user_id = :user_id ORDER BY id DESC LIMIT 1;
 
 -- name: count_pending_pairings
@@ -23,7 +23,7 @@ WHERE platform = :platform AND connector = :connector AND expires_at > :now AND 
 UPDATE pairings SET status = :status, settled_at = :now, by_id = :by_id WHERE id = :id AND status = 'pending';
 
 -- name: prune_pairings
--- Ids begin with the time.
+-- Ids begin with their creation time.
 DELETE FROM pairings WHERE id IN (SELECT id FROM pairings WHERE id < :oldest ORDER BY id LIMIT :limit);
 
 -- name: list_pairings

@@ -12,14 +12,14 @@ VALUES (:id, :platform, :user_id, :name, :role, :now, :now);
 UPDATE principals SET name = :name, role = :role, updated_at = :now WHERE id = :id;
 
 -- name: pair_principal
--- The first time is kept.
+-- Keeps the time of the first pairing.
 UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now WHERE id = :id;
 
 -- name: unpair_principal
 UPDATE principals SET paired_at = NULL, updated_at = :now WHERE id = :id;
 
 -- name: list_people
--- The configuration may no longer name a person whose row says owner; the caller checks this.
+-- A person with the stored role owner may no longer be an owner in the configuration; the caller checks this.
 SELECT * FROM principals
 WHERE id < :before
     AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
@@ -30,11 +30,11 @@ WHERE id < :before
 ORDER BY id DESC LIMIT :limit;
 
 -- name: people_with_rights
--- Read once at each start.
+-- Runs once at each start.
 SELECT * FROM principals WHERE role IN ('owner', 'operator') ORDER BY id LIMIT 10000;
 
 -- name: other_person
--- Stops at the first one; it reads further only in a table of owners and blocked people.
+-- Stops at the first row. Only in a table with many owners and blocked people does it read more rows.
 SELECT id FROM principals WHERE id <> :id AND role IN ('member', 'operator') LIMIT 1;
 
 -- name: get_setting

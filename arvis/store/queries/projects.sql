@@ -1,4 +1,4 @@
--- Work of agents over days.
+-- Projects: work of agents that takes days.
 
 -- name: get_project
 SELECT * FROM projects WHERE id = :id;
@@ -20,7 +20,7 @@ SET slug = :slug, agent_id = :agent_id, title = :title, goal = :goal, status = :
 WHERE id = :id;
 
 -- name: touch_project
--- Projects take turns by this column.
+-- Agents work on the project with the oldest `updated_at` first, so that projects take turns.
 UPDATE projects SET updated_at = :now WHERE id = :id;
 
 -- name: remove_project

@@ -1,4 +1,4 @@
--- Crons and heartbeats as rows.
+-- Crons and heartbeats, and their occurrences.
 
 -- name: get_schedule
 SELECT * FROM schedules WHERE id = :id;
@@ -53,7 +53,7 @@ DELETE FROM schedules
 WHERE principal_id = :principal_id AND created_by = 'tool' AND enabled = 1 AND next_run IS NULL AND last_run < :before;
 
 -- name: due_schedules
--- A schedule that still runs waits until its run has ended, and must not delay others meanwhile.
+-- A schedule that still runs is not returned until its run has ended, so that it does not delay other schedules.
 SELECT * FROM schedules
 WHERE enabled = 1 AND next_run <= :now AND NOT EXISTS (
     SELECT 1 FROM schedule_runs WHERE schedule_runs.schedule_id = schedules.id AND schedule_runs.ended_at IS NULL
@@ -64,11 +64,12 @@ ORDER BY next_run LIMIT :limit;
 SELECT next_run FROM schedules WHERE enabled = 1 AND next_run > :after ORDER BY next_run LIMIT 1;
 
 -- name: schedules_to_come
--- Read once at each start, and when the clock was set back.
+-- Runs once at each start, and when the clock was set back.
 SELECT * FROM schedules WHERE enabled = 1 AND next_run > :after ORDER BY next_run LIMIT :limit;
 
 -- name: advance_schedule
--- If two processes take the same time, or one takes it while the schedule is changed, only one succeeds.
+-- If two processes advance the schedule at the same time, only one succeeds; none succeeds if the schedule was changed
+-- meanwhile.
 UPDATE schedules SET last_run = :last_run, next_run = :next_run
 WHERE id = :id AND enabled = 1 AND next_run = :was AND updated_at = :updated_at;
 
@@ -91,7 +92,7 @@ WHERE id < :before
 ORDER BY id DESC LIMIT :limit;
 
 -- name: add_occurrence
--- The instant is the key: each time is handled once, regardless of restarts.
+-- The time is part of the key, so that each time is handled once, even after a restart.
 INSERT INTO schedule_runs (schedule_id, due, id, cause, status, execution_id, report, created_at, ended_at)
 VALUES (:schedule_id, :due, :id, :cause, :status, :execution_id, :report, :created_at, :ended_at)
 ON CONFLICT (schedule_id, due) DO NOTHING;
@@ -100,7 +101,7 @@ ON CONFLICT (schedule_id, due) DO NOTHING;
 SELECT * FROM schedule_runs WHERE id = :id;
 
 -- name: orphaned_occurrences
--- They have begun, and no job or execution is left that could end them.
+-- Occurrences that have begun, although no job or execution is left that could end them.
 SELECT * FROM schedule_runs
 WHERE ended_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.key = 'schedule:' || schedule_runs.schedule_id)

@@ -23,7 +23,7 @@ SELECT * FROM drafts WHERE execution_id = :execution_id;
 SELECT * FROM drafts WHERE state <> 'gone' ORDER BY created_at LIMIT :limit;
 
 -- name: draft_awaited
--- By the one reply or notice of the turn.
+-- Finds the delivery of the turn's only reply or notice.
 SELECT deliveries.id FROM messages
 JOIN deliveries ON deliveries.message_id = messages.id
 WHERE messages.execution_id = :execution_id AND messages.role <> 'user' AND messages.role <> 'progress' AND messages.superseded = 0
@@ -42,7 +42,7 @@ UPDATE drafts SET state = :state, platform_id = COALESCE(:platform_id, platform_
 WHERE execution_id = :execution_id AND state <> 'gone';
 
 -- name: prune_drafts
--- By the ids of their turns, which begin with a time.
+-- Uses the ids of the turns, which begin with their creation time.
 DELETE FROM drafts WHERE execution_id IN (
     SELECT execution_id FROM drafts WHERE execution_id < :oldest ORDER BY execution_id LIMIT :limit
 );
@@ -51,7 +51,7 @@ DELETE FROM drafts WHERE execution_id IN (
 SELECT * FROM channel_status WHERE platform = :platform AND connector = :connector AND channel = :channel;
 
 -- name: put_place
--- A channel that was moved stays moved, whatever status is reported later.
+-- A channel that was moved stays moved, even if another status is reported later.
 INSERT INTO channel_status (platform, connector, channel, state, reason, moved_to, updated_at)
 VALUES (:platform, :connector, :channel, :state, :reason, :moved_to, :now)
 ON CONFLICT (platform, connector, channel) DO UPDATE

@@ -4,7 +4,7 @@
 SELECT * FROM skills LIMIT 1000;
 
 -- name: skill_stamps
--- Shows whether the texts must be read again.
+-- Times by which the caller decides whether to read the texts again.
 SELECT slug, updated_at FROM skills LIMIT 1000;
 
 -- name: get_skill

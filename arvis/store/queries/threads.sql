@@ -1,4 +1,4 @@
--- Data that a conversation keeps between turns, besides its messages.
+-- Data of a conversation, besides its messages, that is stored between turns.
 
 -- name: get_thread
 SELECT data FROM handover_threads WHERE conversation_id = :conversation_id AND name = :name;

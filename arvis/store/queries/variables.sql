@@ -2,7 +2,7 @@
 SELECT * FROM variables WHERE key = :key;
 
 -- name: variables_after
--- A page in the order of the primary key, which is the same for every page of one database.
+-- A page in the order of the primary key. The order of letters differs between the databases, but not between pages.
 SELECT * FROM variables WHERE key > :after ORDER BY key LIMIT :limit;
 
 -- name: put_variable

@@ -1,4 +1,4 @@
--- Addresses that other programs call.
+-- Web hooks (addresses that other programs call) and their calls.
 
 -- name: get_webhook
 SELECT * FROM webhooks WHERE id = :id;

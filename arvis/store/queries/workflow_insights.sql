@@ -43,7 +43,7 @@ WHERE workflow_versions.workflow_id = :workflow_id AND workflow_versions.version
 ORDER BY workflow_versions.version DESC LIMIT :limit;
 
 -- name: list_runs
--- For one workflow by its index; for all along the primary key.
+-- The runs of all workflows, in the order of the primary key. `list_runs_of` reads those of one workflow by its index.
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
     executions.updated_at, executions.parent_wait, spending.micros,
     EXISTS (
@@ -90,7 +90,7 @@ WHERE workflow_runs.workflow_id = :workflow_id AND workflow_runs.execution_id < 
 ORDER BY workflow_runs.execution_id DESC LIMIT :limit;
 
 -- name: list_live_runs
--- Live runs, by an index of live runs only.
+-- Live runs. The query uses the index that contains only live runs.
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
     executions.updated_at, executions.parent_wait, spending.micros,
     EXISTS (
@@ -123,7 +123,7 @@ WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('done', 'failed', 'cancel
     AND updated_at >= :since AND updated_at < :until;
 
 -- name: count_sleeping_runs
--- By the index of live runs; so its condition is repeated here completely.
+-- Uses the index of live runs, so the complete condition of the index is repeated here.
 SELECT COUNT(*) AS count FROM executions
 WHERE id > '' AND substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused') AND status = 'paused';
 
@@ -145,8 +145,8 @@ LEFT JOIN spending
 WHERE workflow_runs.execution_id = :execution_id;
 
 -- name: questions_of_run
--- The open questions of a run and of its child executions, and the node of the run at which each belongs. Bounded
--- by the limits for depth and number of calls.
+-- The open questions of a run and of its child executions, each with the node of the run to which it belongs. The
+-- limits for the depth and the number of calls bound this query.
 WITH RECURSIVE tree (id, node) AS (
     SELECT executions.id, CAST(NULL AS TEXT) FROM executions WHERE executions.id = :execution_id
     UNION ALL
@@ -173,7 +173,7 @@ SELECT CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS micros FROM tree
 JOIN usage ON usage.execution_id = tree.id;
 
 -- name: visits_of
--- Completed visits: a visit that asks or calls completes when it is answered, and branches that join visit nothing.
+-- Completed visits. A visit that asks or calls is completed by its answer; a branch that joins another makes no visit.
 SELECT node, COUNT(*) AS visits FROM steps
 WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'repeat', 'join', 'drop')
 GROUP BY node;

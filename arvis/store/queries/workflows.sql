@@ -26,7 +26,7 @@ WHERE id = :id;
 SELECT * FROM workflows WHERE removed_at IS NULL ORDER BY id LIMIT 1000;
 
 -- name: count_workflows
--- Few, because people draw them.
+-- There are few workflows, because people draw them.
 SELECT COUNT(*) AS count FROM workflows WHERE removed_at IS NULL;
 
 -- name: add_workflow_version
@@ -44,11 +44,11 @@ INSERT INTO workflow_triggers (workflow_id, node_id, kind, platform, channel, wo
 VALUES (:workflow_id, :node_id, :kind, :platform, :channel, :words, :description);
 
 -- name: workflow_triggers_of_kinds
--- Runs once for every message; the caller sorts the few rows.
+-- This query runs for every message. The caller sorts the few rows.
 SELECT * FROM workflow_triggers WHERE kind IN (:kind, :other) LIMIT :limit;
 
 -- name: rows_that_begin_workflow
--- Schedules, heartbeats and web hooks are few; each may name the workflow by either name.
+-- There are few schedules and web hooks. Each may name the workflow by its id or its slug.
 SELECT DISTINCT kind FROM schedules WHERE enabled = 1 AND graph IN (:by_id, :by_slug)
 UNION
 SELECT DISTINCT 'webhook' AS kind FROM webhooks WHERE enabled = 1 AND graph IN (:by_id, :by_slug);
@@ -68,7 +68,7 @@ SELECT * FROM workflow_runs WHERE execution_id = :execution_id;
 SELECT * FROM workflow_runs WHERE request = :request AND request IS NOT NULL;
 
 -- name: count_run_entries
--- The counter gives the order, also among the children of a run that write concurrently.
+-- The counter defines the order of the lines, even if child executions of a run write at the same time.
 UPDATE workflow_runs SET entries = entries + :count WHERE execution_id = :execution_id RETURNING entries;
 
 -- name: add_run_entry
@@ -89,7 +89,8 @@ WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused')
 ORDER BY id DESC LIMIT :limit;
 
 -- name: old_runs
--- By the key: ids grow with time, and the oldest are read first. Runs without a log were handled before.
+-- Uses the primary key: ids begin with their creation time, so the oldest runs are read first. Runs without a log were
+-- pruned before.
 SELECT workflow_runs.execution_id FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 WHERE workflow_runs.execution_id < :oldest AND workflow_runs.entries > 0

@@ -1,5 +1,5 @@
 -- name: search_facts
--- Words and scope keys are joined by the OR of FTS5.
+-- The parameters contain words and scope keys joined by OR, the operator of SQLite's FTS5.
 SELECT facts.* FROM fact_index
 JOIN facts ON facts.number = fact_index.rowid
 WHERE fact_index.scope_key = ANY(string_to_array(CAST(:scope_keys AS TEXT), ' OR '))

@@ -1,3 +1,3 @@
 -- name: lock_migrations
--- Several processes may start at the same time; the second finds all migrations applied.
+-- Several processes may start at the same time. The lock makes the others wait; they then find all migrations applied.
 LOCK TABLE migrations IN EXCLUSIVE MODE;
