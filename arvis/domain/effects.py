@@ -69,7 +69,7 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """The kinds of failed login attempts. The audit log lists them beside the actions that models requested."""
+    """The kinds of failed login attempts. The audit log also lists them, besides the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
