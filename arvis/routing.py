@@ -1,4 +1,4 @@
-"""Chooses the agent for a message (`Router.choose`) and checks the person's permission (`permit`).
+"""Choose the agent for a message (`Router.choose`) and check the person's permission (`permit`).
 
 Every decision has a reason code, which explains a missing answer. Routing calls no model and writes nothing.
 """
@@ -29,23 +29,28 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The decision that `agent` answers. `reason` is the code of the rule that chose the agent, `role` the person's
-    role. `message` has the final values of `addressed` and `sender.paired`."""
+    """The decision that an agent answers."""
 
     agent: Agent
+    #: The code of the rule that chose the agent.
     reason: str
+    #: The person's role.
     role: PrincipalRole
+    #: The message with the final values of `addressed` and `sender.paired`.
     message: IncomingMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The decision that no agent answers, with its reason code. `agent` is the agent that the person may not use; None
-    if no rule chose an agent. `observe` is the maximum number of overheard messages stored for this place."""
+    """The decision that no agent answers."""
 
+    #: The reason code.
     reason: str
+    #: The person's role.
     role: PrincipalRole
+    #: The agent that the person may not use; None if no rule chose an agent.
     agent: Agent | None = None
+    #: The maximum number of overheard messages that are stored for this place.
     observe: int = 0
 
 

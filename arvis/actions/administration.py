@@ -69,12 +69,15 @@ _PERMISSIONS = {permission.value.replace("_", ""): permission for permission in 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The checked change that a tag asks for. `agent` is the present agent, or a new one with defaults. `changes` are
-    by the fields of `Agent`; `places` are additional channels, `status` is the new status (None: no change)."""
+    """The checked change that a tag asks for."""
 
+    #: The present agent. For a new agent: an agent with default values.
     agent: Agent
+    #: The new values, by field of `Agent`.
     changes: Mapping[str, Any]
+    #: The channels to add.
     places: Sequence[Binding]
+    #: The new status (None: no change).
     status: AgentStatus | None = None
 
     @property
@@ -83,7 +86,7 @@ class Plan:
 
 
 def plan_of(tx: Transaction, proposal: Proposal, here: Address) -> Plan:
-    """Return the change that a tag asks for. Raise `UsageError` if it is impossible."""
+    """Return the change that a tag asks for. Raise `UsageError` if the change is impossible."""
     fields = proposal.fields
     if proposal.kind is EffectKind.CREATE_AGENT:
         slug = str(fields.get("slug") or proposal.subject)
@@ -139,7 +142,7 @@ def known_agent(tx: Transaction, slug: str) -> Agent:
 
 
 def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes by the fields of `Agent`, only for fields that the tag names."""
+    """Return the new values that the tag names, by field of `Agent`."""
     changes = {name: value for name, value in fields.items() if name not in _NOT_AGENT}
     if personality := fields.get("personality"):
         prompt = str(changes.get("prompt", agent.prompt))
@@ -148,7 +151,7 @@ def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_personality(prompt: str, personality: Any) -> str:
-    """Return the prompt with this personality, which replaces an earlier personality at its end."""
+    """Return the prompt with this personality at its end, in place of an earlier personality there."""
     given = personality if isinstance(personality, Mapping) else {"character": personality}
     before, mark, behind = prompt.rpartition(f"{PERSONALITY}\n")
     own = mark and all(line.startswith("- ") for line in behind.splitlines())

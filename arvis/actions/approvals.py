@@ -64,7 +64,7 @@ def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) ->
 
 def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
     """Return the complete object of a deletion or pause, for the hash of the change, because the question shows only a
-    part of it. Empty for other changes."""
+    part of the object. Return an empty list for other changes."""
     lines_of = _LINES.get(proposal.kind)
     if lines_of is _stopped_agent:
         return [repr(known_agent(tx, proposal.subject))]
@@ -263,7 +263,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: in
             proposal,
             Outcome.REFUSED,
             "too_long",
-            "the request is too long to show it in full to the person who approves",
+            "the request is too long to be shown completely to the person who approves it",
         )
     state = ProposalState(question, _digest([*shown, *hidden_of(tx, proposal)]), proposal, _origin(situation))
     talk = proposals_lane(situation.conversation.id)
@@ -318,8 +318,8 @@ def post_question(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
-    """Return a message in the place where people are notified; None if there is none. It is the answered message, or
-    for a child a message of its turn, or for a run a message in the place where the run posts."""
+    """Return a message in the place where the action was requested: the answered message, for a child a message of its
+    turn, or for a run a message in the place where the run posts. Return None if there is no such place."""
     if message_id is not None or asking is None:
         return tx.messages.get(message_id or "")
     root = lifecycle.root_of(tx, asking)
@@ -349,12 +349,12 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 def _approved(
     tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
-    """Carry out an approved proposal. If the deadline passed and the configuration then approves, only proposals without
-    taint are carried out."""
+    """Carry out an approved proposal. If the approval follows only from the deadline (`on_expiry`), refuse a proposal
+    with a taint."""
     by = execution.result.get("by") or ""
     if by == NOBODY:
         if situation.taint:
-            return not_done(proposal, Outcome.REFUSED, "expired", "nobody answered in time")
+            return not_done(proposal, Outcome.REFUSED, "expired", "no answer arrived in time")
         return _perform(tx, proposal, situation, execution, now, within=situation.principal)
     approver = tx.principals.get(by)
     if approver is None:
@@ -391,7 +391,7 @@ def _lesser(situation: ActionContext, other: Principal | None) -> ActionContext:
 
 
 def _stands(tx: Transaction, proposal: Proposal, situation: ActionContext, digest: str) -> bool:
-    """Return True if the change would still be shown as it was (the same hash)."""
+    """Return True if the change still has this hash, so that the question would show the same text."""
     try:
         return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
     except UsageError:
@@ -405,7 +405,7 @@ def _announce(tx: Transaction, result: EffectResult, situation: ActionContext, n
         messages.notice(tx, like=asked_in, text=text, priority=Priority.OWNER, now=now)
 
 
-# -- what is kept of the turn that asked -------------------------------------------------------------------
+# -- the stored data of the turn that asked ----------------------------------------------------------------
 
 
 def _origin(situation: ActionContext) -> ProposalOrigin:
@@ -422,8 +422,8 @@ def _origin(situation: ActionContext) -> ProposalOrigin:
 
 
 def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
-    """Return the context of the turn that asked, with present rights; None if the agent or the conversation no longer
-    exists. If the execution of that turn is gone, the context has this execution."""
+    """Return the context of the turn that asked, with the present rights of its person. If the execution of that turn no
+    longer exists, the context has `execution`. Return None if the agent or the conversation no longer exists."""
     origin = ProposalState.from_json(execution.state).origin
     agent, conversation = tx.agents.get(origin.agent), tx.conversations.get(origin.conversation)
     if agent is None or conversation is None:
@@ -441,7 +441,7 @@ def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str)
     )
 
 
-# -- words -------------------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------------
 
 
 def _question(proposal: Proposal, changes: list[str], situation: ActionContext) -> str | None:
@@ -467,4 +467,4 @@ def _why(verdict: dict[str, Any]) -> str:
 
 def _by(tx: Transaction, verdict: dict[str, Any], decided: str) -> str:
     person = tx.principals.get(verdict.get("by") or "")
-    return f"{person.name} {decided}" if person is not None else "nobody answered in time"
+    return f"{person.name} {decided}" if person is not None else "no answer arrived in time"

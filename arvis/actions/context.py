@@ -13,11 +13,13 @@ from arvis.domain.taint import Taint
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of actions. `delegation_depth`: a turn that a person began has depth 0. `delegation_jobs` is the
-    maximum number of turns below one root."""
+    """The limits of actions."""
 
+    #: The maximum depth of a turn that a task begins. A turn that a person began has depth 0.
     delegation_depth: int = 3
+    #: The maximum number of tasks that one answer may give.
     delegation_fan_out: int = 5
+    #: The maximum number of turns below one root.
     delegation_jobs: int = 20
     crons_per_agent: int = 10
     heartbeats_per_agent: int = 10
@@ -28,7 +30,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """The turn whose reply asks for actions."""
+    """The turn or run whose reply asks for actions."""
 
     agent: Agent
     #: The user for whom the turn acts; None: no user, and no rights.

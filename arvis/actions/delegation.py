@@ -1,7 +1,7 @@
 """Tasks that an agent gives to another agent: separate turns whose answers go to the same channel.
 
-The text of one agent has a taint for the other agent. The person, the taint and the limits are passed on, so a task
-never has more rights than the turn that gave it.
+The text of one agent is tainted for the other agent. The new turn gets the person, the taint and the limits of the turn
+that gave the task, so it never has more rights.
 """
 
 from __future__ import annotations
@@ -35,17 +35,21 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A turn of the agent `target` to begin, with a task or report from the turn `parent` of the agent `speaker`.
-    `lineage` is the lineage of `parent`."""
+    """A turn to begin, with a task or a report as its message."""
 
+    #: `TASK` or `REPORT`.
     kind: str
+    #: The turn that gives the task or report, and its lineage.
     parent: Execution
     lineage: Lineage
+    #: The agent of `parent`.
     speaker: Agent
+    #: The agent of the new turn.
     target: Agent
     address: Address
     principal_id: str | None
     taint: Taint
+    #: True: `speaker` gets a report of the answer.
     wants_report: bool = False
 
 

@@ -26,11 +26,13 @@ from arvis.tasks.task import is_run
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of the gate on a proposal. `outcome` is None if the action is allowed. `reason` is a code; `words` is
-    the reason for people, as the end of a sentence."""
+    """The verdict of the gate on a proposal."""
 
+    #: None: the action is allowed.
     outcome: Outcome | None
+    #: The code of the reason.
     reason: str | None = None
+    #: The reason for people, as the end of a sentence.
     words: str = ""
 
 
@@ -53,11 +55,12 @@ _MOST_ABOVE = 50
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The position of a turn below its root, the turn that a person began (depth 0). `path` has the ids of the agents
-    from the root to this turn, including agents that wait within a turn; this turn's own agent is last."""
+    """The position of a turn below its root: the turn that a person began (depth 0)."""
 
     root_id: str
     depth: int
+    #: The ids of the agents from the root to this turn, including agents that wait within a turn. This turn's own agent
+    #: is last.
     path: tuple[str, ...]
 
 
@@ -164,17 +167,19 @@ _EVERYBODY: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR, Pri
 _OPERATORS: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _OWNERS: _Roles = frozenset({PrincipalRole.OWNER})
 
-# The conditions for an approval: never, if the answer is tainted, always.
+# The cases in which an action needs an approval: never, if the answer is tainted, always.
 _NEVER, _TAINTED, _ALWAYS = "never", "tainted", "always"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The rule for an action. `conductor`: only a conductor may ask for it. `people` are the roles of the people for
-    whom it may be done, `asks` is the condition for an approval."""
+    """The rule for an action."""
 
+    #: True: only a conductor may ask for the action.
     conductor: bool
+    #: The roles of the people for whom the action may be done.
     people: _Roles
+    #: The cases that need an approval: `_NEVER`, `_TAINTED` or `_ALWAYS`.
     asks: str
 
 

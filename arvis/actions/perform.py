@@ -1,4 +1,4 @@
-"""Carrying out the actions that the gate allowed, and recording the result of every proposal."""
+"""Carry out the actions that the gate allowed, and record the result of every proposal."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _APPLY: dict[EffectKind, Apply] = {
 
 
 def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Carry out a proposal. If the rules of its action refuse it, return a failed result; nothing has been written
-    then, so other actions can follow. Database errors are not caught."""
+    """Carry out a proposal. If the rules of its action refuse the proposal, write nothing and return a failed result, so
+    that other actions can follow. Database errors are not caught."""
     try:
         return _APPLY[proposal.kind](tx, proposal, situation, now)
     except (UsageError, AccessError) as error:

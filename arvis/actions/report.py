@@ -64,7 +64,7 @@ def _name(proposal: Proposal) -> str:
     return next((str(name) for name in names if name), "without a name")
 
 
-#: The maximum number of actions of one outcome that the line describes; for the others it has their number.
+#: The maximum number of actions of one outcome that the line describes. It counts further actions (`and 3 more`).
 TOLD = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})

@@ -65,8 +65,8 @@ def _create(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
-    """Return the schedule that a tag asks for, with defaults for missing fields. Its `agent_id` has the agent's name as
-    written in the tag."""
+    """Return the schedule that a tag asks for, with defaults for missing fields. Its `agent_id` is the agent's name from
+    the tag."""
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
     if not agent:
@@ -125,9 +125,8 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
 
 
 def _place(fields: Mapping[str, Any], here: Address) -> Address:
-    """Return the place for the schedule's posts: the place that the tag names, or the present place. Any place is
-    permitted, because the gate lets only owners and operators change schedules. The place on another
-    platform names no bot."""
+    """Return the place for the schedule's posts: the place that the tag names, or the present place. A place on another
+    platform names no bot. Any place is permitted, because the gate lets only owners and operators change schedules."""
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform
     if elsewhere and "channel" not in fields:

@@ -49,8 +49,8 @@ DEEPEST = 12
 
 
 def sound(proposal: Proposal) -> Proposal:
-    """Return the proposal in a form that the database accepts: without characters that cannot be stored. If a value
-    cannot be stored, the fields are left out and the proposal has a problem."""
+    """Return the proposal without characters that the database cannot store. If a value cannot be stored, leave out all
+    fields and set the proposal's problem."""
     flaw = _flaw(proposal.fields.values(), DEEPEST)
     problem = proposal.problem or flaw
     return replace(
@@ -108,14 +108,15 @@ def _order(proposal: Proposal) -> tuple[bool, int, int]:
 _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 
 
-#: The sources of workflow runs whose result is posted; and the reason code of a turn whose workflow has failed.
+#: The sources of workflow runs whose result is posted.
 POSTED = frozenset({"schedule", "webhook", "chat"})
+#: The reason code of a turn whose workflow has failed.
 WORKFLOW_FAILED = "workflow_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """The changes of the commit in which an execution ended or began to wait, for the events to publish after it."""
+    """The result of the commit in which an execution ended or began to wait. Its events are published afterwards."""
 
     #: The messages of the turn that has ended or waits for people.
     messages: Sequence[StoredMessage] = ()
@@ -273,8 +274,8 @@ def _result(ended: Sequence[StoredMessage], results: Sequence[EffectResult]) -> 
 
 
 def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
-    """Show the questions of an execution that waits for people. If it does not, set the status of its messages: running
-    if it waits for a child, else waiting."""
+    """Show the open questions of a waiting execution. If none is for people, set the status of its messages: running if
+    the execution waits for a child, otherwise waiting."""
     open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
     if open_ & PERSONAL_WAITS:
         messages.ask_questions(tx, execution, now)
@@ -289,8 +290,8 @@ def parse_reply(execution: Execution) -> Reply:
     if execution.status is not ExecutionStatus.DONE or not (is_turn(execution) or is_run(execution)):
         return read("")
     reply = _with_earlier(read(_result_of(execution).content), execution)
-    # The actions of a workflow's agents were carried out at the end of each agent's run. Other tags come from text of
-    # others.
+    # Tags in the result of a workflow are ignored: the actions of its agents were carried out at the end of each agent's
+    # run, and all other tags come from text of others.
     return replace(reply, proposals=()) if is_workflow(execution) else reply
 
 

@@ -23,7 +23,6 @@ AVOIDED = re.compile(
 WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That which)\b")
 #: Places that each part still has, counted by this file.
 ALLOWED: dict[str, int] = {
-    "actions": 2,
     "docs": 5,
     "graphs": 2,
     "memory": 2,

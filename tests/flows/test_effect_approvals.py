@@ -168,7 +168,7 @@ async def test_no_answer_in_time_is_a_no(room: Room) -> None:
     await room.ask(wish(EffectKind.PAUSE_AGENT))
     await room.clock.sleep(DAY_SECONDS + 1)
     await room.work()
-    assert (await room.said())[1:] == ["Not done: pause the agent “news” (nobody answered in time)."]
+    assert (await room.said())[1:] == ["Not done: pause the agent “news” (no answer arrived in time)."]
     assert await room.audit() == [(Outcome.ASKED, "approval"), (Outcome.REFUSED, "expired")]
 
 
