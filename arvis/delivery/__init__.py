@@ -1,4 +1,4 @@
-"""Step 13: send deliveries through their connectors, in each place one after the other in order; show drafts before."""
+"""Step 13: show drafts, and send deliveries through their connectors; in each place one after the other, in order."""
 
 from __future__ import annotations
 

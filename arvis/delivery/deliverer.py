@@ -1,9 +1,9 @@
-"""Step 13 of a message, the handler of `deliver` jobs: sends a delivery, and decides what to do if that fails.
+"""Step 13 of a message, the handler of `deliver` jobs: it sends a delivery and decides what happens after a failure.
 
 If a platform shows a delivery undivided, and only once even if it is sent twice (`Capabilities.whole`), the delivery
-needs one commit. On all other platforms it is sent in parts, and each part is recorded before it is sent (`sender.py`),
-so that an interrupted send is detected. If a delivery fails, its final state, an incident for the agent and an alert
-for the owner are stored.
+needs one commit. On all other platforms the delivery is sent in parts, and each part is recorded before it is sent
+(`sender.py`), so that an interrupted send is detected. If a delivery fails, its final state, an incident for the agent
+and an alert for the owner are stored.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class Deliverer:
         now = self._clock.now()
         if error.retry_after is not None:
             return Snooze.after(now, max(error.retry_after, SHORTEST_PAUSE) + ROUNDING, "rate_limit")
-        # Remove deliveries that were cancelled or are sent by another process.
+        # Forget deliveries that were cancelled or are now sent by another process.
         self._failing = {known: since for known, since in self._failing.items() if now - since < 2 * OUTAGE_MS}
         lasted = now - self._failing.setdefault(delivery.id, now)
         if lasted >= OUTAGE_MS:

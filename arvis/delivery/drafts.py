@@ -22,8 +22,8 @@ from arvis.tasks.rounds import Rounds
 
 
 async def locate(connector: Connector | None, draft: Draft) -> Draft:
-    """Return the draft with the platform id of its message, if the connector can find it. It is needed for a draft
-    whose process ended before the platform's answer arrived. Raises `SendError` if the message may be found later."""
+    """Return the draft with the platform id of its message, if the connector can find the message. The id is missing if
+    the process ended before the platform's answer arrived. Raises `SendError` if the message may be found later."""
     if draft.state is not DraftState.SENDING or not isinstance(connector, FindsDrafts):
         return draft
     try:
@@ -36,10 +36,10 @@ async def locate(connector: Connector | None, draft: Draft) -> Draft:
 
 @dataclass(frozen=True, slots=True)
 class OpenedDraft:
-    """A draft to show. `seen` is the platform id of the message that has shown it since before a restart (None: there
-    is none)."""
+    """A draft to show."""
 
     draft: Draft
+    #: The platform id of the message that has shown the draft since before a restart (None: there is none).
     seen: str | None
 
 
@@ -126,14 +126,16 @@ LONGEST = 1500
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The timing of drafts. Text is shown if it has at least `characters` characters and the turn began at least
-    `first` seconds ago. If there is no text, a status is shown after `status` seconds and updated every `status_every`
-    seconds. `look` is the interval (s) of checks."""
+    """The timing of drafts. All times are in seconds."""
 
+    #: The time after the beginning of a turn before which no text is shown.
     first: float = 1.0
+    #: The number of characters that a text must have to be shown.
     characters: int = 40
+    #: The time after which a turn without text gets a status line, and the interval of its updates.
     status: float = 30.0
     status_every: float = 10.0
+    #: The interval of checks.
     look: float = 0.5
 
 

@@ -1,4 +1,5 @@
-"""Late replies: they are marked or dropped, and sent at a limited rate. Also the pauses that platforms request."""
+"""The rules for late replies, which are marked or dropped and sent at a limited rate; and the pauses that platforms
+request."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Presence:
-    """The drafts and typing of this process. `run` removes the drafts of earlier processes, and listens until
-    cancelled. The deliverer uses `release` and `backoff`."""
+    """The drafts and typing of this process. `run` removes abandoned drafts of earlier processes, and listens to the bus
+    until it is cancelled. The deliverer uses `release` and `backoff`."""
 
     def __init__(
         self,
@@ -74,13 +74,14 @@ class Presence:
         self._at_work: dict[Address, set[str]] = {}
         #: The time of the last event of a running turn, by place.
         self._heard: dict[Address, float] = {}
-        #: Two times by place: until when no typing is shown because an answer is being sent, and when the last answer
-        #: was sent.
+        #: The time until which no typing is shown, because an answer is being sent, by place.
         self._quiet: dict[Address, float] = {}
+        #: The time at which the last answer was sent, by place.
         self._settled: dict[Address, float] = {}
         self._showings: dict[str, DraftStream] = {}
-        #: The drafts whose last change may still be in progress, and the newest turns that this process has shown.
+        #: The drafts whose last change may still be in progress.
         self._ending: set[DraftStream] = set()
+        #: The ids of the newest turns that this process has shown.
         self._ours: dict[str, None] = {}
         self._texts: dict[str, list[tuple[int, str]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -129,7 +130,7 @@ class Presence:
             for unsubscribe in subscriptions:
                 unsubscribe()
 
-    # -- what the bus says -----------------------------------------------------------------------------------
+    # -- events of the bus -----------------------------------------------------------------------------------
 
     def _typing_requested(self, event: TypingRequested) -> None:
         self._type(event.address)

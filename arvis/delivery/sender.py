@@ -135,7 +135,8 @@ def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
 
 
 class Interrupted(Exception):
-    """An interrupted part may have arrived, and its platform offers no way to find out."""
+    """The error for a part whose send was interrupted: the part may have arrived, and its platform offers no way to find
+    out."""
 
 
 class PartSender:
@@ -210,7 +211,7 @@ class PartSender:
     async def _accept_as_sent(self, error: SendError) -> None:
         """Handle an answer that the part is shown, but without its id. A connector that can search for the part does
         so. If it cannot, the part counts as sent, because a second send would show it twice. Raises `SendError` if the
-        search finds nothing or fails for a time."""
+        search finds nothing or fails temporarily."""
         receipt = None
         if isinstance(self._connector, FindsParts):
             try:

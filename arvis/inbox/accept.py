@@ -1,4 +1,4 @@
-"""Steps 2, 4 and 8 of a message: route and permit it, then accept, observe or reject it, with the reason.
+"""Steps 2, 4 and 8 of a message: route it and check the permission, then accept, observe or reject it with a reason.
 
 The script of a message begins with `EventSource.advance`. A repeated event creates no row. No model is called.
 """
@@ -80,8 +80,8 @@ PAUSE_MS = 15 * 60_000
 
 def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
     """Count a turn that is about to begin in this place. Return False if a bot's message would begin it and the limit
-    is reached. A person's message resets the count. Call it once for each permitted event, in the transaction that
-    accepts the event."""
+    is reached. A person's message resets the count. Call this function once for each permitted event, in the transaction
+    that accepts the event."""
     channel = replace(address, thread="")
     limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
     counts = {key: _count(tx, key, now) for key in limits}
@@ -145,16 +145,19 @@ def _none(_names: Sequence[str]) -> Sequence[PluginCommand]:
 
 @dataclass(frozen=True, slots=True)
 class InboxRules:
-    """The configuration of incoming messages. `zone` is the daemon's time zone. A message that was written more than
-    `answer_within` ms ago gets no answer. `approvers` may approve calls of tools. `commands` returns the text commands
-    of the named plugins. `allowed` limits the messages and bytes of each person. `shown` returns the part of a running
-    reply that people have seen."""
+    """The configuration of incoming messages."""
 
+    #: The daemon's time zone.
     zone: str = "UTC"
+    #: A message that was written more than this time (ms) ago gets no answer.
     answer_within: int = 3_600_000
+    #: The people who may approve calls of tools.
     approvers: Approvers = tuple(APPROVERS["owners"])
+    #: The limits of messages and bytes of each person.
     allowed: Allowed = field(default_factory=Allowed)
+    #: Returns the text commands of the named plugins.
     commands: Callable[[Sequence[str]], Sequence[PluginCommand]] = _none
+    #: Returns the part of a running reply that people have seen.
     shown: Shown = nothing_shown
 
 
@@ -173,10 +176,11 @@ class Routes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The result of a message for its connector, and the turns that it cancelled, which are announced after the
-    commit."""
+    """The result of a message."""
 
+    #: The answer for the connector.
     received: Received
+    #: The turns that the message cancelled. They are announced after the commit.
     cancelled: Sequence[CancelledTurn] = ()
 
 
@@ -235,8 +239,8 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
 
 
 def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Handled:
-    """Handle a permitted message: it is too old, beyond a limit, an answer to a question, a command, part of an album,
-    or it begins a turn."""
+    """Handle a permitted message. It is too old, exceeds a limit, answers a question, is a command, belongs to an album,
+    or begins a turn."""
     message = routed.message
     if message.sent_at is not None and now - message.sent_at > rules.answer_within:
         return Handled(_expire(tx, routed, now))
@@ -256,9 +260,9 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
 
 
 def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """Refuse a message of a person who writes too fast; return None if it is within the limit. Over the web the sender
-    gets an error. On a chat platform the message is stored as dropped, and the person gets one notice in each window of
-    the limit."""
+    """Refuse a message of a person who writes too fast; return None if the person is within the limit. Over the web the
+    sender gets an error. On a chat platform the message is stored as dropped, and the person gets one notice in each
+    window of the limit."""
     message, agent = routed.message, routed.agent
     person = tx.principals.find(message.address.platform, message.sender.user_id)
     used = allowances.use_message(tx, person, routed.role, rules.allowed, now)

@@ -59,9 +59,11 @@ _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """The result of a press: the text for the person, and the cancelled turns, which are announced after the commit."""
+    """The result of a press."""
 
+    #: The text for the person.
     clicked: Clicked
+    #: The cancelled turns. They are announced after the commit.
     cancelled: Sequence[CancelledTurn] = ()
 
 
@@ -135,7 +137,7 @@ def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
     return Pressed(Clicked("Stopped.", done=True), [cancelled])
 
 
-#: The maximum number of characters of a message's other text (before or after an edit) in the timeline.
+#: The maximum number of characters that the timeline stores of a message's text before or after an edit.
 _LONGEST_NOTE = 2_000
 
 
@@ -374,7 +376,7 @@ class InboxService:
 
 
 def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel: str, now: int) -> None:
-    """Move the rows of a channel to its new id, and tell the owner, because Arvis does not change the old id in the
+    """Move the rows of a channel to its new id, and alert the owner, because Arvis does not change the old id in the
     configuration."""
     source.advance(tx)
     tx.channel_status.move(old, new_channel, now)

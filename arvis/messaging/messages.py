@@ -1,6 +1,7 @@
 """Outgoing messages other than replies: progress, open questions, notices; and deliveries for all messages.
 
-Parts of scripts. A message reaches a platform only as a delivery. `posted_by` selects the bot that posts in a channel.
+The functions are parts of transaction scripts. A message reaches a platform only as a delivery. `posted_by` selects the
+bot that posts in a channel.
 """
 
 from __future__ import annotations
@@ -203,8 +204,8 @@ def show_question(
 
 
 def _who(execution: Execution, wait: Wait) -> str:
-    """Return the people who may answer, as the beginning of a sentence. If the question names no people, only owners are
-    mentioned, even if the configuration names others."""
+    """Return the people who may answer, as the beginning of a sentence. If the question names no people, mention only
+    owners, even if the configuration names others."""
     named = named_approvers(execution, wait)
     if named is None:
         return "An owner"

@@ -30,8 +30,7 @@ CUT = "\n\n[This answer is longer than allowed, so it ends here.]"
 CUT_TOKENS = "\n\n[This answer reached the output limit of the model, so it ends here.]"
 #: Replaces a reply that has no text left after the cut.
 CUT_EMPTY = (
-    "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the "
-    "owner to "
+    "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the owner to "
     "raise the limit (`limits.reply_tokens`)."
 )
 #: Replaces an empty reply after tools have done the work.
@@ -60,8 +59,10 @@ _FAILURES = {
             ),
             Budget.AGENT: "this agent's budget for today is used up. Please ask again after midnight.",
             Budget.PRINCIPAL: "your budget for today is used up. Please ask again after midnight.",
-            Budget.SHARE: "you have used your share of today's budget. Please ask again after midnight, or ask an owner to "
-            "raise your share.",
+            Budget.SHARE: (
+                "you have used your share of today's budget. Please ask again after midnight, or ask an owner to raise "
+                "your share."
+            ),
             Budget.CLIENT: (
                 "this channel's budget for this month is used up. Please ask again next month, or ask the owner to "
                 "raise it."
@@ -99,9 +100,8 @@ def left_out(what: str, *, model: str, account: str) -> str:
     if what == "pictures":
         return f"I cannot see the picture: the model {model} does not accept pictures. Please describe it in words."
     return (
-        f"I answer without my tools this time: the account {account} does not support tools, and no other account "
-        "is available. "
-        "If the answer needs a tool, please ask again later."
+        f"I answer without my tools this time: the account {account} does not support tools, and no other account is "
+        "available. If the answer needs a tool, please ask again later."
     )
 
 
@@ -150,8 +150,7 @@ def workflow_failed(error: str) -> str:
 def compaction_failed(agent: str, error: str) -> str:
     """Return the notice to an owner that a conversation could not be summarized."""
     return (
-        f"Arvis could not summarize a long conversation of {agent} ({error}). The conversation continues with its "
-        "newest "
+        f"Arvis could not summarize a long conversation of {agent} ({error}). The conversation continues with its newest "
         "messages, and Arvis tries again after some turns."
     )
 

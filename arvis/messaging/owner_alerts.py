@@ -1,7 +1,7 @@
 """Alerts to owners about problems that only they can fix.
 
 An alert is sent to the configured place, or to the place of the last direct chat of an owner with an agent. Alerts with
-the same cause are sent at most once per interval. Parts of scripts.
+the same cause are sent at most once per interval. The functions are parts of transaction scripts.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Streamed text of a model for viewers: tags are removed, and pieces are combined to about ten updates per second at
-most."""
+"""The streamed text of a model for viewers, without tags and in at most about ten updates per second."""
 
 from __future__ import annotations
 
