@@ -1,7 +1,7 @@
-"""Start the work of one time of a schedule: a run of its agent or workflow, or the call of its script. Parts of
-scripts.
+"""Start the work of one time of a schedule: a run of its agent or workflow, or the call of its script.
 
-A run begins without history; its result is posted in the schedule's channel.
+A run begins without history; its result is posted in the schedule's channel. The functions are parts of transaction
+scripts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def begin(
     """Record the time `due` of a schedule and begin its work; if the work cannot begin, record the reason.
 
     Return None and write nothing if this time was handled before. `by` is the id of the principal who requested the run
-    (None: its own time has come); the run has no rights that this person lacks.
+    (None: the schedule is due); the run has no rights that this person lacks.
     """
     ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
@@ -67,7 +67,7 @@ def begin(
 def trigger(
     tx: Transaction, schedule: Schedule, occurrence: Occurrence, task: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
-    """Begin the agent's run of an occurrence whose script has met its condition, and return the changed occurrence.
+    """Begin the agent's run of an occurrence after the condition of its script was met. Return the changed occurrence.
 
     The run ends the occurrence; if the run cannot begin, the occurrence ends here. The job of the script must have been
     settled earlier in the same commit. `by` is the id of the principal who requested the occurrence (None: no person).
@@ -81,8 +81,8 @@ def trigger(
 
 
 def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report: str, now: int) -> Occurrence | None:
-    """Record a time of a schedule that is skipped, with the reason `report`. If the previous occurrence was skipped for
-    the same reason, return that one and write nothing."""
+    """Record that a time of a schedule is skipped, with the reason `report`. If the previous occurrence was skipped for
+    the same reason, return that occurrence and write nothing."""
     last = next(iter(tx.occurrences.newest(schedule.id, 1)), None)
     skipped = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.SKIPPED, None, report, now, now)
     if last is not None and last.status is OccurrenceStatus.SKIPPED and last.report == report:

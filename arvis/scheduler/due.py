@@ -1,8 +1,9 @@
-"""The scripts of the scheduler: the work of each due time is started once, and abandoned occurrences are ended.
+"""The scripts of the scheduler: they start the work of each due time once, and end abandoned occurrences.
 
-A time of a schedule that has an occurrence has been handled, and is never handled again: neither after a restart or a
-change of the clock, nor by a second scheduler (docs/adr/0024). For times that were missed during a pause of the daemon,
-the setting `missed` of the schedule decides: no run, one run, or all (the last 24 times, one after the other).
+Each handled time of a schedule has an occurrence. A time with an occurrence is never handled again: neither after a
+restart or a change of the clock, nor by a second scheduler (docs/adr/0024). For times that were missed while the daemon
+did not run, the setting `missed` of the schedule decides: no run, one run, or all (the last 24 times, one after the
+other).
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ LATE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class TimePlan:
-    """The decision about the time `due` (ms): it is run because of `cause`, or only recorded as missed (None).
-    `next_run` is the schedule's next time."""
+    """The decision about one time of a schedule."""
 
+    #: The time (ms).
     due: int
+    #: The cause of the run; None: there is no run, and the time is only recorded as missed.
     cause: Cause | None
+    #: The schedule's next time (ms); None: it has no further time.
     next_run: int | None
 
 
@@ -63,8 +66,8 @@ def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> in
 
 
 def natural(text: ScheduleText, zone: str, now: int) -> int | None:
-    """Return the first time of a schedule after `now`; None if it has no further time. If the clock was not set back,
-    the stored next time is not later than this."""
+    """Return the first time of a schedule after `now`; None if it has no further time. The stored next time is later
+    than this only if the clock was set back."""
     return next(iter(next_times(text, zone, now, 1)), None)
 
 
@@ -105,15 +108,16 @@ _RESTORED = (
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The state of the schedules. `now`: schedules are due or occurrences are abandoned. `soonest` is the time (ms) of
-    the next due schedule (None: there is none)."""
+    """The state of the schedules."""
 
+    #: True: schedules are due or occurrences are abandoned.
     now: bool
+    #: The time (ms) of the next due schedule (None: there is none).
     soonest: int | None
 
 
 def look(tx: Transaction, now: int) -> Due:
-    """Read the state of the schedules. It is checked before each write, because usually there is nothing to write."""
+    """Read the state of the schedules. This is done before each write, because usually there is nothing to write."""
     waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
     return Due(bool(waiting), tx.schedules.next_due(now))
 
@@ -138,8 +142,8 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
     unknown).
 
     A schedule whose next time is later than the first time after `now` gets that earlier time. The next time of an
-    interval is moved back by `back`. Times that were handled before come again and are skipped. Return the number of
-    corrected schedules.
+    interval is moved back by `back`. Times that come a second time are skipped, because they were handled before.
+    Return the number of corrected schedules.
     """
     holding.check(tx)
     moved = 0
@@ -164,7 +168,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = Non
     if tx.occurrences.running(schedule.id):
         raise Conflict(
             "The schedule is already running.",
-            fix="Wait for its end, or POST /api/executions/ID/cancel.",
+            fix="Wait for its end, or cancel it with POST /api/executions/ID/cancel.",
             code="running",
         )
     due = now
@@ -209,8 +213,8 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
 
 
 def _restart_times(tx: Transaction, schedule: Schedule, plan: TimePlan, text: Every, now: int) -> None:
-    """Run an interval now whose time was handled before, because the clock was set back, and count its next times from
-    now. (A cron only skips such times. An interval has no fixed times, so it need not wait.)"""
+    """Run an interval now, and count its next times from now. Its planned time was handled before, because the clock was
+    set back. (A cron only skips such times. An interval has no fixed times, so it need not wait.)"""
     due = plan.due + 1
     while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
         due += 1

@@ -1,5 +1,5 @@
 """The scheduler at run time. It checks the schedules when one is due or was changed, and every few seconds in case the
-clock was set; the scripts in `due.py` decide what to run. `ScheduleHandler` handles the jobs."""
+clock was set. The scripts in `due.py` decide which times are run; `ScheduleHandler` handles the jobs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ JUMP_MS = 60_000
 
 class Scheduler:
     """The part that starts the work of due schedules. `poll_seconds` is the maximum interval of checks, `zone` the
-    daemon's time zone. One scheduler at a time works on a database; if there are two for a moment, each time is still
+    daemon's time zone. One scheduler at a time works on a database; even if two work at the same moment, each time is
     run once."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, poll_seconds: float, zone: str) -> None:
@@ -103,8 +103,8 @@ class Scheduler:
         self._poll_seconds = poll_seconds
         self._late = max(int(2 * poll_seconds * 1000), LATE_MS)
         self._rules = Rules(zone=zone)
-        #: The wall and monotonic time of the last check; None before the first check, when it is unknown if the clock
-        #: was set since the rows were written.
+        #: The wall and monotonic time of the last check. None before the first check: the clock may have been set since
+        #: the rows were written.
         self._seen: tuple[int, float] | None = None
 
     async def run(self, holding: Holding) -> None:

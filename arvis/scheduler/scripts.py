@@ -44,7 +44,8 @@ _LOOKED_AT = 10_000
 #: The significant digits of numbers below 1, and the decimals of all other numbers.
 _DIGITS = 4
 _DECIMALS = 2
-#: Numbers from `_HUGE` on, and numbers below `_TINY`, are shown with an exponent; from `_ABSURD` on, with words.
+#: Numbers from `_HUGE` on, and numbers below `_TINY`, are shown with an exponent. Numbers from `_ABSURD` on are not
+#: shown.
 _HUGE, _TINY = 1e21, 1e-20
 _ABSURD = 1e308
 
@@ -109,7 +110,7 @@ def _number(value: float) -> str:
     """Return a number for people, such as 1,234,567.89 or 142.3 or 0.00004567."""
     size = abs(value)
     if size >= _HUGE:
-        return f"{float(value):.{_DIGITS}g}" if size < _ABSURD else "more than can be said"
+        return f"{float(value):.{_DIGITS}g}" if size < _ABSURD else "a number too large to show"
     if isinstance(value, int):
         return f"{value:,}"
     if 0 < size < _TINY:
@@ -151,20 +152,25 @@ _FROM_OUTSIDE = frozenset({Label.TOOLS})
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """The result of a fetch: the parsed answer, or the reason why it failed ("": it succeeded)."""
+    """The result of a fetch."""
 
+    #: The parsed answer.
     answer: Any = None
+    #: The reason why the fetch failed; "": it succeeded.
     failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptEffects:
-    """The effects of an answer: `text` is the filled template, which is posted if `say` is True; `task` is the task for
-    the agent (None: no run); `memo` is the script's new state."""
+    """The effects of an answer."""
 
+    #: The filled template.
     text: str
+    #: True: the text is posted.
     say: bool
+    #: The task for the agent (None: no run).
     task: TaskSpec | None
+    #: The script's new state.
     memo: Mapping[str, Any]
 
 
@@ -333,6 +339,6 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
 
 
 def _passed(since: int | None, now: int, milliseconds: int) -> bool:
-    """Return True if `milliseconds` have passed since the time `since`, and also if the clock was set back before
-    it."""
+    """Return True if `milliseconds` have passed since the time `since`, or if the clock was set back to before
+    `since`."""
     return since is None or not 0 <= now - since < milliseconds
