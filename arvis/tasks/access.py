@@ -97,14 +97,16 @@ def origin_of(state: Mapping[str, Any]) -> Origin:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person for whom work is done: `principal` (None: no person, and no rights) within `limits`, in the place
-    `address`. `agent` asks for the work (None: it was deleted). `own_words`: the work follows only from this person's
-    own text (no taint)."""
+    """The person for whom work is done, and the circumstances that limit this person's rights."""
 
+    #: None: no person, and no rights.
     principal: Principal | None
     limits: CallerLimits
+    #: The place in which the work is requested.
     address: Address
+    #: The agent that asks for the work (None: it was deleted).
     agent: Agent | None
+    #: True: the work follows only from this person's own text (no taint).
     own_words: bool = False
 
     @property
@@ -146,8 +148,8 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
         f"The agent {target.slug} may not be used for this task.",
         why=why,
         fix=(
-            "Choose another agent. Or ask an owner to list the author in `allow_users` of this agent, or to save the "
-            "text themselves."
+            "Choose another agent, or ask an owner to add the author to `allow_users` of this agent or to save the text "
+            "themselves."
         ),
         code="out_of_reach",
     )
@@ -188,7 +190,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
     return None
 
 
-# -- in whose name -----------------------------------------------------------------------------------------
+# -- the person and the authors ----------------------------------------------------------------------------
 
 
 def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Asker:

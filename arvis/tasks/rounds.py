@@ -22,7 +22,7 @@ from arvis.prompt import Round, Words
 #: The prefix of the name of a tool call's effect.
 TOOL_EFFECT = "tool "
 
-_LOST = "It is unknown if this call happened, and a person decided not to repeat it."
+_LOST = "It is unknown whether this call was made. A person decided not to repeat it."
 
 # The stored keys of a state. The number in a key is the number of the round (from 1).
 _ROUND = "round {}"
@@ -247,4 +247,4 @@ def _unsealed(output: ToolOutput, unseal: Callable[[str], str]) -> ToolOutput:
     try:
         return replace(output, content=unseal(output.content), sealed=False)
     except SecretLost:
-        return replace(output, content="This cannot be opened any more.", failed=True, sealed=False)
+        return replace(output, content="This output can no longer be decrypted.", failed=True, sealed=False)

@@ -1,7 +1,8 @@
 """The typed states of executions that do an agent's work, and the types of their fields: task, outcome, files.
 
 The classes of states are not frozen, because they are created several times in each step, and creating a frozen
-instance takes several times as long. No code assigns to their fields."""
+instance takes several times as long. No code assigns to their fields.
+"""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 
@@ -116,31 +117,36 @@ LONGEST_NOTE = 240
 
 
 class WorkStatus(StrEnum):
-    """The status of an agent's work. `open`: the reply had no status. `exhausted`: a limit stopped the work. Only
-    heartbeats have the last two: `idle`: there was nothing to do and no model was called; `failed`: the called
-    execution failed."""
+    """The status of an agent's work."""
 
     DONE = "done"
     BLOCKED = "blocked"
     CONTINUE = "continue"
+    #: The reply had no status.
     OPEN = "open"
+    #: A limit stopped the work.
     EXHAUSTED = "exhausted"
+    #: Only heartbeats: there was nothing to do, and no model was called.
     IDLE = "idle"
+    #: Only heartbeats: the called execution failed.
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """The outcome of an agent's work. `visible` is the part of the last reply that people may see. The status
-    `continue` has a `report`, `blocked` has `reason` and `requirements`, `done` has a `result`. `attributes` are the
-    attributes that the agent's plugins require."""
+    """The outcome of an agent's work."""
 
     status: WorkStatus
+    #: The part of the last reply that people may see.
     visible: str = ""
+    #: With the status `continue`.
     report: str = ""
+    #: With the status `blocked`.
     reason: str = ""
     requirements: str = ""
+    #: With the status `done`.
     result: str = ""
+    #: The attributes that the agent's plugins require.
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -180,10 +186,11 @@ def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """The end of a child execution. If `outcome` is None, the child failed or was cancelled; `error` is then a sentence
-    and `reason` a code."""
+    """The end of a child execution."""
 
+    #: None: the child failed or was cancelled.
     outcome: WorkOutcome | None
+    #: If `outcome` is None: the error as a sentence, and the code of the reason.
     error: str = ""
     reason: str = ""
 

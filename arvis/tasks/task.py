@@ -1,5 +1,5 @@
-"""Runs: work of an agent without a message of a chat. The result of a run that a schedule or a web hook begins is
-posted. A graph can begin a run as its child and reads the outcome.
+"""Runs: work of an agent without a message of a chat. If a schedule or a web hook begins a run, its result is posted.
+If a graph begins a run as its child, the graph reads the outcome.
 
 A run has no user message and no history except the history in its task. It has a separate lane, so that it delays no
 conversation with the agent.
@@ -28,15 +28,19 @@ _CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to begin that no execution waits for. `source` (`schedule:ID`, `webhook:ID`) is stored with it; its result
-    is posted at `address`. `graph` is the name of its graph, `more` are further keys of its state."""
+    """A run to begin, for which no execution waits."""
 
     agent: Agent
     task: TaskSpec
+    #: The place where the result is posted.
     address: Address
+    #: The id of the user for whom the run works (None: no user).
     principal_id: str | None
+    #: `schedule:ID` or `webhook:ID`.
     source: str
+    #: The name of the run's graph.
     graph: str = GRAPH
+    #: Further keys of the run's state.
     more: Mapping[str, Any] = field(default_factory=dict)
 
 

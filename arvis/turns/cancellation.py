@@ -1,4 +1,4 @@
-"""Cancelling turns and runs, and closing conversations: scripts, and the events to publish after their commit."""
+"""Cancel turns and runs, and close conversations: the scripts, and the events to publish after their commit."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ from arvis.turns.turns import Ending, end_turn
 
 @dataclass(frozen=True, slots=True)
 class CancelledTurn:
-    """A cancelled turn or run: its user messages, and the ids of its cancelled jobs, whose tasks `announce_cancelled`
-    ends. `run` is its id if it was a run of a workflow."""
+    """A cancelled turn or run."""
 
+    #: The user messages of the turn.
     asked: Sequence[StoredMessage]
+    #: The ids of the cancelled jobs. `announce_cancelled` ends their tasks.
     jobs: Sequence[str]
+    #: The id of the run, if it was a run of a workflow.
     run: str | None = None
 
 

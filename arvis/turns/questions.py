@@ -107,8 +107,8 @@ def plain_word(text: str) -> WaitAnswer | None:
 
 
 def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
-    """Read a message that names its decision: `approve` or `reject`. `noted`: the question takes a note, which follows
-    the decision; all other questions take `edit {…}`. None if the message has another form."""
+    """Read a message that names its decision: `approve` or `reject`. If `noted` is True, a note may follow the decision;
+    if not, the message may also be `edit {…}`. Return None if the message has another form."""
     if text.strip(_ENDS).casefold() in _APPROVE | _REJECT:
         return plain_word(text)
     if not noted:
@@ -152,12 +152,13 @@ _ANSWERED = "This question has been answered already."
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """A message that may be an answer. `at` is the time when it was written (ms; None: now), `in_reply_to` the
-    platform's id of the message that it directly replies to."""
+    """A message that may be an answer."""
 
     text: str
     place: Address
+    #: The time (ms) at which the message was written (None: now).
     at: int | None = None
+    #: The platform's id of the message to which this message directly replies (None: it is no reply).
     in_reply_to: str | None = None
 
 
@@ -231,8 +232,8 @@ def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
         return of_choices(text, wait.choices)
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
     given = explicit(text, noted=noted) or plain_word(text)
-    # Only a question about an agent's tool call takes feedback: the agent reads it. The feedback would have no reader for a
-    # node of a workflow or to a proposed change.
+    # Only a question about an agent's tool call accepts feedback, because the agent reads it. A node of a workflow and a
+    # proposed change cannot use feedback.
     return given or (feedback(text) if not noted and _is_of_a_tool(tx, wait) else None)
 
 
@@ -262,7 +263,8 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
 
 
 def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:
-    """Return True if the question is so new that the answer may be meant for another question, answered just before."""
+    """Return True if the question is so new that the answer may be meant for another question that was answered just
+    before."""
     others = [each for each in (*open_, *tx.waits.of_execution(wait.execution_id)) if each.id != wait.id]
     answering = any(now - (each.answered_at or now) < _READING for each in others)
     return answering and now - wait.asked_at < _READING

@@ -1,4 +1,4 @@
-"""Scripts that give a message a new turn: because the reply has not read it, or because a person corrects its text.
+"""Scripts that give a message a new turn, because the reply has not read it or because a person corrects its text.
 
 A reply answers a message only if the prompt of the reply contained its text (docs/adr/0034). Each model call stores the
 ids of the messages in its request in the state of the turn. The transaction that ends a turn settles these messages.
@@ -43,7 +43,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     execution, message = _correctable(tx, job, by)
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
-        raise Conflict("The agent of this message no longer exists.", fix="write a new message to another agent")
+        raise Conflict("The agent of this message no longer exists.", fix="Write a new message to another agent.")
     before = execution.id
     tx.messages.reopen_turn(before)
     way = default_graph(tx, agent, content)
@@ -84,15 +84,15 @@ def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, S
         )
     if job.status not in _OVER or execution.status in lifecycle.LIVE:
         raise Conflict(
-            f"The job {job.id} has not failed",
-            why=f"it is {job.status}",
+            f"The job {job.id} has not failed.",
+            why=f"It is {job.status}",
             fix="Wait until the job has ended, or cancel it first.",
         )
     if AgentState.from_json(execution.state).task or message.principal_id is None:
-        raise Conflict("An agent wrote this message", fix="Edit the message that started the task of that agent.")
+        raise Conflict("An agent wrote this message.", fix="Edit the message that started the task of that agent.")
     author = tx.principals.get(message.principal_id)
     if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
-        raise Forbidden("You may not change a message of a person with more rights", fix=f"ask an {author.role}")
+        raise Forbidden("You may not change a message of a person with more rights.", fix=f"Ask an {author.role}")
     return execution, message
 
 
@@ -128,7 +128,7 @@ def read_messages(
         raise ExecutionError(
             f"The reply of the turn {execution.id} does not take its messages into account.",
             why="The prompt of its last model call did not contain these messages.",
-            fix="retry the job; if it happens again, report it with `arvis explain` of the message",
+            fix="Retry the job. If this happens again, report it with the output of `arvis explain` for the message.",
         )
     log.warning("message_unread", execution=execution.id, graph=execution.graph, messages=ids)
     put_back(tx, execution, unread, now, why=UNREAD)
@@ -191,7 +191,7 @@ def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: i
     """Write the execution of the message's own turn, and return its job for the caller to add."""
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
-        raise ExecutionError(f"The message {message.id} has no agent", fix="write a new message to another agent")
+        raise ExecutionError(f"The message {message.id} has no agent.", fix="Write a new message to another agent.")
     way = select_graph(tx, agent, message.content, message.address, files=bool(message.attachments))
     state = {
         "agent": agent.id,

@@ -47,13 +47,16 @@ from arvis.turns.requeue import read_messages
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a turn: its status, the text to show (empty: no text) as a reply or notice, the reason code if it is
-    not a reply, and the taint of the text."""
+    """The end of a turn."""
 
     status: MessageStatus
+    #: The role of the text: a reply or a notice.
     role: Role
+    #: The text to show (empty: no text).
     content: str
+    #: The reason code if the text is not a complete reply.
     reason: str | None = None
+    #: The taint of the text.
     taint: Taint = CLEAN
 
 
@@ -183,16 +186,18 @@ def _queue_turn(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task or report for an agent. `speaker` is the agent that sends it, or an agent with the name of the workflow
-    whose results are reported. `origin` is the `Origin` (as JSON) of the turn that it comes from, `route` one of
-    `delegation`, `report` and the route of results. `direct`: the place is a direct chat."""
+    """A task or report for an agent."""
 
+    #: The agent that sends it. For the results of a workflow: an agent with the name of the workflow.
     speaker: Agent
     text: str
     principal_id: str | None
     taint: Taint
+    #: The `Origin` (as JSON) of the new turn.
     origin: Mapping[str, Any]
+    #: `delegation`, `report` or the route of workflow results.
     route: str
+    #: True: the place is a direct chat.
     direct: bool
 
 

@@ -1,5 +1,5 @@
 """The results of a workflow run at its end: the last line of its log, and the report to the agent that started it,
-which becomes the agent's next turn. Parts of scripts."""
+which becomes the agent's next turn. The functions are parts of transaction scripts."""
 
 # ruff: noqa: RUF009 - `stored` declares fields, as `field` does
 
@@ -27,9 +27,9 @@ from arvis.turns.turns import Task, begin_agent_turn
 #: The key of a run's state that holds the turn of the agent that started it (`Starter`).
 STARTER = "starter"
 
-#: The maximum number of characters of an error in the log. In the report: the maximum number of characters of a node's
-#: output, of nodes, and of characters of a name.
+#: The maximum number of characters of an error in the log.
 _LONGEST_ERROR = 4_000
+#: The maximum number of characters of a node's output in the report, of nodes, and of characters of a name.
 LONGEST_OUTPUT = 200
 _MOST_NODES = 100
 _LONGEST_NAME = 60
@@ -37,12 +37,13 @@ _LONGEST_NAME = 60
 
 @dataclass(slots=True)
 class Starter(State):
-    """The turn of the agent that started a run. `starts` is the number of workflow starts since the last message of a
-    person."""
+    """The turn of the agent that started a run."""
 
+    #: The ids of the turn's execution, of its agent and of its conversation.
     execution: str = ""
     agent: str = ""
     conversation: str = ""
+    #: The number of workflow starts since the last message of a person.
     starts: int = 0
     limits: CallerLimits = stored(
         CallerLimits(), key="standing", read=CallerLimits.from_json, write=CallerLimits.to_json
@@ -57,8 +58,8 @@ class StartedState(State):
 
 
 def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> None:
-    """Write the last line in the log of a run that has ended and of the runs that were cancelled with it, and report to
-    the agent that started it. `by` names the person or reason that cancelled it. Other executions are ignored."""
+    """Write the last line in the log of an ended run and of the runs that were cancelled with it, and report to the
+    agent that started the run. `by` names the person or reason that cancelled it. Other executions are ignored."""
     if not is_workflow(execution):
         return
     _last_line(tx, execution, by, now)
@@ -69,7 +70,7 @@ def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> N
 
 
 def outputs_of(state: Mapping[str, Any]) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """Return pairs of a node's id and its stored output, in the order of their times."""
+    """Return pairs of a node's id and its stored output, oldest first."""
     found = [(key.removeprefix(OUTPUT), kept) for key, kept in state.items() if key.startswith(OUTPUT)]
     return sorted(found, key=lambda each: each[1].get("at") or 0)
 
