@@ -91,7 +91,8 @@ _ASKING = frozenset({"approval", "user-input"})
 _STEPS_OF_A_VISIT = 10
 #: Maximum rounds of a loop without a body, which the engine visits once for each round, with no node between.
 _MOST_ROUNDS = 1_000
-#: Maximum branches of a run at the same time. A run with more is stopped, because it multiplies them without end.
+#: Maximum branches of a run at the same time. A run with more branches is stopped, because it would multiply them without
+#: end.
 _MOST_BRANCHES = 1_000
 
 
@@ -153,9 +154,9 @@ def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
 
 
 def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
-    """Return the edge that follows the handle that the node chose. If no connection has this handle, the branch ends
-    without an error. If the node chose a handle, connections without a handle are followed only if the document's
-    setting `unlabelled` is `follow`."""
+    """Return the edge that follows the connections with the handle that the node chose. If no connection has this
+    handle, the branch ends without an error. Connections without a handle are then followed only if the document's
+    setting `unlabelled` is `follow`. If the node chose no handle, all connections are followed."""
     always = spec.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
@@ -208,8 +209,8 @@ def _places(nodes: Iterable[str]) -> frozenset[str]:
 
 def _rule(spec: NodeSpec) -> str | None:
     """Return the join rule of a node; None if the node runs once for every arrival. A loop has no join rule, because it
-    distinguishes entries from rounds by itself. `joinCount` is checked here, because the fields of unknown kinds were
-    not checked."""
+    distinguishes entries from rounds itself. `joinCount` is checked here, because the fields of unknown kinds were not
+    checked before."""
     rule = spec.data.get("join") if spec.kind.name != "loop" else None
     if spec.kind.name == "merge" and rule in {None, "", "each"}:
         return joins.ANY if spec.data.get("strategy") == "first" else joins.ALL
@@ -237,12 +238,12 @@ def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozens
 # -- graphs of executions ----------------------------------------------------------------------------------------------
 
 
-#: Maximum compiled graphs that are kept; the least recently used are dropped first.
+#: Maximum compiled graphs in memory; the least recently used graphs are dropped first.
 _MOST_KEPT = 64
 
 
 class WorkflowGraphs:
-    """Compiles each version of a workflow once and keeps its graph, because a version never changes."""
+    """A cache of the graphs of workflow versions. Each version is compiled once, because it never changes."""
 
     def __init__(self, *, parts: NodeParts) -> None:
         self._parts = parts

@@ -40,10 +40,12 @@ def rerun(
     newest: bool = False,
     request: str | None = None,
 ) -> Execution:
-    """Begin a run that repeats the run `run_id`, in the same place. `node`: where it begins; None for the node at which
-    the earlier run began. It uses the same version, or with `newest` the version that may run now. If a run of this
-    `request` exists, return that run. Raises `NotFound`, and `Unprocessable` if the version has no such node or cannot
-    run."""
+    """Begin a run that repeats the run `run_id`, in the same place, and return it.
+
+    The new run begins at `node` (None: at the node where the earlier run began). It uses the same version, or if
+    `newest` is True, the version that may run now. If a run of this `request` exists, return that run. Raises
+    `NotFound`, and `Unprocessable` if the version has no such node or cannot run.
+    """
     if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
         if (begun := tx.executions.get(known.execution_id)) is None:
             raise NotFound("This run no longer exists.", fix="Start it again with another `Idempotency-Key`.")
@@ -94,8 +96,8 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
 
 
 def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | None) -> Agent:
-    """Return the agent of the earlier run if it is active, else the agent of the version. `begin` checks that the person
-    may use it."""
+    """Return the agent of the earlier run if it is active, otherwise the agent of the version. `begin` checks that the
+    person may use the agent."""
     before = WorkState.from_json(old.state)
     known = tx.agents.get(before.agent)
     if known is not None and known.active:
@@ -120,6 +122,8 @@ class Arrival:
 
 
 class EarlierRun:
+    """The tokens and outputs of a run that ended, for the run that repeats a part of it."""
+
     def __init__(
         self, drawing: Drawing, document: Mapping[str, Any], positions: Sequence[Cursor], state: Mapping[str, Any]
     ) -> None:
@@ -134,8 +138,8 @@ class EarlierRun:
 
     def token_at(self, node: str, given: Any) -> Token:
         """Return the token with which the node's newest visit began. If the run failed at the node, a position still has
-        this token. If the visit ended, the token is made from the sources that the node recorded and from their outputs.
-        If the node was never visited, the token contains the run's input (`given`)."""
+        this token. If the visit ended, make the token from the sources that the node recorded and from their outputs. If
+        the node was never visited, the token contains the run's input (`given`)."""
         for cursor in self._positions:
             if cursor.node == name_of(node):
                 return replace(Token.from_json(cursor.value), visits={})
@@ -162,8 +166,8 @@ class EarlierRun:
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
     def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
-        """Return the tokens that branches outside this node's paths brought to later joins. A join that opens before all
-        branches have arrived gets one token fewer than it needs, so that the repeated branch opens it."""
+        """Return the tokens that branches outside this node's paths brought to later joins. A join that opens before
+        all branches have arrived gets one token fewer than it needs, so that the repeated branch opens it."""
         behind = reach([node], self._drawing.ways)
         return [
             arrival
@@ -179,7 +183,7 @@ class EarlierRun:
             token = replace(Token(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
             yield Arrival(gate_of(join.id), token.on(source, kept.get("output"), kept.get("handle")))
 
-    # -- what the nodes kept -------------------------------------------------------------------------------------------
+    # -- the stored data of nodes --------------------------------------------------------------------------------------
 
     def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
         """Return the sources of a node's input. If none are recorded, return all nodes whose output led to a join, or

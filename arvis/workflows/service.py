@@ -53,7 +53,7 @@ class CheckedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The changes to write; None leaves a field unchanged. `expected`: the version that was edited (None: any)."""
+    """The changes to write; None leaves a field unchanged."""
 
     name: str | None = None
     slug: str | None = None
@@ -61,6 +61,7 @@ class Wanted:
     enabled: bool | None = None
     checked: CheckedDocument | None = None
     note: str = ""
+    #: The version that was edited (None: any).
     expected: int | None = None
 
 
@@ -72,7 +73,7 @@ def check_document(raw: Mapping[str, Any], known: KnownNames | None = None) -> C
 
 @dataclass(frozen=True, slots=True)
 class AvailableNames:
-    """The names that are not in the database, for `known_in`: tools, servers of tools, and models that are served."""
+    """The existing names that are not in the database, for `known_in`."""
 
     tools: Collection[str] | None = None
     servers: Collection[str] = ()
@@ -80,8 +81,8 @@ class AvailableNames:
 
 
 def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
-    """Return the names that the document of a workflow may use. `workflow`: its id or slug; None if it is not saved yet,
-    so that no schedule or web hook can refer to it."""
+    """Return the names that the document of a workflow may use. `workflow`: its id or slug; None if the workflow is not
+    saved yet, so that no schedule or web hook can refer to it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
     return KnownNames(
@@ -132,7 +133,7 @@ def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | No
     known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
-            f"The workflow {known.slug} was saved by another person meanwhile.",
+            f"Another person has saved the workflow {known.slug} meanwhile.",
             why=f"Its version is {known.version}, and yours is based on {wanted.expected}.",
             fix="Load it again and repeat your change, or save yours without `version` to replace theirs.",
             code="saved_meanwhile",

@@ -26,15 +26,16 @@ OUTPUTS, INPUTS = frozenset({"", "output", "source"}), frozenset({"", "input", "
 
 
 class Form(StrEnum):
-    """The type of a field's value. `rows`: a list of objects with their own fields; `switches`: an object of true and
-    false."""
+    """The type of a field's value."""
 
     LINE = "line"
     TEXT = "text"
     NUMBER = "number"
     SWITCH = "switch"
     CHOICE = "choice"
+    #: A list of objects with their own fields.
     ROWS = "rows"
+    #: An object whose values are true or false.
     SWITCHES = "switches"
     OBJECT = "object"
     LIST = "list"
@@ -42,11 +43,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a node or of a document. `least` and `most` limit numbers, the characters of texts, and the number
-    of rows. `offers` names the list from which the editor lets people choose (agents, tools, workflows, models,
-    platforms, people). `template`: names in double braces are replaced when the node runs. `words` are the labels of
-    `choices`, in the same order. `unoffered` are choices that documents of other programs contain and that the editor
-    does not offer, because they have no effect in Arvis."""
+    """A field of a node or of a document."""
 
     name: str
     form: Form
@@ -54,31 +51,40 @@ class Field:
     help: str = ""
     required: bool = False
     default: Any = None
+    #: The limits of a number, of the characters of a text, or of the number of rows.
     least: int | None = None
     most: int | None = None
+    #: The values of a choice, and their labels in the same order.
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    #: The fields of each row or object.
     fields: tuple[Field, ...] = ()
+    #: The list from which people choose in the editor: agents, tools, workflows, models, platforms or people.
     offers: str = ""
+    #: True: names in double braces are replaced when the node runs.
     template: bool = False
+    #: Choices that the editor does not offer: documents of other programs contain them, but they have no effect here.
     unoffered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of node. `outs` and `ins` are its source and target handles (empty text: the plain output or input).
-    `row_handles` (field, prefix) adds one source handle for each row of a field. `chooses`: a run leaves the node by one
-    of its outputs, and a connection without a handle belongs to none of them. `begins`: a run can begin at the node."""
+    """A kind of node."""
 
     name: str
     label: str
     category: str
     help: str
     fields: tuple[Field, ...] = ()
+    #: The source handles; an empty text is the plain output.
     outs: tuple[str, ...] = ("",)
+    #: A field and a prefix: each row of the field adds a source handle with this prefix.
     row_handles: tuple[str, str] | None = None
+    #: The target handles; an empty text is the plain input.
     ins: tuple[str, ...] = ("",)
+    #: True: a run leaves the node by one of its outputs, and a connection without a handle belongs to none of them.
     chooses: bool = False
+    #: True: a run can begin at the node.
     begins: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -114,7 +120,7 @@ SETTINGS = (
         "agent",
         Form.LINE,
         "Agent",
-        "Works at nodes that name no agent; empty: the agent that was addressed, else the conductor.",
+        "Used by nodes that name no agent. Empty: the agent that was addressed, otherwise the conductor.",
         most=64,
         offers="agents",
     ),
@@ -147,14 +153,14 @@ DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty:
 
 AGENT_FIELDS: tuple[Field, ...] = (
     AGENT,
-    Field("agentName", Form.LINE, "Name", "Shown to people, and the name as a tool of another agent.", most=100),
+    Field("agentName", Form.LINE, "Name", "For people, and as a tool of another agent.", most=100),
     Field("systemPrompt", Form.TEXT, "Instructions", "Added to the agent's own.", most=LONG, template=True),
     Field("userPrompt", Form.TEXT, "Task", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
     Field(
         "beforePrompt",
         Form.TEXT,
         "Asked before",
-        "A first question to the same agent; its answer is put before the task.",
+        "A first question to the same agent; the question and its answer precede the task.",
         most=LONG,
         template=True,
     ),
@@ -162,7 +168,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "afterPrompt",
         Form.TEXT,
         "Asked after",
-        "What to make of the result; its answer is the output.",
+        "A last question about the result; its answer is the output.",
         most=LONG,
         template=True,
     ),
@@ -170,7 +176,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "successCriteria",
         Form.TEXT,
         "Success criteria",
-        "The result is judged by these. If it falls short, the task is tried once more.",
+        "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.",
         most=LONG,
         template=True,
     ),
@@ -180,13 +186,15 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "Hand back with a summary",
         "Summary, artifact, open question, next action.",
     ),
-    Field("model", Form.LINE, "Model", "As provider/model; empty: the agent's own.", most=200, offers="models"),
+    Field(
+        "model", Form.LINE, "Model", "In the form provider/model; empty: the agent's own.", most=200, offers="models"
+    ),
     Field(
         "reasoningEffort",
         Form.CHOICE,
         "Reasoning",
         choices=("", "none", "low", "medium", "high"),
-        words=("", "None", "A little", "Some", "Much"),
+        words=("", "None", "Low", "Medium", "High"),
     ),
     Field(
         "tools",

@@ -105,7 +105,7 @@ _KINDS = (
             Field(
                 "description",
                 Form.TEXT,
-                "What it is for",
+                "Purpose",
                 "A model uses this to choose among several triggers.",
                 most=2_000,
             ),
@@ -143,7 +143,7 @@ _KINDS = (
                 "review",
                 Form.TEXT,
                 "Review before",
-                "What the agent should check before the call; it may change the arguments.",
+                "Tells the agent what to check before the call. The agent may change the arguments.",
                 most=LONG,
                 template=True,
             ),
@@ -169,7 +169,9 @@ _KINDS = (
                         words=("is", "contains"),
                         default="equal",
                     ),
-                    Field("value", Form.LINE, "this", f"Empty never holds. {TEMPLATES}", most=2_000, template=True),
+                    Field(
+                        "value", Form.LINE, "this", f"An empty text never holds. {TEMPLATES}", most=2_000, template=True
+                    ),
                 ),
             ),
         ),
@@ -206,7 +208,7 @@ _KINDS = (
         "condition",
         "Condition",
         "routing",
-        "Decides between true and false: by the data if it has the fields, else by an agent.",
+        "Decides between true and false: by the data if it has the fields, otherwise by an agent.",
         (
             AGENT,
             Field(
@@ -229,7 +231,7 @@ _KINDS = (
                         "field",
                         Form.LINE,
                         "Field",
-                        "A path such as order.total; empty: the whole output. For a template, its value is compared.",
+                        "A path such as order.total; empty: the whole output. If it is a template, its value is compared.",
                         most=200,
                         template=True,
                     ),
@@ -315,15 +317,15 @@ _KINDS = (
         "flow",
         "Continues later, with the previous output.",
         (
-            Field("amount", Form.NUMBER, "How long", required=True, least=0, most=100_000),
-            Field("unit", Form.CHOICE, "In", choices=("seconds", "minutes", "hours", "days"), default="seconds"),
+            Field("amount", Form.NUMBER, "Duration", required=True, least=0, most=100_000),
+            Field("unit", Form.CHOICE, "Unit", choices=("seconds", "minutes", "hours", "days"), default="seconds"),
         ),
     ),
     Kind(
         "loop",
         "Loop",
         "flow",
-        "Repeats the nodes between its start and the connection back to it.",
+        "Repeats its body: the nodes between its output for each repetition and the connection back to it.",
         (
             AGENT,
             Field("maxIterations", Form.NUMBER, "Maximum repetitions", least=1, most=1_000, default=10),
@@ -331,7 +333,8 @@ _KINDS = (
                 "condition",
                 Form.TEXT,
                 "Ends when",
-                "`True`, `yes` or `A contains B` ends the loop; empty: it ends after its maximum of repetitions.",
+                "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. "
+                "Empty: it ends after the maximum number of repetitions.",
                 most=LONG,
                 template=True,
             ),
@@ -358,7 +361,7 @@ _KINDS = (
         "merge",
         "Merge",
         "flow",
-        "Joins branches; its output is the list of theirs.",
+        "Joins branches; its output is the list of their outputs.",
         (
             Field(
                 "strategy",

@@ -150,13 +150,13 @@ def _handle(handle: Any, plain: frozenset[str]) -> Any:
 
 
 def read(text: str, form: DocumentForm) -> Any:
-    """Return the content of a file, not yet normalised. Dates and values of other types that JSON does not have stay
-    the text in the file. Raises `TooLarge`. Raises `Unprocessable`, with the line if it is known, for content that
-    cannot be read, for repeated names and for YAML's aliases."""
+    """Return the content of a file, not yet normalised. Values of types that JSON does not have, such as dates, stay
+    text. Raises `TooLarge`. Raises `Unprocessable`, with the line if it is known, for content that cannot be read, for
+    repeated names and for YAML's aliases."""
     if len(text) > kinds.MOST_BYTES or len(text.encode(errors="surrogatepass")) > kinds.MOST_BYTES:
         raise TooLarge(
             f"The document has more than {kinds.MOST_BYTES} bytes",
-            why="Larger ones are not read.",
+            why="Larger documents are not read.",
             fix="Divide it into several workflows, or shorten its texts.",
         )
     try:
@@ -171,7 +171,7 @@ def _from_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_number)
     except json.JSONDecodeError as error:
-        raise _unreadable(f"it is not valid JSON:  {error.msg}", "Fix the JSON there.", error.lineno) from None
+        raise _unreadable(f"it is not valid JSON: {error.msg}", "Fix the JSON there.", error.lineno) from None
     except _Twice as twice:
         raise _twice(twice, text) from None
     except UnreadableText as error:
@@ -246,7 +246,7 @@ def write(document: Mapping[str, Any], form: DocumentForm) -> str:
 
 
 def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Sort the keys so that the file begins with the fields that people look for first."""
+    """Return the document with the keys that people look for first at the beginning."""
     known = {**{name: document[name] for name in _ORDER if name in document}, **document}
     for name in ("nodes", "connections"):
         if isinstance(known.get(name), list):

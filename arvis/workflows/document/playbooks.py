@@ -177,6 +177,6 @@ def _joining(each: Any, arriving: Mapping[str, int]) -> Any:
     if not isinstance(each, Mapping) or not isinstance(each.get("id"), str) or not isinstance(each["data"], Mapping):
         return each
     kind = KINDS.get(each["type"]) if isinstance(each.get("type"), str) else None
-    if arriving.get(each["id"], 0) < 2 or (kind is not None and (kind.begins or kind.name in _OWN_JOIN)):  # noqa: PLR2004 - two come together
+    if arriving.get(each["id"], 0) < 2 or (kind is not None and (kind.begins or kind.name in _OWN_JOIN)):  # noqa: PLR2004 - a join needs two
         return each
     return {**each, "data": {JOIN.name: "all", **each["data"]}}

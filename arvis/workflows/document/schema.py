@@ -1,7 +1,7 @@
 """The published JSON schema (2020-12) of canonical documents, made from the kinds.
 
-The schema describes the fields; only `check.check` checks the workflow as a whole. `docs/workflow.schema.json` is a copy
-for editors: `python -m tests.fixtures.workflow_docs` regenerates it.
+The schema describes the fields; only `check.check` checks the workflow as a whole. `docs/workflow.schema.json` is a
+copy for editors: `python -m tests.fixtures.workflow_docs` regenerates it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Schema = dict[str, Any]
 
 
 def schema() -> Schema:
-    """Return the schema; each call makes a new copy, because the caller may change it."""
+    """Return a new copy of the schema, because the caller may change it."""
     return {
         "$schema": _DIALECT,
         "title": "Workflow",
@@ -68,8 +68,8 @@ def _connection() -> Schema:
             "id": _id(),
             "source": _id(),
             "target": _id(),
-            "sourceHandle": {**handle, "description": "The output of the source; empty: its plain one."},
-            "targetHandle": {**handle, "description": "The input of the target; empty: its plain one."},
+            "sourceHandle": {**handle, "description": "The output of the source; empty: its plain output."},
+            "targetHandle": {**handle, "description": "The input of the target; empty: its plain input."},
         },
     }
 

@@ -21,12 +21,15 @@ BODY = "loop-start"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the document. `kind` is None for an unknown type; `data` is empty if it cannot be read."""
+    """A node of the document."""
 
     id: str
     type: str
+    #: None: the type is unknown.
     kind: Kind | None
+    #: The label (`label_of`).
     name: str
+    #: Empty if it cannot be read.
     data: Mapping[str, Any]
 
     @property
@@ -36,8 +39,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection between two existing nodes. `id` is None if it cannot be read."""
+    """A connection between two existing nodes."""
 
+    #: None: the id cannot be read.
     id: str | None
     source: str
     target: str
@@ -46,11 +50,10 @@ class Connection:
 
 
 class Drawing:
-    """The nodes and connections of a document. `nodes`: the nodes with a usable id, in the order of the document; if
-    several have the same id, the first. `connections`: the connections between `nodes` whose handles are texts. `flow`
-    are the connections that a run follows; `delegations` are those to subagents."""
+    """The nodes and connections of a document."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
+        #: The nodes with a usable id, in the order of the document. If several have the same id, the first one counts.
         self.nodes: dict[str, Node] = {}
         for raw in _list(document.get("nodes")):
             if isinstance(raw, Mapping) and usable_id(raw.get("id")):
@@ -60,8 +63,11 @@ class Drawing:
         self.follows_plain = known.get("unlabelled") == "follow"
         self.agent = known.get("agent")
         self.most_steps = known.get("maxSteps")
+        #: The connections between `nodes` whose handles are texts.
         self.connections = [each for raw in _list(document.get("connections")) if (each := self._connection(raw))]
+        #: The connections that lead from step to step.
         self.flow = [each for each in self.connections if each.out != SUBAGENT]
+        #: The connections to subagents.
         self.delegations = [each for each in self.connections if each.out == SUBAGENT]
 
     def _connection(self, raw: Any) -> Connection | None:

@@ -13,11 +13,13 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example. `slug` is the name of its file; `document` is in the canonical form."""
+    """An example workflow."""
 
+    #: The name of its file.
     slug: str
     name: str
     description: str
+    #: The document in the canonical form.
     document: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The work of each kind of node, by subject. The `MAKERS` of a module map its kinds to functions `make(spec, parts)`."""
+"""The work of each kind of node, by subject. `MAKERS` of a module maps its kinds to functions `make(spec, parts)`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """`agent`: an agent works on the task, as a child of the run.
 
-A preparatory question, the task, a review of the result and its judgement are separate children, so a finished child is
-not repeated after a crash. If the result is judged insufficient, the agent tries the task once more; after that the run
-continues with a warning. The agent calls the node's subagents as tools; a subagent can have subagents, too.
+The preparatory question, the task, the final question and the judgement of the result are separate children, so a
+finished child is not repeated after a crash. If the judge finds the result insufficient, the agent tries the task once
+more; after that the run continues with a warning. The agent calls the node's subagents as tools; a subagent can have
+subagents, too.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from arvis.workflows.validation.fields import SEARCH
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: Maximum tries of a task.
 _MOST_TRIES = 2
-#: The key of a run's state for the missing capabilities about which a warning was written.
+#: The key of a run's state for the missing capabilities for which a warning was written.
 _WARNED = "lacking_told"
 #: The task if there is neither a prompt nor a previous output.
 _NO_TASK = "Begin."
@@ -60,12 +61,14 @@ def make_agent(spec: NodeSpec, parts: NodeParts) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """The end of one child, such as the task or its review: its text or error, and the taint and files of all children
-    so far. `blocked`: the agent could not do its work."""
+    """The end of one child, such as the task or the judgement."""
 
     text: str
+    #: None: the child succeeded, or the agent is blocked.
     error: str | None
+    #: True: the agent could not do its work; `text` has the reason.
     blocked: bool
+    #: The taint of all children so far, and the change of the state that adds their files.
     taint: Taint
     files: Mapping[str, Any] = field(default_factory=dict)
 
@@ -139,7 +142,7 @@ class _Agent:
         if verdict is not None and verdict[0]:
             return self._succeed(context, token, ended, kept["result"])
         why = "the answer was neither APPROVED nor RETRY" if verdict is None else verdict[1]
-        warning = line(self._spec.id, LogType.WARNING, f"The run continues with this result:  {why}")
+        warning = line(self._spec.id, LogType.WARNING, f"The run continues with this result: {why}")
         return self._succeed(context, token, ended, kept["result"], warning)
 
     def _succeed(self, context: NodeContext, token: Token, ended: _Ended, text: str, *log: Line) -> Decision:

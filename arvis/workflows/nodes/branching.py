@@ -1,9 +1,10 @@
 """The nodes that choose one of their outputs, and pass their input on unchanged.
 
-`if` takes the output of the first condition that holds for the previous output. `condition` is true or false: the data
-decides if it has the fields, else an agent; of the agent's answers, only true and yes count as true. For `router` an
-agent names one of the routes. If its answer names none, the agent is asked once more. If it names none again, the run
-takes the first route, and its log, the node and the explanation of the message show a warning.
+- `if` takes the output of the first condition that holds for the previous output.
+- `condition` is true or false. The data decides if it has the fields, otherwise an agent. Of the agent's answers, only
+  true and yes count as true.
+- `router`: an agent names one of the routes. If its answer names none, the agent is asked once more. If it names none
+  again, the run takes the first route, and the log, the node and the explanation of the message show a warning.
 """
 
 from __future__ import annotations
@@ -151,8 +152,8 @@ Text:
 {output}"""
 _REMINDER = "Your earlier answer named no route. Answer with one of these labels only: {labels}."
 _NO_LABEL = (
-    "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe the routes "
-    "more clearly, or put a route for everything else first."
+    "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe the "
+    "routes more clearly, or put a route for everything else first."
 )
 _ENDS = re.compile(r"^[\W_]+|[\W_]+$")
 
@@ -185,7 +186,7 @@ class _Router:
         index = _chosen(self._routes, reply.text)
         if index is None and not kept_state(context):
             answered = line(self._spec.id, LogType.LLM_RESPONSE, reply.text)
-            text = "The answer has no label, so the question is asked once more."
+            text = "The answer names no route, so the question is asked once more."
             write(context, [answered, line(self._spec.id, LogType.LOGIC_CHECK, text)])
             labels = ", ".join(f"“{route['label']}”" for route in self._routes)
             again = f"{self._task(context, token)}\n\n{_REMINDER.format(labels=labels)}"

@@ -1,11 +1,13 @@
 """The nodes that control the path of a run.
 
-`start` and triggers begin a run: their output is the run's input, or the node's text if the run has no input.
-`parallel` passes its input to all following nodes at once. Its `merge` reports failures of the branches, and its output
-is the list of the branches' outputs; the merge itself fails if too few branches succeeded. `loop` sends its input
-through its body, from `loop-start` to the connection back, for a number of rounds or until its condition holds after a
-round; then it continues at `loop-exit`. An agent can judge the condition. `wait` continues later with its input: the due
-time is in the database, and no process sleeps. A node of an unknown kind writes a warning and has no output.
+- `start` and triggers begin a run. Their output is the run's input, or the node's text if the run has no input.
+- `parallel` passes its input to all following nodes at once.
+- `merge` joins the branches of a `parallel`. It reports failures of branches, and its output is the list of the
+  branches' outputs. It fails if too few branches succeeded.
+- `loop` sends its input through its body, from `loop-start` to the connection back, for a number of rounds or until its
+  condition holds after a round; then it continues at `loop-exit`. An agent can judge the condition.
+- `wait` continues later with its input. The due time is in the database, and no process sleeps.
+- A node of an unknown kind writes a warning and has no output.
 """
 
 from __future__ import annotations

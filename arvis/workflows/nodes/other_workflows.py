@@ -1,9 +1,9 @@
 """The nodes by which a run starts runs of other workflows.
 
-`sub-workflow` runs the other workflow as a child of this run; if the child fails, the node fails. If the node does not
-wait for the result, the other run is independent. `transfer` ends this run and the runs that called it. The other
-workflow continues with the output, in the same place and for the same person: a separate run with its own log, which
-answers the turn.
+- `sub-workflow` runs the other workflow as a child of this run; if the child fails, the node fails. If the node does
+  not wait for the result, the other run is independent.
+- `transfer` ends this run and the runs that called it. A separate run of the other workflow, with its own log,
+  continues with the output, in the same place and for the same person, and answers the turn.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def hand_over(
     called returns the request to its caller."""
     if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
         raise ExecutionError(
-            f"It was transferred {MOST_TRANSFERS} times already", fix="remove one of the transfers from the cycle"
+            f"The run was transferred {MOST_TRANSFERS} times already", fix="Remove one of the transfers from the cycle."
         )
     to = await parts.store.read(target, context.execution, name)
     taint = taint_of(context.state) | read
@@ -125,12 +125,13 @@ _CALLER_KEYS = ("address", "conversation", "reach", "paired", AUTHORS, "task", "
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workflow that can run, and the agent of its nodes that name none. `taint`: the taint of the document, if other
-    people than this run's person wrote it."""
+    """A workflow that can run."""
 
     workflow: Workflow
     version: WorkflowVersion
+    #: The agent for nodes that name none.
     agent: Agent
+    #: The taint of the document, if people with fewer rights than this run's person wrote it.
     taint: Taint = CLEAN
 
 
@@ -154,8 +155,8 @@ def deeper(state: Mapping[str, Any]) -> int:
     depth = int(state.get(DEPTH) or 0) + 1
     if depth > MOST_DEEP:
         raise ExecutionError(
-            f"Workflows call one another more than {MOST_DEEP} deep",
-            fix="remove the node by which one of them calls itself",
+            f"Workflows call one another more than {MOST_DEEP} levels deep",
+            fix="Remove the node by which a workflow calls itself.",
         )
     return depth
 

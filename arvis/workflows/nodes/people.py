@@ -1,11 +1,13 @@
 """The nodes that address people.
 
-`approval`: a person approves or rejects, and the node may name that person. After an answer that is neither approval
-nor rejection, the question is asked again. Without a deadline the node waits without limit. After the deadline the question counts as
-rejected or approved, the node fails, or the question is escalated: the owners are notified, and the question is repeated
-with a new deadline. `user-input`: the output is the person's next message in the chat of the run, or an answer by any
-other person who may answer. `response` immediately posts a message where the run was requested. If the node is the last
-of the run, its text is the run's reply, and the end of the run posts it.
+- `approval`: a person approves or rejects; the node may name the people who may answer. After any other answer, the
+  question is asked again. Without a deadline the node waits without limit. After the deadline the question counts as
+  rejected or approved, the node fails, or the question is escalated: the owners are notified, and the question is
+  repeated with a new deadline.
+- `user-input`: the output is the person's next message in the chat of the run, or an answer by any other person who may
+  answer.
+- `response` immediately posts a message where the run was requested. If the node is the last of the run, its text is
+  the run's reply, and the end of the run posts it.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def decision_of(answer: Answer) -> str | None:
 
 
 def name_of_person(tx: Transaction, principal_id: str) -> str:
-    """Return `platform:user id`, which does not change with the person's display name."""
+    """Return `platform:user id`, because the display name of a person may change."""
     person = tx.principals.get(principal_id)
     return f"{person.platform}:{person.user_id}" if person is not None else principal_id
 

@@ -1,4 +1,4 @@
-"""`tool-call`: one call of a tool that the node's agent has, without a model that requests it.
+"""`tool-call`: one call of a tool of the node's agent. The workflow requests the call, not a model.
 
 The call is judged, approved, executed once and recorded like any other call (`graphs/agent/tools.py`). Before that, the
 agent may review the arguments.

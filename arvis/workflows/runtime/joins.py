@@ -33,7 +33,7 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class MergeAhead:
-    """A merge that positions can reach: its id, its label, and its gate in the engine."""
+    """A merge that positions can reach, with its gate in the engine."""
 
     id: str
     label: str
@@ -128,27 +128,32 @@ Regions = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """A position at the gate. `place`: its open regions, without those inside the region that ends at this join."""
+    """A position at the gate."""
 
     cursor_id: str
     token: Token
+    #: Its open regions, without those inside the region that ends at this join.
     place: Regions
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A node before which branches are joined. `closes`: the `parallel` nodes of which this node is the merge.
-    `before`: the engine's names of all nodes and gates from which this node can be reached. `around`: those of `before`
-    from which it can be reached without passing a node of `closes` (None: all). `order`: the order of the document's
-    nodes."""
+    """A node before which branches are joined."""
 
     id: str
+    #: `ALL`, `ANY` or `COUNT`.
     rule: str
+    #: The engine's names of all nodes and gates from which this node can be reached.
     before: frozenset[str]
+    #: The position of each node in the document.
     order: Mapping[str, int]
+    #: The number of positions that a join of the rule `ANY` or `COUNT` needs.
     count: int = 1
+    #: True: the node is a merge.
     merges: bool = False
+    #: The `parallel` nodes of which this node is the merge.
     closes: frozenset[str] = frozenset()
+    #: The names in `before` from which this node can be reached without passing a node of `closes` (None: all).
     around: frozenset[str] | None = None
 
     def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
@@ -262,8 +267,8 @@ class Join:
 
 class _JoinWatch:
     """A quick test of whether a join must stay closed. For each `place` with waiting positions, it remembers one
-    position that can still arrive: while this position has not moved, a join `all` stays closed for the place. Joins of
-    other rules stay closed while too few positions have arrived and none of them failed."""
+    position that can still arrive. While this position has not moved, a join `all` stays closed for the place. A join
+    of another rule stays closed while too few positions have arrived and none of them failed."""
 
     def __init__(self, join: Join) -> None:
         self._join = join

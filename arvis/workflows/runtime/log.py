@@ -14,7 +14,7 @@ from arvis.engine.graph import NodeContext
 from arvis.graphs.agent.subagents import DELEGATES, close_calls
 from arvis.ports.store import Transaction
 
-#: Maximum characters that are kept of a line.
+#: Maximum characters of a line; longer lines are cut.
 LONGEST_LINE = 20_000
 _CUT = " […]"
 

@@ -18,27 +18,32 @@ BEGIN, FINISH, LAST = "begin", "finish", "last"
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """The services that nodes use. `rules`: how tools may be used. `zone`: the daemon's time zone. `plugins`: they add
-    tools to the agents that use them."""
+    """The services that nodes use."""
 
     store: Store
+    #: The rules for the use of tools.
     rules: ToolRules
+    #: The daemon's time zone.
     zone: str
     new_id: Callable[[], str]
+    #: The plugins, which add tools to the agents that use them.
     plugins: Plugins = field(default_factory=NoPlugins)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node of the document. `label`: its name for people and templates. `ways`: its outgoing connections, without
-    those to subagents. `document`: the whole canonical document. `subagents`: the ids of the nodes of its subagents."""
+    """A node of the document."""
 
     id: str
     kind: Kind
+    #: The name for people and templates.
     label: str
     data: Mapping[str, Any]
+    #: The outgoing connections, without those to subagents.
     ways: tuple[Mapping[str, Any], ...] = ()
+    #: The whole canonical document.
     document: Mapping[str, Any] = field(default_factory=dict)
+    #: The ids of the nodes of its subagents.
     subagents: Sequence[str] = ()
 
 
@@ -48,5 +53,5 @@ def name_of(node_id: str) -> str:
 
 
 def drawn_id(name: str) -> str | None:
-    """Return the id of the document's node with this name in the engine; None if the name is not that of such a node."""
+    """Return the id of the document's node with this name in the engine; None if no node of the document has it."""
     return name.removeprefix(POSITION) if name.startswith(POSITION) else None

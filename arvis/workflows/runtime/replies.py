@@ -27,7 +27,7 @@ Criteria:
 
 Result:
 {result}"""
-#: Maximum characters of the summary of an answer without the block: its beginning.
+#: Maximum characters of the summary of an answer without the block. The summary is then the beginning of the answer.
 _LONGEST_SUMMARY = 500
 #: A longer reply counts as an answer, even if it begins like an error.
 _LONGEST_ERROR = 1_000
@@ -57,12 +57,13 @@ _VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<w
 
 @dataclass(frozen=True, slots=True)
 class HandBack:
-    """The block HAND_BACK of an answer. `result`: the answer without the block."""
+    """The block HAND_BACK of an answer."""
 
     summary: str
     artifact: str | None
     needs_user_input: bool
     next_action: str
+    #: The answer without the block.
     result: str
 
     def to_json(self) -> dict[str, Any]:

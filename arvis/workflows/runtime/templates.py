@@ -67,8 +67,8 @@ def fill_all(value: Any, known: Known) -> Any:
 
 
 def as_data(known: Known, *, tainted: bool) -> Known:
-    """Return a lookup for text that becomes instructions. It escapes the values, so that none can look like a part of
-    the instructions. If another person may have written them (`tainted`), it also quotes each value."""
+    """Return a lookup for text that becomes instructions. It escapes the values, so that no value can look like a part
+    of the instructions. If other people may have written the values (`tainted`), it also quotes each value."""
 
     def quoted(name: str) -> str | None:
         value = known(name)

@@ -76,7 +76,7 @@ MOST_OUTPUT, MOST_KEPT = 262_144, 2_097_152
 MOST_FILLED = 524_288
 #: Approximate maximum of characters that all positions of a run carry together.
 MOST_CARRIED = 8_388_608
-#: The number of characters to which no output is cut, even if the other limits are exceeded.
+#: An output with at most this number of characters is never cut, even if the other limits are exceeded.
 LEAST_OUTPUT = 2_000
 #: Added at the end of a text that was cut.
 CUT = "\n[… cut: the output was longer than a run may keep]"

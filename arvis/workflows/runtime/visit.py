@@ -32,16 +32,17 @@ from arvis.workflows.runtime.token import Token, bounded, proceed
 # -- limits, beginning and errors of a visit ---------------------------------------------------------------------------
 
 
-#: The visits that are not visits of the document's nodes: that of `begin`.
+#: The number of visits of nodes that are not in the document: one visit of `begin`.
 _VISITS_OF_BEGIN = 1
 
 
 @dataclass(frozen=True, slots=True)
 class VisitLimits:
-    """The limits of one run. `steps`: visits of all nodes together. `visits`: visits of one node on one path; inside a
-    loop, in one round."""
+    """The limits of one run."""
 
+    #: The maximum visits of all nodes together.
     steps: int
+    #: The maximum visits of one node on one path; inside a loop, in one round.
     visits: int
 
 
@@ -88,7 +89,7 @@ def _beginning(spec: NodeSpec, token: Token) -> list[Line]:
 # -- the agent of a node and its tools: never more than the run itself may use -----------------------------------------
 
 
-#: The graphs that an agent also uses in a workflow if they are its own; any other agent works in `GRAPH`.
+#: The graphs that an agent keeps in a workflow; an agent with any other graph works in `GRAPH`.
 _MANNERS = frozenset({"agent", "code"})
 _WEB_SEARCH = "web_search"
 
@@ -102,16 +103,16 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
     wanted = str(data.get("agent") or "").strip()
     target = (tx.agents.get(wanted) or tx.agents.by_slug(wanted)) if wanted else own
     if target is None:
-        raise ExecutionError(f"There is no agent {wanted or own_id}", fix="choose another one")
+        raise ExecutionError(f"There is no agent {wanted or own_id}", fix="Choose another agent.")
     if not target.active:
-        raise ExecutionError(f"The agent {target.slug} is not active", fix="activate it, or choose another one")
+        raise ExecutionError(f"The agent {target.slug} is not active", fix="Activate it, or choose another agent.")
     asker = asker_of(tx, execution, own)
     own_one = own is not None and target.id == own.id and refusal(tx, target, asker) is None
     if own is None or not (own_one or may_reach(tx, target, asker)):
         raise ExecutionError(
-            f"The agent {target.slug} is out of reach",
-            why="the person for whom this run works may not use it from here",
-            fix="choose another one, or let an owner or operator begin the run",
+            f"The agent {target.slug} may not be used in this run",
+            why="The person for whom the run works may not use it here.",
+            fix="Choose another agent, or let an owner or operator begin the run.",
         )
     return target
 
@@ -135,7 +136,7 @@ def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) ->
 
 def graph_of(agent: Agent, *, delegates: bool) -> str:
     """Return the graph in which the agent works. An agent that writes scripts also does so in a workflow, unless it has
-    to call subagents (`delegates`), which scripts cannot."""
+    to call subagents (`delegates`), because scripts cannot call them."""
     return agent.graph if agent.graph in _MANNERS and not delegates else GRAPH
 
 
@@ -150,10 +151,12 @@ _LONGEST_WARNING = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's reply: its text or the error. `taint`: the taint of the sources that the model read."""
+    """A model's reply."""
 
     text: str
+    #: The error; "": the model replied.
     error: str = ""
+    #: The taint of the sources that the model read.
     taint: Taint = CLEAN
 
 
@@ -244,7 +247,7 @@ def fail_branch(
 
 
 def _settle(tx: Transaction, execution: Execution, now: int) -> None:
-    """Cancel the failed jobs of the run's children, so that no operator has to handle a failure that the run handles."""
+    """Cancel the failed jobs of the run's children, because the run itself handles these failures."""
     for child in tx.executions.children_of(execution.id):
         if child.status is ExecutionStatus.FAILED:
             tx.jobs.cancel_failed(child.id, now)

@@ -18,7 +18,7 @@ _OWN = frozenset({"merge", "loop"})
 _APART = frozenset({"parallel", "merge"})
 #: More arrivals than any join can wait for; it means "without limit".
 _MANY = MOST_CONNECTIONS + 1
-#: Maximum rounds of the search for joins that open; if they are not sufficient, no problem is reported.
+#: Maximum rounds of the search for joins that open. If the search needs more rounds, no problem is reported.
 _JOIN_ROUNDS = 10
 
 
@@ -151,7 +151,7 @@ def _check_one(each: Connection, source: Node, target: Node) -> Iterator[Problem
 
 
 def _check_targets(drawing: Drawing) -> Iterator[Problem]:
-    """Report nodes that are subagents of several agents, or also steps of the flow. Two equal connections count as
+    """Report nodes that are subagents of several agents, or also steps of the flow. Two identical connections count as
     one."""
     parents: dict[str, set[str]] = {}
     for each in drawing.delegations:

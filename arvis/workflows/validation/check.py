@@ -44,8 +44,8 @@ _DOCUMENT = FieldLocation(None, "the document")
 
 
 def check(document: Mapping[str, Any], known: KnownNames | None = None) -> list[Problem]:
-    """Return the problems of a canonical document (`model.normalise`). It never raises, even if the document contains
-    values of wrong types."""
+    """Return the problems of a canonical document (`model.normalise`). Never raise an error, even if the document
+    contains values of wrong types."""
     names = known or _NOTHING_KNOWN
     return list(_check_size(document)) or list(_check(document, names))
 

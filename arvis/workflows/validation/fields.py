@@ -95,26 +95,32 @@ _WANTED: Mapping[Form, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that exist; a collection that is None is not checked. `workflows` and `agents` are ids and slugs.
-    `searching`: the agents that can search the web. `servers`: the servers whose tools are unknown until they are
-    connected. `models` contains `provider/model`, names without a provider, and `provider/*` for every model of a
-    provider. `begun`: the kinds of triggers for which a schedule or web hook of this workflow exists."""
+    """The names that exist. Names are not checked against a collection that is None."""
 
+    #: The ids and slugs of agents.
     agents: Collection[str] | None = None
+    #: The ids and slugs of the agents that can search the web.
     searching: Collection[str] | None = None
     tools: Collection[str] | None = None
+    #: The servers whose tools are unknown until they are connected.
     servers: Collection[str] = ()
+    #: `provider/model`, names without a provider, and `provider/*` for every model of a provider.
     models: Collection[str] | None = None
+    #: The ids and slugs of workflows.
     workflows: Collection[str] | None = None
+    #: The kinds of triggers for which a schedule or web hook of this workflow exists.
     begun: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLocation:
-    """The location of a value: the node (None: the document), its label, and the path of the fields above it."""
+    """The location of a value."""
 
+    #: The id of the node (None: the document).
     node: str | None
+    #: The label of the node.
     name: str
+    #: The path of the fields above the value.
     above: str = ""
 
     def under(self, part: str) -> FieldLocation:

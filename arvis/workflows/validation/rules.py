@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 _PLACE = re.compile(r"\{([a-z]+)\}")
-#: Maximum characters in a message of a value from a document, and of a list (`_LISTS`).
+#: Maximum characters of a value from a document in a message, and of a list (`_LISTS`).
 _LONGEST, _LONGEST_LIST = 60, 400
 _LISTS = frozenset({"choices", "names", "path"})
 
@@ -37,11 +37,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem, and its location: at a node, at a connection (`node` is then its source, if known), or at the
-    document (both None). `field` is a path such as `rules.0.operator`."""
+    """A problem of a document, and its location."""
 
+    #: The id of the node, or of the source of `connection` if it is known.
     node: str | None
+    #: The id of the connection. If `node` is None, too, the problem is about the document as a whole.
     connection: str | None
+    #: The path of the field, such as `rules.0.operator`.
     field: str | None
     rule: str
     severity: Severity
@@ -56,14 +58,16 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 _RULES = (
     # The document as a whole. {place}: the path in it.
-    Rule("too-deep", _E, "The document is nested more than {most} deep.", "Reduce the nesting."),
+    Rule("too-deep", _E, "The document is nested more than {most} levels deep.", "Reduce the nesting."),
     Rule(
         "too-large",
         _E,
         "The document has more than {most} bytes.",
         "Divide it into several workflows, or shorten its texts.",
     ),
-    Rule("schema-version", _E, "The document has another version than {wanted}.", "Write {wanted} as its `schema`."),
+    Rule(
+        "schema-version", _E, "The schema version of the document is not {wanted}.", "Write {wanted} as its `schema`."
+    ),
     Rule("not-a-list", _E, "`{place}` is not a list.", "Write a list there."),
     Rule("not-an-object", _E, "`{place}` is not an object.", "Write an object with named values there, or remove it."),
     Rule("too-many-nodes", _E, "There are more than {most} nodes.", "Move some of them into another workflow."),
@@ -107,7 +111,7 @@ _RULES = (
         "agent-unknown",
         _E,
         "`{name}` names the agent `{value}`, which does not exist.",
-        "Choose an existing agent, or leave it empty.",
+        "Choose an existing agent, or leave the field empty.",
     ),
     Rule("tool-unknown", _E, "`{name}` names the tool `{value}`, which does not exist.", "Choose an existing tool."),
     Rule(
@@ -120,7 +124,7 @@ _RULES = (
         "model-unknown",
         _W,
         "No account serves the model `{value}` of `{name}`, so the step will fail.",
-        "Choose a model that an account serves, or leave it empty.",
+        "Choose a model that an account serves, or leave the field empty.",
     ),
     Rule(
         "web-search-missing",
@@ -157,7 +161,7 @@ _RULES = (
     Rule(
         "connection-twice",
         _W,
-        "Two equal connections lead from `{name}` to `{other}`.",
+        "Two identical connections lead from `{name}` to `{other}`.",
         "Remove one of them, or all following nodes run twice.",
     ),
     Rule("handle-unknown", _E, "`{name}` has no output called `{handle}`.", "Connect one of: {choices}."),
@@ -197,7 +201,7 @@ _RULES = (
         "subagent-flow",
         _E,
         "`{name}` is both a subagent and a separate step.",
-        "Remove its ordinary connections, or the one that makes it a subagent.",
+        "Remove its ordinary connections, or the connection that makes it a subagent.",
     ),
     Rule("subagent-cycle", _E, "Subagents call one another in a cycle: {path}.", "Remove one of these connections."),
     # The starts of runs and their continuation.
@@ -264,13 +268,13 @@ _RULES = (
         "loop-over-steps",
         _W,
         "The loop `{name}` may take {steps} steps, but a run of this workflow may take at most {most}.",
-        "Reduce its maximum of repetitions, or raise the limit of steps in the settings.",
+        "Reduce its maximum number of repetitions, or raise the limit of steps in the settings.",
     ),
     Rule(
         "loop-without-return",
         _W,
         "No connection leads from the body of `{name}` back to it, so it runs only once.",
-        "Connect the last step of its body to the loop's input for the way back.",
+        "Connect the last step of its body to the loop's input for the next repetition (`loop-back`).",
     ),
     Rule(
         "loop-back-outside",

@@ -78,7 +78,7 @@ export const LABEL: Field = field("label", "line", "Name", { most: 100 });
 
 /** The settings of a document. */
 export const SETTINGS: readonly Field[] = [
-  field("agent", "line", "Agent", { help: "Works at nodes that name no agent; empty: the agent that was addressed, else the conductor.", most: 64, offers: "agents" }),
+  field("agent", "line", "Agent", { help: "Used by nodes that name no agent. Empty: the agent that was addressed, otherwise the conductor.", most: 64, offers: "agents" }),
   field("pauses", "choice", "While a person is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches continue"] }),
   field("unlabelled", "choice", "Connections without a handle", { help: "Applies to connections from nodes with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
   field("maxSteps", "number", "Maximum steps", { default: 1000, least: 1, most: 100000 }),
@@ -99,7 +99,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "Starts a run automatically; its output is the event.",
     fields: [
       field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message arrives", "A message arrives in a chat app", "A person writes in the dashboard", "A person writes in the workbench", "A program calls the OpenAI-compatible API", "A schedule is due", "A calendar event begins", "The heartbeat is due", "A web hook is called", "A person starts it manually"], unoffered: ["calendar", "workbench"] }),
-      field("description", "text", "What it is for", { help: "A model uses this to choose among several triggers.", most: 2000 }),
+      field("description", "text", "Purpose", { help: "A model uses this to choose among several triggers.", most: 2000 }),
       field("platform", "line", "Platform", { help: "Empty: any.", most: 32, offers: "platforms" }),
       field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
       field("words", "line", "Words", { help: "The message must contain one of these, separated by commas; empty: any message.", most: 500 }),
@@ -111,15 +111,15 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "An agent works on the task.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("agentName", "line", "Name", { help: "Shown to people, and the name as a tool of another agent.", most: 100 }),
+      field("agentName", "line", "Name", { help: "For people, and as a tool of another agent.", most: 100 }),
       field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own.", most: 65536, template: true }),
       field("userPrompt", "text", "Task", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("beforePrompt", "text", "Asked before", { help: "A first question to the same agent; its answer is put before the task.", most: 65536, template: true }),
-      field("afterPrompt", "text", "Asked after", { help: "What to make of the result; its answer is the output.", most: 65536, template: true }),
-      field("successCriteria", "text", "Success criteria", { help: "The result is judged by these. If it falls short, the task is tried once more.", most: 65536, template: true }),
+      field("beforePrompt", "text", "Asked before", { help: "A first question to the same agent; the question and its answer precede the task.", most: 65536, template: true }),
+      field("afterPrompt", "text", "Asked after", { help: "A last question about the result; its answer is the output.", most: 65536, template: true }),
+      field("successCriteria", "text", "Success criteria", { help: "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.", most: 65536, template: true }),
       field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
-      field("model", "line", "Model", { help: "As provider/model; empty: the agent's own.", most: 200, offers: "models" }),
-      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "A little", "Some", "Much"] }),
+      field("model", "line", "Model", { help: "In the form provider/model; empty: the agent's own.", most: 200, offers: "models" }),
+      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "Low", "Medium", "High"] }),
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
       field("allowTools", "list", "Only these tools", { help: "Of the agent's tools; empty: all of them.", most: 200, offers: "tools" }),
     ],
@@ -132,7 +132,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("tool", "line", "Tool", { required: true, most: 128, offers: "tools" }),
       field("arguments", "object", "Arguments", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", template: true }),
-      field("review", "text", "Review before", { help: "What the agent should check before the call; it may change the arguments.", most: 65536, template: true }),
+      field("review", "text", "Review before", { help: "Tells the agent what to check before the call. The agent may change the arguments.", most: 65536, template: true }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
@@ -140,7 +140,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "if", label: "If", category: "routing",
     help: "Takes the first output whose condition holds for the previous output.",
     fields: [
-      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty never holds. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "An empty text never holds. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     outs: ["false"], rowHandles: ["conditions", "condition-"], ins: [""], chooses: true, begins: false,
   },
@@ -156,11 +156,11 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   condition: {
     name: "condition", label: "Condition", category: "routing",
-    help: "Decides between true and false: by the data if it has the fields, else by an agent.",
+    help: "Decides between true and false: by the data if it has the fields, otherwise by an agent.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
-      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. For a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. If it is a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     outs: ["condition-true", "condition-false"], rowHandles: null, ins: [""], chooses: true, begins: false,
   },
@@ -189,18 +189,18 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "wait", label: "Wait", category: "flow",
     help: "Continues later, with the previous output.",
     fields: [
-      field("amount", "number", "How long", { required: true, least: 0, most: 100000 }),
-      field("unit", "choice", "In", { default: "seconds", choices: ["seconds", "minutes", "hours", "days"] }),
+      field("amount", "number", "Duration", { required: true, least: 0, most: 100000 }),
+      field("unit", "choice", "Unit", { default: "seconds", choices: ["seconds", "minutes", "hours", "days"] }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
   loop: {
     name: "loop", label: "Loop", category: "flow",
-    help: "Repeats the nodes between its start and the connection back to it.",
+    help: "Repeats its body: the nodes between its output for each repetition and the connection back to it.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("maxIterations", "number", "Maximum repetitions", { default: 10, least: 1, most: 1000 }),
-      field("condition", "text", "Ends when", { help: "`True`, `yes` or `A contains B` ends the loop; empty: it ends after its maximum of repetitions.", most: 65536, template: true }),
+      field("condition", "text", "Ends when", { help: "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. Empty: it ends after the maximum number of repetitions.", most: 65536, template: true }),
       field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
     ],
     outs: ["loop-start", "loop-exit"], rowHandles: null, ins: ["", "loop-back"], chooses: true, begins: false,
@@ -213,7 +213,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   merge: {
     name: "merge", label: "Merge", category: "flow",
-    help: "Joins branches; its output is the list of theirs.",
+    help: "Joins branches; its output is the list of their outputs.",
     fields: [
       field("strategy", "choice", "Continues", { default: "wait-all", choices: ["wait-all", "first"], words: ["When all branches have arrived", "With the first that arrives"] }),
     ],
