@@ -422,8 +422,8 @@ def _origin(situation: ActionContext) -> ProposalOrigin:
 
 
 def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
-    """Return the context of the turn that asked, with the present rights of its person. If the execution of that turn no
-    longer exists, the context has `execution`. Return None if the agent or the conversation no longer exists."""
+    """Return the context of the turn that asked, with the present rights of its person. If the execution of that turn
+    no longer exists, the context has `execution`. Return None if the agent or the conversation no longer exists."""
     origin = ProposalState.from_json(execution.state).origin
     agent, conversation = tx.agents.get(origin.agent), tx.conversations.get(origin.conversation)
     if agent is None or conversation is None:

@@ -46,8 +46,8 @@ _APPLY: dict[EffectKind, Apply] = {
 
 
 def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Carry out a proposal. If the rules of its action refuse the proposal, write nothing and return a failed result, so
-    that other actions can follow. Database errors are not caught."""
+    """Carry out a proposal. If the rules of its action refuse the proposal, write nothing and return a failed result,
+    so that other actions can follow. Database errors are not caught."""
     try:
         return _APPLY[proposal.kind](tx, proposal, situation, now)
     except (UsageError, AccessError) as error:

@@ -65,8 +65,8 @@ def _create(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
-    """Return the schedule that a tag asks for, with defaults for missing fields. Its `agent_id` is the agent's name from
-    the tag."""
+    """Return the schedule that a tag asks for, with defaults for missing fields. Its `agent_id` is the agent's name
+    from the tag."""
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
     if not agent:

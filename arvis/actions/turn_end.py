@@ -290,8 +290,8 @@ def parse_reply(execution: Execution) -> Reply:
     if execution.status is not ExecutionStatus.DONE or not (is_turn(execution) or is_run(execution)):
         return read("")
     reply = _with_earlier(read(_result_of(execution).content), execution)
-    # Tags in the result of a workflow are ignored: the actions of its agents were carried out at the end of each agent's
-    # run, and all other tags come from text of others.
+    # Tags in the result of a workflow are ignored: the actions of its agents were carried out at the end of each
+    # agent's run, and all other tags come from text of others.
     return replace(reply, proposals=()) if is_workflow(execution) else reply
 
 

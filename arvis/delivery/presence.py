@@ -51,8 +51,8 @@ _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Presence:
-    """The drafts and typing of this process. `run` removes abandoned drafts of earlier processes, and listens to the bus
-    until it is cancelled. The deliverer uses `release` and `backoff`."""
+    """The drafts and typing of this process. `run` removes abandoned drafts of earlier processes, and listens to the
+    bus until it is cancelled. The deliverer uses `release` and `backoff`."""
 
     def __init__(
         self,

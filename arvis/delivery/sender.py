@@ -135,8 +135,8 @@ def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
 
 
 class Interrupted(Exception):
-    """The error for a part whose send was interrupted: the part may have arrived, and its platform offers no way to find
-    out."""
+    """The error for a part whose send was interrupted: the part may have arrived, and its platform offers no way to
+    find out."""
 
 
 class PartSender:

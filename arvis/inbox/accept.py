@@ -80,8 +80,8 @@ PAUSE_MS = 15 * 60_000
 
 def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
     """Count a turn that is about to begin in this place. Return False if a bot's message would begin it and the limit
-    is reached. A person's message resets the count. Call this function once for each permitted event, in the transaction
-    that accepts the event."""
+    is reached. A person's message resets the count. Call this function once for each permitted event, in the
+    transaction that accepts the event."""
     channel = replace(address, thread="")
     limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
     counts = {key: _count(tx, key, now) for key in limits}
@@ -239,8 +239,8 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
 
 
 def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Handled:
-    """Handle a permitted message. It is too old, exceeds a limit, answers a question, is a command, belongs to an album,
-    or begins a turn."""
+    """Handle a permitted message. It is too old, exceeds a limit, answers a question, is a command, belongs to an
+    album, or begins a turn."""
     message = routed.message
     if message.sent_at is not None and now - message.sent_at > rules.answer_within:
         return Handled(_expire(tx, routed, now))

@@ -218,7 +218,7 @@ def _who(execution: Execution, wait: Wait) -> str:
 
 
 def _whole_of(wait: Wait) -> list[OutgoingFile]:
-    """Return the question as a file if it is too long for the chat; else an empty list."""
+    """Return a list with the question as a file if it is too long for the chat; otherwise an empty list."""
     if len(wait.prompt) <= LONGEST_QUESTION:
         return []
     size = len(wait.prompt.encode())

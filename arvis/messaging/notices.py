@@ -30,8 +30,8 @@ CUT = "\n\n[This answer is longer than allowed, so it ends here.]"
 CUT_TOKENS = "\n\n[This answer reached the output limit of the model, so it ends here.]"
 #: Replaces a reply that has no text left after the cut.
 CUT_EMPTY = (
-    "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the owner to "
-    "raise the limit (`limits.reply_tokens`)."
+    "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the owner "
+    "to raise the limit (`limits.reply_tokens`)."
 )
 #: Replaces an empty reply after tools have done the work.
 COMPLETED = "I have completed my task."
@@ -150,8 +150,8 @@ def workflow_failed(error: str) -> str:
 def compaction_failed(agent: str, error: str) -> str:
     """Return the notice to an owner that a conversation could not be summarized."""
     return (
-        f"Arvis could not summarize a long conversation of {agent} ({error}). The conversation continues with its newest "
-        "messages, and Arvis tries again after some turns."
+        f"Arvis could not summarize a long conversation of {agent} ({error}). The conversation continues with its "
+        "newest messages, and Arvis tries again after some turns."
     )
 
 

@@ -213,8 +213,8 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
 
 
 def _restart_times(tx: Transaction, schedule: Schedule, plan: TimePlan, text: Every, now: int) -> None:
-    """Run an interval now, and count its next times from now. Its planned time was handled before, because the clock was
-    set back. (A cron only skips such times. An interval has no fixed times, so it need not wait.)"""
+    """Run an interval now, and count its next times from now. Its planned time was handled before, because the clock
+    was set back. (A cron only skips such times. An interval has no fixed times, so it need not wait.)"""
     due = plan.due + 1
     while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
         due += 1

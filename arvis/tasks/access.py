@@ -148,8 +148,8 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
         f"The agent {target.slug} may not be used for this task.",
         why=why,
         fix=(
-            "Choose another agent, or ask an owner to add the author to `allow_users` of this agent or to save the text "
-            "themselves."
+            "Choose another agent, or ask an owner to add the author to `allow_users` of this agent or to save the "
+            "text themselves."
         ),
         code="out_of_reach",
     )

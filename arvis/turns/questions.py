@@ -107,8 +107,8 @@ def plain_word(text: str) -> WaitAnswer | None:
 
 
 def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
-    """Read a message that names its decision: `approve` or `reject`. If `noted` is True, a note may follow the decision;
-    if not, the message may also be `edit {…}`. Return None if the message has another form."""
+    """Read a message that names its decision: `approve` or `reject`. If `noted` is True, a note may follow the
+    decision; if not, the message may also be `edit {…}`. Return None if the message has another form."""
     if text.strip(_ENDS).casefold() in _APPROVE | _REJECT:
         return plain_word(text)
     if not noted:
@@ -232,8 +232,8 @@ def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
         return of_choices(text, wait.choices)
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
     given = explicit(text, noted=noted) or plain_word(text)
-    # Only a question about an agent's tool call accepts feedback, because the agent reads it. A node of a workflow and a
-    # proposed change cannot use feedback.
+    # Only a question about an agent's tool call accepts feedback, because the agent reads it. A node of a workflow and
+    # a proposed change cannot use feedback.
     return given or (feedback(text) if not noted and _is_of_a_tool(tx, wait) else None)
 
 

@@ -91,8 +91,8 @@ _ASKING = frozenset({"approval", "user-input"})
 _STEPS_OF_A_VISIT = 10
 #: Maximum rounds of a loop without a body, which the engine visits once for each round, with no node between.
 _MOST_ROUNDS = 1_000
-#: Maximum branches of a run at the same time. A run with more branches is stopped, because it would multiply them without
-#: end.
+#: Maximum branches of a run at the same time. A run with more branches is stopped, because it would multiply them
+#: without end.
 _MOST_BRANCHES = 1_000
 
 

@@ -137,9 +137,9 @@ class EarlierRun:
         return joins_of(self._document)
 
     def token_at(self, node: str, given: Any) -> Token:
-        """Return the token with which the node's newest visit began. If the run failed at the node, a position still has
-        this token. If the visit ended, make the token from the sources that the node recorded and from their outputs. If
-        the node was never visited, the token contains the run's input (`given`)."""
+        """Return the token with which the node's newest visit began. If the run failed at the node, a position still
+        has this token. If the visit ended, make the token from the sources that the node recorded and from their
+        outputs. If the node was never visited, the token contains the run's input (`given`)."""
         for cursor in self._positions:
             if cursor.node == name_of(node):
                 return replace(Token.from_json(cursor.value), visits={})

@@ -103,7 +103,12 @@ JOIN = Field(
     ),
 )
 JOIN_COUNT = Field(
-    "joinCount", Form.NUMBER, "How many", "For “when this number has arrived”.", least=1, most=MOST_CONNECTIONS
+    "joinCount",
+    Form.NUMBER,
+    "Number of branches",
+    "For “when this number has arrived”.",
+    least=1,
+    most=MOST_CONNECTIONS,
 )
 
 #: The fields that describe a document.
@@ -159,7 +164,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
     Field(
         "beforePrompt",
         Form.TEXT,
-        "Asked before",
+        "Question before the task",
         "A first question to the same agent; the question and its answer precede the task.",
         most=LONG,
         template=True,
@@ -167,7 +172,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
     Field(
         "afterPrompt",
         Form.TEXT,
-        "Asked after",
+        "Question after the task",
         "A last question about the result; its answer is the output.",
         most=LONG,
         template=True,

@@ -231,7 +231,8 @@ _KINDS = (
                         "field",
                         Form.LINE,
                         "Field",
-                        "A path such as order.total; empty: the whole output. If it is a template, its value is compared.",
+                        "A path such as order.total; empty: the whole output. If it is a template, its value is "
+                        "compared.",
                         most=200,
                         template=True,
                     ),

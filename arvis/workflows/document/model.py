@@ -162,7 +162,7 @@ def read(text: str, form: DocumentForm) -> Any:
     try:
         return storable_json(_from_json(text) if form == "json" else _from_yaml(text))
     except RecursionError:
-        raise _unreadable("it is nested too deeply", f"Nest it at most {kinds.MOST_DEPTH} deep.") from None
+        raise _unreadable("it is nested too deeply", f"Nest it at most {kinds.MOST_DEPTH} levels deep.") from None
 
 
 def _from_json(text: str) -> Any:

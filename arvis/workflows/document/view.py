@@ -152,7 +152,7 @@ def _node(raw: Mapping[str, Any]) -> Node:
 
 
 def label_of(raw: Mapping[str, Any]) -> str:
-    """Return the first of these texts that a node has: its label, the name of its agent, its id; else an empty text."""
+    """Return the label of a node, or the name of its agent, or its id. Return an empty text if it has none of them."""
     data = raw.get("data")
     agent = data.get("agentName") if isinstance(data, Mapping) else None
     return next((name for name in (raw.get("label"), agent, raw.get("id")) if isinstance(name, str) and name), "")

@@ -152,8 +152,8 @@ Text:
 {output}"""
 _REMINDER = "Your earlier answer named no route. Answer with one of these labels only: {labels}."
 _NO_LABEL = (
-    "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe the "
-    "routes more clearly, or put a route for everything else first."
+    "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe "
+    "the routes more clearly, or put a route for everything else first."
 )
 _ENDS = re.compile(r"^[\W_]+|[\W_]+$")
 

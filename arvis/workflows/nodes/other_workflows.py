@@ -119,7 +119,7 @@ async def hand_over(
 MOST_DEEP, MOST_TRANSFERS = 8, 50
 #: The key of a run's state for the number of transfers so far.
 TRANSFERS = "workflow_transfers"
-#: The keys of a turn's state that the run of another workflow takes over when it answers the turn.
+#: The keys of a turn's state that are copied to the run of another workflow that answers the turn.
 _CALLER_KEYS = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
 
 

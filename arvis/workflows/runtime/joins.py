@@ -1,9 +1,11 @@
 """Regions and joins of branches: the gates of a workflow's graph, computed from positions alone (ADR 0032).
 
-A visit of a `parallel` opens a region, which its merge closes. Each position carries its open regions, outermost first:
-the id of the `parallel` and a mark of the visit. Two visits of one `parallel` open two regions, and the positions of
-the two are not joined. A join `all` opens when no other live position can still arrive along the connections,
-`any` at the first arrival, `n` at the n-th; later arrivals end at the join. Failed branches go only to merges.
+A visit of a `parallel` opens a region, and its merge closes the region. Each position carries its open regions,
+outermost first: the id of the `parallel` and a mark of the visit. Two visits of the same `parallel` open two regions,
+and positions of the two regions are not joined.
+
+A join `all` opens when no other live position can still arrive along the connections, a join `any` at the first
+arrival, and a join `n` at the n-th arrival. Later arrivals end at the join. Failed branches go only to merges.
 """
 
 from __future__ import annotations

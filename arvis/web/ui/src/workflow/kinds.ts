@@ -67,7 +67,7 @@ export const CALLED_TRIGGERS: Readonly<Record<string, readonly [what: string, ho
 
 /** The fields that join several incoming connections. All kinds have them except those that begin a run. */
 export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, at the first", "Run once, when this number has arrived"] });
-export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "For “when this number has arrived”.", least: 1, most: 2000 });
+export const JOIN_COUNT: Field = field("joinCount", "number", "Number of branches", { help: "For “when this number has arrived”.", least: 1, most: 2000 });
 
 /** The fields of a document, and the label of a node of any kind. */
 export const ABOUT: readonly Field[] = [
@@ -114,8 +114,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("agentName", "line", "Name", { help: "For people, and as a tool of another agent.", most: 100 }),
       field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own.", most: 65536, template: true }),
       field("userPrompt", "text", "Task", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("beforePrompt", "text", "Asked before", { help: "A first question to the same agent; the question and its answer precede the task.", most: 65536, template: true }),
-      field("afterPrompt", "text", "Asked after", { help: "A last question about the result; its answer is the output.", most: 65536, template: true }),
+      field("beforePrompt", "text", "Question before the task", { help: "A first question to the same agent; the question and its answer precede the task.", most: 65536, template: true }),
+      field("afterPrompt", "text", "Question after the task", { help: "A last question about the result; its answer is the output.", most: 65536, template: true }),
       field("successCriteria", "text", "Success criteria", { help: "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.", most: 65536, template: true }),
       field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
       field("model", "line", "Model", { help: "In the form provider/model; empty: the agent's own.", most: 200, offers: "models" }),
