@@ -1,12 +1,12 @@
-"""The engine: it walks an execution through its graph, one commit for each step, until it ends or waits.
+"""The engine, which walks an execution through its graph, step by step, until the execution ends or waits.
 
-A step that calls nothing outside Arvis is committed together with the next step. The step that ends the execution is
-committed together with the caller's completion and the end of the job. A crash loses only the work since the last
-commit; the nodes that did this work are visited again.
+Each step is committed, except that a step that calls nothing outside Arvis is committed together with the next one. The
+step that ends the execution is committed together with the caller's completion and the end of the job. A crash loses
+only the work since the last commit; the nodes that did this work are visited again.
 
 The engine itself asks a person in two cases: an effect was interrupted and may have happened, or the graph no longer
-has the node of a position. Such a question interrupts a visit but does not end it: the visit continues with the answer
-that it had before the question.
+has the node of a position. Such a question interrupts a visit but does not end it. Afterwards the visit continues, and
+its node still reads the answer that it had before the question.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _text(word: Wait) -> str | None:
     return text
 
 
-#: The maximum time (s) in which a cancelled task tries to store costs and effects. It ends if the database cannot be
+#: The maximum time (s) for a cancelled task to store costs and effects. The limit matters if the database cannot be
 #: written.
 LAST_SECONDS = 2.0
 
@@ -155,7 +155,7 @@ Completion = Callable[[Execution], OnComplete[T]]
 
 
 def nothing(_execution: Execution) -> OnComplete[None]:
-    """Return a script that does nothing: the completion if no rows have to be written at the end."""
+    """Return a script that does nothing. It is the completion for executions that need no rows at their end."""
     return lambda _tx, _now: None
 
 
@@ -189,8 +189,8 @@ class Engine:
         """Advance the job's execution until it ends or waits, and settle the job in the same commit.
 
         Return the execution as committed, and the result of the script that `completion` made for this commit (None:
-        `completion` was not called). If a node raises an exception, it is raised here; the earlier commits stay stored.
-        Raises `LeaseLost` if another process has the job now; the steps since the last commit are then lost.
+        `completion` was not called). Raise the exception of a node; the earlier commits stay stored. Raise `LeaseLost`
+        if another process has the job now; the steps since the last commit are then lost.
         """
         loaded = await self._store.read(lifecycle.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
@@ -200,7 +200,7 @@ class Engine:
         update = self._update_of(loaded)
         if loaded.execution.version not in {"", update.execution.version}:
             update.learn([partial(lifecycle.note_change, execution=update.execution, now=self._clock.now())])
-        del loaded  # frees the rows that were read for the first node as soon as it has used them
+        del loaded  # otherwise the rows for the first node would stay in memory after this node has used them
         await self._walk(job, update)
         update.pause_if_idle()
         if update.switching:
@@ -232,8 +232,8 @@ class Engine:
             await self._commit(job, update)
 
     async def _walk_branches(self, job: Job, update: ExecutionUpdate) -> None:
-        """Visit every position that can continue, each in a separate task. If a visit fails, the other running visits
-        are finished and committed, and then its error is raised. If a branch ends the execution, all visits end."""
+        """Visit every position that can continue, each in a separate task. If a visit fails, finish and commit the
+        other running visits, and then raise its error. If a branch ends the execution, cancel all other visits."""
         visits: dict[_Visit, Cursor] = {}
         failed: _Visit | None = None
         try:
@@ -255,8 +255,8 @@ class Engine:
             await _cancelled(visits)
 
     async def _begin_visits(self, job: Job, update: ExecutionUpdate, visits: dict[_Visit, Cursor]) -> None:
-        """Start the visits of the new positions, and commit these positions first: a stored effect names its position,
-        and after a crash it could not be found without it."""
+        """Start the visits of the new positions. Commit these positions first, because a stored effect names its
+        position: after a crash, the effect of an unstored position could not be found."""
         busy = {cursor.id for cursor in visits.values()}
         fresh = [cursor for cursor in update.ready() if cursor.id not in busy]
         if fresh and update.has_changes:
@@ -377,13 +377,13 @@ class Engine:
         try:
             return await write
         except (LeaseLost, asyncio.CancelledError):
-            # A cancelled commit may have been made, so the durable writes may be made twice.
+            # A cancelled commit may have succeeded, so the durable writes may be made twice.
             await self._write_last(update.durable_writes)
             raise
 
     @contextmanager
     def _published(self, update: ExecutionUpdate) -> Iterator[None]:
-        """Publish the events and questions of a commit, which is the body of the `with` statement, if it succeeds."""
+        """Publish the events and questions of a commit if the body of the `with` statement, which makes it, succeeds."""
         asked = [wait for wait in update.waits if wait.kind in PERSONAL_WAITS]
         yield
         events = update.events

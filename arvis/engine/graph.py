@@ -1,4 +1,4 @@
-"""Graphs: their nodes, what a node reads and may do (`NodeContext`), and the decisions that it returns.
+"""Graphs: their nodes, the data and actions of a node (`NodeContext`), and the decisions that a node returns.
 
 Nodes decide, the engine commits, the queue retries. A node has two ways to act beyond its decision: `once` makes an
 effect, `record` adds a write to the commit of its step.
@@ -56,12 +56,13 @@ class EffectInterrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The effects of a visit. `effects` and `allowed` are by the name of the effect: `allowed` has the ids of the
-    answered questions that permit an interrupted effect to run again. `skipped` are effects that a person decided not
-    to repeat; they count as finished."""
+    """The effects of a visit."""
 
+    #: The stored effects, by name.
     effects: Mapping[str, Effect] = field(default_factory=dict)
+    #: The ids of the answered questions that permit an interrupted effect to run again, by the name of the effect.
     allowed: Mapping[str, str] = field(default_factory=dict)
+    #: The effects that a person decided not to repeat. They count as finished.
     skipped: tuple[Effect, ...] = ()
 
 
@@ -96,8 +97,8 @@ class NodeContext:
         self.state: Mapping[str, Any] = execution.state
         self.value = value
         self.answer = answer
-        #: Rows that the graph's opening or the previous visit has just read. None after a commit or a restart, so no
-        #: node may depend on it.
+        #: Rows that the graph's opening or the previous visit has just read. It is None after a commit or a restart, so
+        #: no node may depend on it.
         self.carried = carried
         self.carrying: Any = None
         self.publish_now = publish
@@ -152,15 +153,14 @@ class NodeContext:
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
     def take(self, name: str, result: Any) -> None:
-        """Store this result (plain JSON) of an effect that needs no call. It becomes durable together with this
-        step."""
+        """Store the result (plain JSON) of an effect that needs no call. The result becomes durable with this step."""
         effect = self._effect(name, EffectState.FINISHED, result)
         self._effects[name] = effect
         self.record_of_step(_put, effect)
 
     def keep_outcomes(self) -> None:
-        """Store the results of this visit's effects together with its step. (Without this call, the results that are
-        not yet stored are dropped when the visit ends.)"""
+        """Store the results of this visit's effects together with its step. Without this call, the results that are not
+        yet stored are dropped when the visit ends."""
         for effect in self.unkept:
             self.record(_put, effect)
 
@@ -185,7 +185,7 @@ class NodeContext:
         self.after_commit.append(event)
 
     def carry_over(self, found: Any) -> None:
-        """Pass rows that this node has read to the node that is visited next. They are not stored."""
+        """Pass rows that this node has read to the next node. They are not stored."""
         self.carrying = found
 
     def commit_first(self) -> None:
@@ -331,17 +331,20 @@ Opening = Callable[[Transaction, Execution, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The result of a gate that opens. The positions `taken` (ids) become one position at the gate's target with this
-    value; if `through` is False, they end at the gate. `changes` are merged into the execution's state."""
+    """The result of a gate that opens."""
 
+    #: The ids of the positions that become one position at the gate's target.
     taken: Sequence[str]
+    #: The value of the new position.
     value: Any = None
+    #: If False, the taken positions end at the gate instead.
     through: bool = True
+    #: Changes that are merged into the execution's state.
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Decides if a gate opens (None: it stays shut), from the positions at the gate, all other positions and the state.
-#: A pure function.
+#: A pure function that decides whether a gate opens (None: the gate stays shut). Its arguments are the positions at the
+#: gate, all other positions and the state.
 Opener = Callable[[Sequence[Cursor], Collection[Cursor], Mapping[str, Any]], Opened | None]
 
 
@@ -363,44 +366,46 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A join of branches: positions wait here until the gate opens, and continue as one position at the node `target`.
-    Edges lead to the name of the gate. `title` is its name for people (empty: the name of the target). `last` marks the
-    gate for positions that have no further work; an error about gates that stay shut does not name it. Without a
-    `watch` the opener is called after every step."""
+    """A join of branches: positions wait here until the gate opens, and then continue as one position. Edges lead to
+    the name of the gate."""
 
+    #: The node at which the joined position continues.
     target: str
     open: Opener
+    #: The name of the gate for people (empty: the name of the target).
     title: str = ""
+    #: True for the gate of positions that have no further work. An error about gates that stay shut does not name it.
     last: bool = False
+    #: Makes the watch of the gate. Without a watch, the opener is called after every step.
     watch: Callable[[], Watch] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph: nodes by name and the edges between them. An edge with several targets opens parallel branches.
-
-    `opening` is a script that reads the rows for the first node, in the same transaction as the execution. `gates` are
-    by name. `breaks` are names of nodes whose questions stop the whole execution: while such a question is open, no
-    other position begins a node, and only one such node asks at a time. An execution that would have more than
-    `max_branches` positions at once fails. `counts_visits`: the nodes read `NodeContext.visited`.
-    """
+    """A graph: nodes by name and the edges between them. An edge with several targets opens parallel branches."""
 
     name: str
     start: str
     nodes: Mapping[str, Node]
     edges: Mapping[str, Edge]
     max_steps: int = 500
+    #: True if the nodes read `NodeContext.visited`.
     counts_visits: bool = False
+    #: The maximum number of visits of one node in a row.
     max_repeats: int = 40
+    #: A script that reads the rows for the first node, in the same transaction as the execution.
     opening: Opening | None = None
+    #: The gates by name.
     gates: Mapping[str, Gate] = field(default_factory=dict)
+    #: The names of nodes whose questions stop the whole execution: while such a question is open, no other position
+    #: begins a node. Only one of these nodes asks at a time.
     breaks: frozenset[str] = frozenset()
+    #: An execution that would have more positions than this at the same time fails.
     max_branches: int = 10_000
 
     @property
     def version(self) -> str:
-        """A hash of the nodes and edges. An execution stores it, so that the engine notices if the graph has
-        changed."""
+        """A hash of the nodes and edges. An execution stores it, so the engine notices if the graph has changed."""
         shape = [self.start, *sorted(self.nodes)]
         shape += [f"{node}>{edge if not callable(edge) else '?'}" for node, edge in sorted(self.edges.items())]
         return hashlib.sha256("\n".join(shape).encode()).hexdigest()[:16]

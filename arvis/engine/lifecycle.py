@@ -1,4 +1,4 @@
-"""The scripts of executions: begin, advance, answer, expire, fail, try again, cancel.
+"""The transaction scripts of executions: begin, advance, answer, expire, fail, try again, cancel.
 
 The engine reads an execution with `load` and commits its steps with `commit` and `complete`. The other scripts are
 parts of their callers' transactions.
@@ -64,8 +64,8 @@ def begin(
 
 def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     """Answer an open question and let its execution continue. Return False if another answer came first or the
-    execution has ended. If it has ended, a person's answer is not stored; answers of timers and children are stored,
-    because a failed execution can be retried by hand."""
+    execution has ended. In an ended execution, a person's answer is not stored, but answers of timers and children are,
+    because a person may retry a failed execution."""
     wait = tx.waits.get(wait_id)
     execution = _locked(tx, wait.execution_id) if wait is not None else None
     if wait is None or execution is None:
@@ -109,8 +109,8 @@ def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: st
 
 
 def make_way(tx: Transaction, execution: Execution, now: int) -> None:
-    """Release the lanes of the executions that called this one, directly or through others, while it waits for a
-    person."""
+    """Release the lanes of the executions that called this execution, directly or through others, because it waits for
+    a person."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         above = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -123,7 +123,7 @@ def make_way(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: str | None = None) -> None:
-    """End an execution whose job failed. Its positions stay stored, so that a retry by hand continues there."""
+    """End an execution whose job failed. Its positions stay stored, so that a retry can continue there."""
     execution = tx.executions.get(execution_id)
     if execution is not None and execution.status in LIVE:
         tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)
@@ -168,7 +168,7 @@ def end_branches(tx: Transaction, execution_id: str, now: int) -> list[str]:
 
 
 def hold_children(tx: Transaction, execution_id: str) -> None:
-    """Lock the lanes of all running children of an execution. Call it before the lane of the execution is locked: a
+    """Lock the lanes of all running children of an execution. Call this before the lane of the execution is locked: a
     child that ends locks its own lane first and then its parent's, and the opposite order would deadlock."""
     for child in tx.executions.children_of(execution_id):
         if child.status in LIVE:
@@ -177,7 +177,7 @@ def hold_children(tx: Transaction, execution_id: str) -> None:
 
 
 def root_of(tx: Transaction, execution: Execution) -> Execution:
-    """Return the root of this execution: the first of the executions that called one another down to this one."""
+    """Return the root of this execution: follow its callers to the first execution, which no other execution called."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         parent = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -197,7 +197,7 @@ def _locked(tx: Transaction, execution_id: str) -> Execution | None:
 
 
 T = TypeVar("T")
-#: A script that is part of the commit in which an execution ends or begins to wait, and its job ends.
+#: A script that is part of the commit that ends a job because its execution has ended or begins to wait.
 OnComplete = Callable[[Transaction, int], T]
 #: The time (ms) after which the job of an execution that waits for children runs again, even if no child has answered.
 LOOK_AGAIN_MS = 3_600_000
@@ -278,9 +278,9 @@ def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: On
 def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) -> Settlement:
     """Return the end of the job: it is done, or it runs again.
 
-    It runs again immediately if the execution continues in another graph, or if an answer arrived while the job was
-    running, because `answer` adds no job then. If the execution waits only for its children, the job stays at the head
-    of its lane, so that no later message overtakes the work, and runs again after `LOOK_AGAIN_MS` at the latest.
+    The job runs again immediately if the execution continues in another graph, or if an answer arrived while the job
+    was running, because then `answer` adds no job. If the execution waits only for its children, the job stays at the
+    head of its lane, so that no later message overtakes the work, and runs again after `LOOK_AGAIN_MS` at the latest.
     """
     if update.switching:
         return Snooze(now, CALLED)

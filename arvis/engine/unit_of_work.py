@@ -40,8 +40,8 @@ from arvis.engine.graph import (
 )
 from arvis.ports.store import Transaction
 
-#: The history stores longer values (in characters of JSON) shortened to `_SHOWN`, because a loop would store such a
-#: value once for each step.
+#: The history shortens a value of more than `LONGEST_NOTED` characters of JSON to `_SHOWN` characters, because a loop
+#: would store such a value once for each step.
 LONGEST_NOTED = 8_000
 _SHOWN = 1_000
 
@@ -58,23 +58,25 @@ def _short(value: Any) -> Any:
 
 @dataclass(slots=True)
 class ExecutionUpdate:
-    """The changes of an execution since its last commit.
-
-    `asked` are the stored questions by id, `effects` the stored effects by position and visit, `committed` the ids of
-    the stored positions. `carried` are rows that were read for the next node; they are dropped at the next commit.
-    `switching`: the next job continues in another graph. `visited` is the number of finished visits.
-    """
+    """The changes of an execution since its last commit."""
 
     execution: Execution
     graph: Graph
+    #: The positions by id.
     cursors: dict[str, Cursor]
+    #: The stored questions by id.
     asked: Mapping[str, Wait]
+    #: The stored effects by position and visit.
     effects: Mapping[tuple[str, int], Sequence[Effect]]
     new_id: Callable[[], str]
     now: Callable[[], int]
+    #: The ids of the stored positions.
     committed: frozenset[str] = frozenset()
+    #: Rows that were read for the next node. The next commit drops them.
     carried: Any = None
+    #: True if the next job continues in another graph.
     switching: bool = False
+    #: The number of finished visits.
     visited: int = 0
     events: list[Event] = field(default_factory=list)
     _steps: list[Step] = field(default_factory=list)
@@ -109,8 +111,8 @@ class ExecutionUpdate:
         return self._is_answered(cursor.wait_id) if cursor.wait_id is not None else cursor.node not in self.graph.gates
 
     def _asks(self, cursor: Cursor) -> bool:
-        """Return True if the position waits for an answer at one of the graph's `breaks`, so that no other may
-        begin."""
+        """Return True if the position waits for an answer at one of the graph's `breaks`, so that no other position may
+        begin a node."""
         open_ = cursor.wait_id is not None and not self._is_answered(cursor.wait_id)
         return open_ and cursor.node in self.graph.breaks
 
@@ -137,7 +139,7 @@ class ExecutionUpdate:
 
     @property
     def uncommitted(self) -> int:
-        """Number of steps in the next commit."""
+        """The number of steps in the next commit."""
         return len(self._steps)
 
     @property
@@ -178,15 +180,15 @@ class ExecutionUpdate:
         self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        # Changed keys move to the end of the state, so that the order of the keys is the order of the changes, even of
-        # changes with the same time.
+        # Changed keys move to the end of the state, so that the order of the keys is the order of the changes, even if
+        # several changes have the same time.
         state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
 
     def _open_gates(self) -> None:
         """Open gates until none opens, because positions that pass one gate may reach the next."""
         while not self.ended and any(self._try_gate(name, gate) for name, gate in self.graph.gates.items()):
-            """Check all gates again."""
+            """Repeat the check of all gates."""
 
     def _try_gate(self, name: str, gate: Gate) -> bool:
         held = self._held[name]
@@ -363,7 +365,7 @@ class ExecutionUpdate:
             fact(tx)
 
     def written(self) -> None:
-        """Clear the changes after their commit. (This is not a part of `write`, because a script may run twice.)"""
+        """Clear the changes after their commit. This is not a part of `write`, because a script may run twice."""
         self.committed = frozenset(self.cursors)
         self.carried = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []

@@ -86,7 +86,7 @@ _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
-#: The maximum number of clients that stay open without a call; otherwise the clients of replaced keys would accumulate.
+#: If more clients than this are open, the idle ones are closed. Otherwise the clients of replaced keys would accumulate.
 _MOST_CLIENTS = 16
 
 
@@ -99,8 +99,8 @@ class _Kept:
 
 
 class SdkExchange:
-    """Keeps one client of the SDK, with its connections, for each of the most recently used keys and addresses, until
-    `aclose`."""
+    """The open clients of the SDK, with their connections: one for each of the most recently used keys and addresses,
+    until `aclose`."""
 
     def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
         self._clock = clock
@@ -268,9 +268,9 @@ class SdkResponse:
 
 
 class _Faults:
-    """Converts the errors of the SDK and of its HTTP client to `HttpError`, without their texts, which may quote an
-    address or a header. The client's errors are recognised by their module, because the client must not be imported
-    here."""
+    """A context that converts the errors of the SDK and of its HTTP client to `HttpError`, without their texts, which
+    may quote an address or a header. The client's errors are recognised by their module, because the client must not be
+    imported here."""
 
     def __init__(self, base: str) -> None:
         self._host = _host(base)
@@ -293,9 +293,9 @@ class _Faults:
 def _in_words(kind: type[BaseException | None]) -> str:
     """Describe the failure of a connection for people, from the class name of the HTTP client's error."""
     descriptions = {
-        "ConnectError": "nobody accepts it",
+        "ConnectError": "the server could not be reached",
         "ConnectTimeout": "it took too long",
-        "ReadTimeout": "nothing came for too long",
+        "ReadTimeout": "the server sent no data for too long",
         "ReadError": "it was closed in the middle of the answer",
         "RemoteProtocolError": "it was closed before the end of the answer",
         "UnsupportedProtocol": "the address does not begin with http:// or https://",
@@ -311,8 +311,8 @@ def _read(body: bytes, account: Account) -> object:
 
 
 def _base(account: Account) -> str:
-    """Return the base address without a version, because the SDK adds the version. Users may have written it, because
-    other vendors need it."""
+    """Return the base address without `/v1`, because the SDK adds the version. Users may have written it, because the
+    addresses of other vendors need it."""
     return (account.base_url or BASE_URL).rstrip("/").removesuffix("/v1")
 
 

@@ -30,9 +30,9 @@ Block = dict[str, Any]
 
 BASE_URL = "https://api.anthropic.com"
 
-#: The messages, counted from the end, that get a cache mark: the vendor caches the prompt up to each mark, and so
-#: without the newest message. The second mark helps if the messages have many blocks, because the vendor looks for a
-#: cached beginning only 20 blocks before a mark.
+#: The positions, counted from the end, of the messages that get a cache mark. The vendor caches the prompt up to each
+#: mark, so the newest message is not cached. The second mark helps if the messages have many blocks, because the vendor
+#: looks for a cached beginning only 20 blocks before a mark.
 _KEPT = (-2, -4)
 
 #: The call ids and tool names that the vendor accepts; those of other vendors may contain other characters.
@@ -74,8 +74,9 @@ def _system(request: RunRequest) -> Iterator[Block]:
 
 def _messages(turns: Sequence[Turn], now: str, origin: str) -> list[Block]:
     """Return the messages. Empty turns are left out, because the vendor refuses them. The line with the time is a
-    separate block after the user's newest text. It never follows tool outputs, because the vendor's models take a text
-    there for the end of the turn. If the newest message is that text, the line also follows every cache mark."""
+    separate block after the user's newest text. It never follows tool outputs, because the vendor's models would treat
+    a text there as the end of the turn. If the user's newest text is the newest message, the line also follows every
+    cache mark."""
     place = asked_at(turns)
     messages: list[Block] = []
     for number, turn in enumerate(turns):
@@ -112,7 +113,7 @@ def _call(call: ToolCall) -> Block:
 
 
 def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[Block]:
-    """Return the tools, sorted by name. `marked`: the last tool gets a cache mark, because there is no system text
+    """Return the tools, sorted by name. If `marked`, the last tool gets a cache mark, because there is no system text
     whose mark would include the tools."""
     blocks: list[Block] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -179,7 +180,7 @@ _BY_TYPE: Mapping[str, ProviderErrorKind] = {
     "not_found_error": ProviderErrorKind.BAD_REQUEST,
 }
 
-#: Causes that the vendor states only in the text, under the type of a bad request.
+#: Causes that the vendor reports only in the text of an `invalid_request_error`.
 _TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 
@@ -249,7 +250,7 @@ class AnthropicResponse:
             case {"type": str()}:
                 return True  # a ping, the end of a block, or a type that the vendor has added later
             case _:
-                raise failures.unreadable(self.account, "it is no message")
+                raise failures.unreadable(self.account, "it is not a message")
         return True
 
     def _take_message(self, message: Mapping[str, object]) -> None:

@@ -4,9 +4,9 @@ Each call starts a new program without knowledge of earlier calls. Its input is 
 which earlier messages are JSON, one per line, so that no content of a message can look like the next message. The
 program gets no tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except
 those that `_environment` names. Its output is JSON, one document per line, and the last document reports the outcome.
-The output is limited, and as untrusted as a server's answer. Most failures have the status of the vendor's answer, the
-other ones only a text; the failure at a subscription's limit names the end of the limit. The user installs the program;
-this module is written for its versions 2.1.
+The output is limited, and as untrusted as a server's answer. Most failures contain the HTTP status of the vendor's
+answer; the others contain only a text. If a limit of the subscription is reached, the failure names the time at which
+the limit ends. The user installs the program. This module is written for its versions 2.1.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _MAX_OUTPUT = 65_536
 _MEMORY = 4_294_967_296
 
-#: The beginning of a key that is the long-lived login of a subscription (`claude setup-token`).
+#: A key with this beginning is the long-lived login of a subscription (`claude setup-token`).
 _LOGIN = "sk-ant-oat"
 
-#: If a text contains `@FILE`, the program reads that file, even without tools. `_apart` changes each @ of a prompt;
-#: this setting also forbids the reading.
+#: If a text contains `@FILE`, the program reads that file, even without tools. `_apart` prevents this by changing each @
+#: of a prompt; in addition, this setting forbids the program to read files.
 _NO_FILES = json.dumps({"permissions": {"deny": ["Read", "Read(//**)"]}})
 
 _OPTIONS = (
@@ -69,7 +69,7 @@ def create(name: str, services: ProviderServices) -> ClaudeCliProvider:
 
 
 class ClaudeCliProvider:
-    """A `StreamingProvider`. The tools of a request are not offered to the model: the program cannot return calls."""
+    """A `StreamingProvider`. It does not offer the tools of a request, because the program cannot return tool calls."""
 
     def __init__(self, *, name: str, runner: ClaudeRunner, clock: Clock) -> None:
         self.name = name
@@ -90,13 +90,13 @@ class ClaudeCliProvider:
         except ToolError as error:
             raise _not_started(account, error) from None
         if finished.timed_out:
-            text = f"the program of the account {account.name} did not answer in time and was ended"
+            text = f"the program of the account {account.name} did not answer in time and was stopped"
             raise ProviderError(ProviderErrorKind.TIMEOUT, text)
         return answer.result(request, finished)
 
 
 class ClaudeRunner:
-    """Runs the program once for a request."""
+    """The program, which runs once for each request."""
 
     def __init__(self, *, programs: Programs, folder: Path, environ: Mapping[str, str], timeout: float) -> None:
         self._programs = programs
@@ -129,8 +129,8 @@ class ClaudeRunner:
             raise ToolError(f"its files cannot be written ({error.strerror or error})") from None
 
     def _environment(self, request: RunRequest, account: Account) -> dict[str, str]:
-        """Return the program's environment. For an account with a key the home is a private folder; without a key it is
-        the daemon's home, which contains the login. Times in the output are in UTC."""
+        """Return the program's environment. For an account with a key, HOME is a private folder; without a key, it is
+        the daemon's HOME, which contains the login. Times in the output are in UTC."""
         private = self._folder / "homes" / _safe(account.name)
         home = str(private) if account.api_key else self._environ.get("HOME", str(private))
         given = {
@@ -201,8 +201,8 @@ def system_text(request: RunRequest) -> str:
 
 
 def prompt_of(request: RunRequest) -> bytes:
-    """Return one line for standard input in the format `stream-json`. Pictures come before the text, with the numbers
-    by which the text names them."""
+    """Return one line for standard input in the format `stream-json`. Pictures come before the text, each with the
+    number that the text uses for it."""
     pictures = [picture for turn in request.turns for picture in turn.images]
     blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
     text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
@@ -264,7 +264,7 @@ def _apart(text: str) -> str:
 
 #: The bytes of output that are allowed for each byte of the reply's text.
 _OVERHEAD = 256
-#: The bytes that each line counts in addition to its own, because even an empty line costs time.
+#: The bytes that are counted for each line in addition to its own, because even an empty line costs time.
 _LINE = 100
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 2_000
@@ -296,7 +296,7 @@ class ClaudeCliResponse:
         end, *starts = data.split(b"\n")
         self._left -= len(data) + _LINE * len(starts)
         if self._left < 0:
-            raise failures.unreadable(self._account, "it does not end")
+            raise failures.unreadable(self._account, "it is larger than allowed")
         self._line += end
         for start in starts:
             self._take(bytes(self._line))
@@ -392,12 +392,15 @@ _K = ProviderErrorKind
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The program's report of a failure. `words` is its text, `status` the status of the vendor's answer, `reason` the
-    program's own name for the failure, and `resets_at` the end of a limit, in seconds since 1970."""
+    """The program's report of a failure."""
 
+    #: The text of the report.
     words: str
+    #: The HTTP status of the vendor's answer.
     status: int | None = None
+    #: The program's own name for the failure.
     reason: str = ""
+    #: The end of a limit, in seconds since 1970.
     resets_at: float | None = None
     exit_code: int = 1
 

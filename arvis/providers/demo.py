@@ -1,4 +1,4 @@
-"""The demo model: needs no key and no network, so that every feature can be tried and tested offline.
+"""The demo model. It needs no key and no network, so every feature can be tried and tested offline.
 
 It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. It never pretends to be a real model, and
 it is called only if no account is configured or an agent names it.
@@ -26,7 +26,7 @@ _DIRECTIVE = re.compile(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|
 _PIECES = 4
 
 #: Limits for directives, because any person who writes to the agent can send them: no directive may occupy a worker for
-#: longer (seconds) or fill the memory. The largest reply has fewer words than `_MOST_WORDS`.
+#: longer than `_LONGEST_SLEEP` (seconds) or fill the memory. `_MOST_WORDS` is more than the largest reply can contain.
 _LONGEST_SLEEP = 600.0
 _MOST_WORDS = 200_000
 _MOST_DIGITS = 9
@@ -106,8 +106,8 @@ class DemoProvider:
 
 
 def newest_user_text(request: RunRequest) -> str:
-    """Return a person's newest message, unescaped, because prompts escape tags and a directive may contain some. Turns
-    with tool outputs are skipped, although they are also turns of the user."""
+    """Return a person's newest message. It is unescaped, because prompts escape tags and a directive may contain tags.
+    Turns with tool outputs are skipped, although they are also turns of the user."""
     answer = (turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs)
     return unescape(next(answer, ""))
 
@@ -139,8 +139,8 @@ def _reply_of(text: str) -> DemoReply:
 
 
 def _repeated_word(argument: str) -> DemoReply:
-    """Return a reply with this number of words. A number above `_MOST_WORDS` is reported as the reply's tokens, but
-    fewer words are written."""
+    """Return a reply with this number of words, at most `_MOST_WORDS`. The reported tokens are always the number in the
+    directive."""
     digits = argument.strip()[:_MOST_DIGITS]
     number = int(digits) if digits.isdecimal() else 0
     return DemoReply(" ".join(["word"] * min(number, _MOST_WORDS)), number)

@@ -1,7 +1,7 @@
 """Send one POST request to a vendor and read the answer within limits; every failure is a `ProviderError`.
 
-This module handles HTTP, JSON and server-sent events and knows no vendor's format. No answer of a server may block the
-event loop or fill the memory.
+This module handles HTTP, JSON and server-sent events, and contains nothing about a vendor's format. No answer of a
+server may block the event loop or fill the memory.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ _SUCCESS = range(200, 300)
 #: The object that `events` yields for the mark `[DONE]`, with which some vendors end a stream.
 DONE = object()
 
-#: Reads the error of an answer with an error status: the account, the status, the headers, the document.
+#: Returns the error of an answer with an error status, from the account, the status, the headers, the document and the
+#: clock.
 FailureReader = Callable[[Account, int, Mapping[str, str], object, Clock], ProviderError]
 
 
 class Exchange:
-    """The code that providers over HTTP share. `failure` reads a vendor's error object."""
+    """Requests to a vendor over HTTP. `failure` reads a vendor's error object."""
 
     def __init__(
         self,
@@ -190,8 +191,8 @@ class Answered:
 
 
 class Broken(Exception):
-    """The error of a stream whose connection broke. It has no effect on an answer that was complete before. `spent`:
-    the stream used its whole time limit."""
+    """The error of a stream whose connection broke. It has no effect on an answer that was complete before. `spent` is
+    True if the stream used its whole time limit."""
 
     def __init__(self, text: str, *, spent: bool = False) -> None:
         super().__init__(text)
@@ -221,9 +222,9 @@ async def read_stream(
         if answer.finished or (error.spent and reply.cut()):
             return
         raise ended_early(answer.account, str(error), spent=error.spent) from None
-    # A reply that reached its maximum size was not read to the end.
+    # If the reply reached its maximum size, the stream was not read up to its end mark.
     if not answer.finished and not reply.truncated:
-        raise ended_early(answer.account, "no end was marked")
+        raise ended_early(answer.account, "the server did not mark the end")
 
 
 def ended_early(account: Account, why: str, *, spent: bool = False) -> ProviderError:
@@ -237,7 +238,9 @@ def sendable_key(account: Account) -> str:
     """Return the key for a header. Raise `ProviderError` if it contains characters that a header cannot contain."""
     key = (account.api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ProviderError(ProviderErrorKind.AUTH, f"the key of the account {account.name} holds unusable characters")
+        raise ProviderError(
+            ProviderErrorKind.AUTH, f"the key of the account {account.name} contains unusable characters"
+        )
     return key
 
 
@@ -245,7 +248,7 @@ def parse(data: str, account: Account) -> object:
     """Parse a JSON document. Raise `ProviderError` if it is not JSON, is nested too deeply, or has more than
     `_MAX_MARKS` brackets and commas."""
     if sum(data.count(mark) for mark in "[{,") > _MAX_MARKS:
-        raise failures.unreadable(account, "it holds too much")
+        raise failures.unreadable(account, "it has too many values")
     try:
         document: object = json.loads(data)
     except (ValueError, RecursionError):  # RecursionError: too many nested brackets

@@ -1,7 +1,7 @@
 """Convert a vendor's error answer to one `ProviderError` with a kind, a wait and a text without secrets.
 
-Written for the OpenAI error object (`{"error": {"message", "type", "code"}}`), which OpenRouter, vLLM, LM Studio and
-most other servers share.
+This module reads the OpenAI error object (`{"error": {"message", "type", "code"}}`), which OpenRouter, vLLM, LM Studio
+and most other servers share.
 
 The wait comes from one of these headers: `Retry-After` in seconds or as a date, or `retry-after-ms` of OpenAI and
 Azure. For rate limits it also comes from the headers that name the time when a used-up allowance is full again:
@@ -109,8 +109,8 @@ def from_transport(account: Account, error: HttpError, *, silent: bool = False) 
 
 
 def unreadable(account: Account, why: str) -> ProviderError:
-    """Return the error for an answer in an unexpected format. A proxy's error page or a crashed server looks like
-    this, so it counts as a temporary fault."""
+    """Return the error for an answer in an unexpected format. The error counts as a temporary fault, because the usual
+    causes are a proxy's error page or a crashed server."""
     return ProviderError(
         ProviderErrorKind.OVERLOADED, f"the vendor sent the account {account.name} an unreadable answer: {why}"
     )
@@ -127,8 +127,8 @@ def redact(text: str, account: Account) -> str:
 
 
 def without_key(text: str, account: Account) -> str:
-    """Return a name from a server, with `[key]` instead of the account's key or its beginning, which a server may
-    repeat. Short keys are not replaced: they are placeholders, and may be part of legitimate names."""
+    """Return a name from a server. If the name contains the account's key or its beginning, `[key]` replaces it. Short
+    keys are not replaced: they are placeholders, and may be part of legitimate names."""
     key = (account.api_key or "").strip()
     for form in _forms(key) if len(key) >= _SHORTEST_REAL_KEY else ():
         before, found, _ = text.partition(form[:_SHORTEST_REAL_KEY])
@@ -229,8 +229,8 @@ def _of_limits(headers: Mapping[str, str], now: float) -> Iterator[float]:
 
 
 def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
-    """Return whether the allowance of a header is used up. If the server does not report the remaining allowance, a
-    header counts only if it names no particular allowance: then it is the limit that refused the request."""
+    """Return whether the allowance of a header is used up. If the server does not report the remaining allowance, only
+    a header that names no particular allowance counts: it describes the limit that refused the request."""
     if found["vendor"]:
         name = f"{found['vendor']}{found['what']}-remaining"
     elif found["other"]:

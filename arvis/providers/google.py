@@ -240,7 +240,7 @@ class GoogleResponse:
                 case {"functionCall": _} | {"text": _}:
                     raise self._wrong_type("parts")
                 case Mapping():
-                    continue  # code or files, which no request asks for
+                    continue  # code or files, which Arvis never requests
                 case _:
                     raise self._wrong_type("parts")
         return more

@@ -1,5 +1,5 @@
-"""Models on an Ollama server, through Ollama's own chat API, because only there can the size of the context be read and
-set.
+"""Models on an Ollama server, through Ollama's own chat API, because only this API can read and set the size of the
+context.
 
 By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the size
 that it needs. The provider makes one request for each reply. Before the first reply of a model, it makes another
@@ -143,19 +143,20 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
 # -- sizes of contexts, prompts and answers ----------------------------------------------------------------------------
 
 
-#: Ollama's default context, the context assumed for a model that does not report it, and the largest one accepted
-#: (tokens).
+#: Ollama's default context, in tokens.
 _LEAST_CONTEXT = 4_096
+#: The context (tokens) that is assumed for a model that does not report it.
 _UNKNOWN_CONTEXT = 8_192
+#: The largest context (tokens) that is accepted from a model's description.
 _MOST_CONTEXT = 1 << 21
 #: The largest context (tokens) that is requested from a server that does not report the model's maximum.
 UNTOLD_CONTEXT = 131_072
 
-#: The bytes per token for an estimate that is rather too high: too many tokens cost memory, but too few lose the
-#: beginning of the prompt.
+#: The bytes per token for a high estimate. A high estimate costs memory, but a low one would lose the beginning of the
+#: prompt.
 _BYTES_A_TOKEN = 2.5
-#: The bytes per token for an estimate that is rather too low: a prompt that is too long even by this estimate is
-#: refused. The runner's estimate is more exact, because it has learned how the model counts.
+#: The bytes per token for a low estimate. A prompt that is too long even by this estimate is refused. The runner's
+#: estimate is more exact, because the runner has learned how the model counts.
 MOST_BYTES_A_TOKEN = 4.5
 _TOKENS_A_PICTURE = 1_600
 
@@ -164,7 +165,7 @@ _TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:len
 
 
 def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN) -> int:
-    """Return an estimate of the prompt's tokens that is rather too high; with `MOST_BYTES_A_TOKEN`, rather too low."""
+    """Return a high estimate of the prompt's tokens; with `MOST_BYTES_A_TOKEN`, a low one."""
     texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts) + sum(len(str(t)) for t in request.tools)
     pictures = sum(len(turn.images) for turn in request.turns)
@@ -207,7 +208,7 @@ def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
 
 
 class OllamaResponse:
-    """One answer while its documents arrive. `finished` is True once the server said `done`."""
+    """One answer while its documents arrive. `finished` is True once a document contained `done`."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
         self.account = account

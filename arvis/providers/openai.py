@@ -42,7 +42,7 @@ _NEW_MODELS = re.compile(r"(?:o\d|gpt-[5-9]|codex|chatgpt-[5-9])\b", re.IGNORECA
 
 
 class FieldRefused(ProviderError):
-    """A refusal that names fields of the request; `required` says that the server expected reasoning that was not
+    """A refusal that names fields of the request. `required` is True if the server expected reasoning that was not
     sent."""
 
     def __init__(self, error: ProviderError, named: frozenset[str], *, required: bool) -> None:
@@ -53,16 +53,20 @@ class FieldRefused(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The form of requests that one model of one server accepts: the name of the limit, and the optional fields."""
+    """The form of requests that one model of one server accepts."""
 
+    #: The name of the field that limits the reply.
     limit: str
+    #: True if messages may contain the reasoning before their tool calls.
     reasoning: bool = True
+    #: True if messages with tool calls must contain reasoning.
     reasoning_required: bool = False
+    #: True if the request may contain `stream_options`.
     stream_options: bool = True
 
     def after(self, refused: FieldRefused, document: Mapping[str, Any]) -> Accepted | None:
-        """Return the form to try after a refusal of this document; None if the refusal names no field that can be
-        changed or left out."""
+        """Return the form to try after the server refused this document; None if the refusal names no field that can
+        be changed or left out."""
         if refused.required:
             return None if self.reasoning_required else replace(self, reasoning=True, reasoning_required=True)
         sent = {name for message in document["messages"] for name in message} | document.keys()
@@ -85,7 +89,7 @@ def first_try(account: Account, model: str, *, field: str) -> Accepted:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Return the error of an answer; if it names fields of the request, as a `FieldRefused`."""
+    """Return the error of an answer: a `FieldRefused` if the answer names fields of the request."""
     error = failures.from_answer(account, status, headers, document, clock)
     if status not in _REFUSING or error.kind is not ProviderErrorKind.BAD_REQUEST:
         return error
@@ -229,7 +233,7 @@ Message = dict[str, Any]
 def messages_of(turn: Turn, origin: str = "", *, required: bool = False, taken: bool = True) -> Iterator[Message]:
     """Return the messages of a turn. Tool outputs are separate messages, before the user's text. Reasoning is sent back
     together with the calls that followed it, but only to its `origin`, and only if the server accepts reasoning
-    (`taken`). If the server requires reasoning (`required`), calls of other models get an empty one."""
+    (`taken`). If the server requires reasoning (`required`), calls by other models get an empty reasoning text."""
     for output in turn.outputs:
         yield {"role": "tool", "tool_call_id": output.call_id, "content": output.content}
     if turn.calls:

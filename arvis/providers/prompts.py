@@ -23,7 +23,7 @@ def system_of(request: RunRequest) -> str:
 
 def turns_of(request: RunRequest) -> tuple[Turn, ...]:
     """Return the turns. The line with the time is after the newest text of the user. It is never after tool outputs,
-    because models take a text there for the end of the turn."""
+    because models would treat a text there as the end of the turn."""
     place = asked_at(request.turns)
     if place is None or not request.now.strip():
         return request.turns

@@ -219,7 +219,7 @@ def _arguments_in(text: str) -> tuple[Mapping[str, Any] | None, str]:
 #: The field of a block that each type of piece extends, and the text fields of each type of block.
 _PIECES = {"thinking_delta": "thinking", "signature_delta": "signature"}
 _KINDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
-#: The maximum number of blocks; no normal answer has as many.
+#: The maximum number of blocks. A normal answer has far fewer.
 _MOST_BLOCKS = 64
 
 
@@ -247,8 +247,8 @@ class ThinkingBlocks:
             self._append(index, name, delta.get(name))
 
     def result(self, origin: str, *, signed: bool) -> Mapping[str, Any] | None:
-        """Return the thoughts to send back, with their origin; None if no thoughts can be sent back. `signed`: the
-        vendor refuses thoughts without its signature."""
+        """Return the thoughts to send back, with their origin; None if no thoughts can be sent back. If `signed`,
+        thoughts without the vendor's signature are left out, because the vendor refuses them."""
         found = [block for _, block in sorted(self._blocks.items())]
         blocks = [storable_json(block) for block in found if not signed or block.get("signature") or block.get("data")]
         return {"origin": origin, "blocks": blocks} if blocks and self._left >= 0 else None

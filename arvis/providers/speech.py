@@ -265,8 +265,8 @@ _LOCAL_SECONDS = 900.0
 
 
 class LocalTranscriber:
-    """Implements `Transcriber`. `engine` is `openai-whisper` or `faster-whisper`, `model` a name or the path of a
-    model, `memory` the worker's limit in bytes. It transcribes one sound at a time."""
+    """Implements `Transcriber`, for one sound at a time. `engine` is `openai-whisper` or `faster-whisper`, `model` is a
+    name or the path of a model, and `memory` is the worker's limit in bytes."""
 
     def __init__(
         self,
