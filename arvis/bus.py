@@ -1,8 +1,8 @@
 """Events inside one process (`EventBus`), and between the processes that share a database (`Bridge`).
 
 Events only announce changes: data that must not be lost is committed before its event is published. The bus never waits
-and stores no events. If a listener fails, the other listeners and the publisher do not notice. The bridge sends an
-event to the other processes once; the event may be lost, and the receivers neither answer nor forward it.
+and stores no events. The failure of a listener affects neither the other listeners nor the publisher. The bridge sends
+an event to the other processes once. The event may be lost, and the receivers neither acknowledge nor forward it.
 """
 
 from __future__ import annotations
@@ -56,11 +56,13 @@ CROSSING: Mapping[type[Any], Topic] = {
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
-#: Events that pages need, but that are not sent to the processes that serve pages: these processes get a `Changed`.
+#: The events that dashboard pages need but that are not sent to the processes that serve pages. These processes get a
+#: `Changed` instead.
 _SENT_AS_CHANGES = [kind for kind in CHANGE_EVENTS if CROSSING.get(kind) is not Topic.CHAT]
-#: The seconds for which changes are collected before they are sent together; and the maximum number of changes of one
-#: topic that are sent with their ids. If there are more, one change without an id is sent.
+#: The seconds for which changes are collected before they are sent together.
 _CHANGES_SECONDS = 0.2
+#: The maximum number of changes of one topic that are sent with their ids. If there are more, one change without an id
+#: is sent.
 _MOST_IDS = 8
 
 #: The maximum number of characters in one sent piece of an answer. A character has at most twelve bytes in JSON (two
@@ -69,8 +71,8 @@ _PIECE = NOTICE_BYTES // 12 - 100
 
 
 class Bridge:
-    """Sends the events of this process to the other processes, and publishes in this process the events of the others
-    that belong to `topics`."""
+    """The connection to the other processes: it sends them the events of this process, and publishes their events in
+    this process if these belong to `topics`."""
 
     def __init__(self, *, bus: Bus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus
@@ -97,8 +99,8 @@ class Bridge:
             self._post_changes()
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Publish the events of other processes until cancelled. Raises `StoreError` if the connection breaks; the
-        caller then runs it again."""
+        """Publish the events of other processes until cancelled. Raise `StoreError` if the connection breaks; the
+        caller then calls this method again."""
         async with self._relay.listen(self._topics) as received:
             self._bus.publish(NoticesMissed())
             up()
@@ -150,8 +152,8 @@ def encode(event: Event) -> str:
 
 
 def decode(notice: str) -> Event | None:
-    """Return the event from its JSON; None if this version of Arvis does not know it, because another version sent
-    it."""
+    """Return the event from its JSON; None if another version of Arvis sent an event that this version does not
+    know."""
     name, fields = json.loads(notice)
     kind = _BY_NAME.get(name)
     if kind is None or {field.name for field in dataclasses.fields(kind)} != set(fields):
@@ -165,7 +167,7 @@ def decode(notice: str) -> Event | None:
 
 
 def _pieces(event: Event) -> Iterator[Event]:
-    """Yield the event; if it is a `Delta` with a long text, yield several with a part of the text each."""
+    """Yield the event. If it is a `Delta` with a long text, yield several events with a part of the text each."""
     if not isinstance(event, Delta):
         yield event
         return
@@ -177,8 +179,7 @@ E = TypeVar("E", bound=Event)
 
 
 class EventBus:
-    """Implements `arvis.ports.bus.Bus`. It must be used only in the thread of the event loop, which also runs the
-    listeners."""
+    """Implements `arvis.ports.bus.Bus`. Use it only in the thread of the event loop, which also runs the listeners."""
 
     def __init__(self, *, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(__name__)

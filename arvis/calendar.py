@@ -83,11 +83,12 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A single time: either `moment`, a date and time with or without an offset, or `clock`, a time of day that means
-    the next moment at which clocks show it."""
+    """A single time: either `moment` or `clock`."""
 
     text: str
+    #: A date and time, with or without an offset.
     moment: datetime | None = None
+    #: A time of day, which means the next moment at which clocks show it.
     clock: time | None = None
 
 
@@ -95,7 +96,7 @@ ScheduleText = Every | Cron | At
 
 
 def parse(text: str) -> ScheduleText:
-    """Parse a schedule text, in upper or lower case. Raise `Unprocessable` if the text is no schedule."""
+    """Parse a schedule text, in upper or lower case. Raise `Unprocessable` if the text is not a schedule."""
     plain = " ".join(text.split()).lower() if len(text) <= _LONGEST_TEXT else ""
     line = _NAMES.get(plain, plain)
     if plain.startswith("every"):
@@ -145,8 +146,8 @@ def shortest_gap_seconds(schedule: ScheduleText) -> float:
 
 
 def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
-    """Return the schedule; a single time without a date gets its next date, so that its meaning does not change with
-    the day on which it is read."""
+    """Return the schedule. Add the next date to a single time without a date; otherwise its meaning would depend on the
+    day on which it is read."""
     match schedule:
         case At(clock=time()):
             times = next_times(schedule, zone, now, 1)
@@ -240,9 +241,9 @@ def _unreadable(text: str, why: str) -> Unprocessable:
 
 
 def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
-    """Yield the times (ms) of a cron line after `after`. The local times are computed without a zone, so each of them
-    exists once. Local times that the zone skips are then left out; of local times that the zone has twice, the first
-    one counts."""
+    """Yield the times (ms) of a cron line after `after`. The local times are first computed without a zone, so that
+    each of them exists once. Then local times that the zone skips are left out, and a local time that the zone has
+    twice means its first occurrence."""
     start = _local(after, zone)
     for local in CronSim(schedule.line, start):
         if local.year > start.year + _FAR:
@@ -253,8 +254,8 @@ def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
 
 
 def _last_cron_times(schedule: Cron, zone: ZoneInfo, after: int, until: int, count: int) -> list[int]:
-    """Return the last times that are not later than `until`. The search begins with a short span before `until` and
-    extends it, because a cron line may have very many times since `after`."""
+    """Return the last times that are not later than `until`. Search a short span before `until` and extend it as
+    needed, because a cron line may have very many times since `after`."""
     span, found = _MINUTE * _MS, list[int]()
     while len(found) < count:
         start = max(after, until - span)

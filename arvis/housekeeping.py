@@ -1,6 +1,6 @@
-"""Clean-up that one process does for all processes, about once an hour: delete expired data and make backups.
+"""Housekeeping, which one process does for all processes about once an hour: delete expired data and make backups.
 
-No other work waits for the clean-up. If the database is unavailable, the next round tries again.
+No other work waits for it. If the database is unavailable, the next round tries again.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ ARCHIVES = 5
 
 
 class Housekeeping:
-    """Runs the clean-up in rounds. `back_up` makes a backup if one is due, and returns the seconds until the next one
-    is due (None: this process makes no backups). `keep_archive_ms` is the time (ms) for which the messages of a summary
-    can be restored (None: no limit)."""
+    """The task that does the housekeeping in rounds. `back_up` makes a backup if one is due, and returns the seconds
+    until the next backup is due (None: this process makes no backups). `keep_archive_ms` is the time (ms) for which the
+    messages of a summary can be restored (None: no limit)."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class Housekeeping:
 def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:
     """Delete one slice of the expired rows of each table. Return whether more of them may be left."""
     holding.check(tx)
-    # The ledger counts days in the configured time zone, but this script compares them with a day of UTC. So the sums
-    # of a day may be deleted up to a day too early or too late.
+    # The sums of spending are stored by days of the configured time zone, but this script compares them with a day of
+    # UTC. So the sums of a day may be deleted up to a day too early or too late.
     first, day = first_id_at(history_before), day_of(history_before, "UTC")
     tx.allowances.prune(now - KNOWN_ALLOWANCES_MS)
     tx.workflow_runs.prune(history_before, SLICE // 5)
@@ -118,8 +118,8 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
-    """Delete the messages that a slice of the summaries from before this time replaced. Return whether more of them may
-    be left."""
+    """Delete the messages that summaries from before this time have replaced, for one slice of these summaries. Return
+    whether more of them may be left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 

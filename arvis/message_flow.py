@@ -1,4 +1,4 @@
-"""The fourteen steps of a message, and the part of them that a worker does (`MessageFlow`).
+"""The fourteen steps of a message, and the steps that a worker does (`MessageFlow`).
 
     1  receive             inbox/inbox.py           InboxService.receive
     2  route and permit    routing.py               Router.route, called by inbox/accept.py handle_message
@@ -15,9 +15,9 @@
     13 send                delivery/deliverer.py    Deliverer.run; commit 3
     14 end the job         engine/lifecycle.py      complete
 
-Steps 1, 2, 4 and 8 are one commit, which calls no model; step 3 follows this commit. `MessageFlow.run` does steps 5 to
-7, 9 to 12 and 14 in a worker. If the worker dies, another one repeats only the work since the last commit. Rows are
-written first, events are published after.
+Steps 1, 2, 4 and 8 are one commit, without a model call; step 3 follows this commit. `MessageFlow.run` does steps 5 to
+7, 9 to 12 and 14 in a worker. If the worker dies, another worker repeats only the work since the last commit. Events
+are published after the commit of the rows that they announce.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class MessageFlow:
             await self._store.write(join_waiting_messages, job, self._clock.now())  # step 9
         turn_end = TurnEnd(limits=self._limits, zone=self._zone)
         try:
-            # Steps 5 to 7 and 10 are nodes of the graph; `turn_end` does steps 11 and 12; 14 is in the commit of 12.
+            # The nodes of the graph do steps 5 to 7 and 10; `turn_end` does 11 and 12; the commit of 12 includes 14.
             execution, ended = await self._engine.advance(job, completion=turn_end.completion)
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
             result = result_of(failure, self._clock.now())
@@ -127,8 +127,8 @@ class MessageFlow:
             self._bus.publish(completed(execution, ended.messages[-1]))
 
     def postponed(self, tx: Transaction, job: Job, result: Unfinished, now: int) -> None:
-        """Store a line in the timeline, and a notice to the person if the wait is long or the job has failed. It is
-        called in the commit that postpones or fails the job."""
+        """Store a line in the timeline, and a notice to the person if the wait is long or the job has failed. The queue
+        calls this in the commit that postpones or fails the job."""
         execution = tx.executions.get(job.execution_id or "")
         if execution is None:
             return
@@ -164,7 +164,7 @@ class MessageFlow:
         waited = at - await self._store.read(waiting_since, job)
         if waited <= self._answer_within:
             return None
-        why = f"the job made no progress for {waited // 1000} seconds; delivery.answer_within allows"
+        why = f"the job made no progress for {waited // 1000} seconds; the limit delivery.answer_within is"
         return Fail(TOO_LATE, f"{why} {self._answer_within // 1000}")
 
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
@@ -173,7 +173,7 @@ class MessageFlow:
 
 
 def completed(execution: Execution, message: StoredMessage) -> GraphCompleted:
-    """Return the event that tells clients that the stream of a reply has ended."""
+    """Return the event that reports the end of the stream of a reply to clients."""
     waits = execution.status is ExecutionStatus.PAUSED
     status = (execution.result or {}).get("outcome", {}).get("status") if not waits else None
     return GraphCompleted(
@@ -232,7 +232,7 @@ def messages_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
 
 
 def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now: int, *, limits: Limits) -> None:
-    """End the execution of a job that finally failed, and the turn or run for which it worked. Alert an owner."""
+    """End the execution of a job that has finally failed, and the turn or run for which it worked. Alert an owner."""
     if failed.reason == POISON:
         separate(tx, execution, now)
     lifecycle.fail(tx, execution.id, failed.error, now, reason=failed.reason)

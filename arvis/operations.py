@@ -1,5 +1,5 @@
-"""The operations with which people control running work: retry, cancel, delete and answer. The API, the command line
-and chats use them."""
+"""The operations by which people control work: retry, cancel, delete and answer. The API, the command line and chats
+use them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
 
 class StoreOperations:
-    """Implements `Operations` with the store; it publishes events after the commit. A turn that an operation resumes
+    """Implements `Operations` with the store, and publishes events after the commit. A turn that an operation resumes
     publishes its own events, perhaps before the operation has returned. `approvers` are the roles and people who may
     approve a tool call."""
 
@@ -86,8 +86,8 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 
 def _check_wanted(tx: Transaction, job: Job) -> None:
-    """Raise `Conflict` if another execution called the work of this job, and has already continued or failed without
-    its result. A retry would cost money, and nothing would use its result."""
+    """Raise `Conflict` if another execution called the execution of this job and has already continued or failed
+    without its result. A retry would cost money, and nothing would use its result."""
     execution = tx.executions.get(job.execution_id or "")
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:

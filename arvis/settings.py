@@ -1,5 +1,5 @@
-"""The settings that owners change in the dashboard. The database stores them; they are checked by the same rules as the
-configuration file, and shown with the source of each value.
+"""The settings that owners change in the dashboard. The database stores them. They follow the same rules as the
+configuration file, and are shown with the source of each value.
 
 The environment overrides the dashboard, and the dashboard overrides the file. Some settings take effect immediately
 (`current`); all others are read only at the start. A stored value that is no longer valid does not prevent a start: it
@@ -44,13 +44,15 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A setting for display. `value` is in effect now, `next_value` after the next start. `problem` is the reason why
-    the dashboard's value is skipped, or empty."""
+    """A setting for display."""
 
     setting: Setting
+    #: The value in effect now.
     value: Any
+    #: The value after the next start.
     next_value: Any
     origin: Origin
+    #: The reason why the dashboard's value is skipped, or empty.
     problem: str = ""
 
     @property
@@ -60,16 +62,17 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All settings for display. If the configuration of the next start is invalid, `problem` is the reason, and the
-    values after the next start are unknown."""
+    """All settings for display."""
 
     shown: Sequence[Shown]
+    #: The reason why the configuration of the next start is invalid, or empty. If it is invalid, the values after the
+    #: next start are unknown, and each `next_value` is the current value.
     problem: str = ""
 
 
 class SettingsService:
-    """Reads and changes the settings. `given` is the configuration from the file and the environment at the start.
-    Await `begin` before any other method."""
+    """The access to the settings. `given` is the configuration from the file and the environment at the start. Await
+    `begin` before any other method."""
 
     def __init__(
         self, *, given: Config, store: Store, bus: Bus, clock: Clock, environ: Callable[[], Mapping[str, str]]
@@ -89,8 +92,8 @@ class SettingsService:
         return None if self._given.config_file is None else str(self._given.config_file)
 
     def current(self) -> Config:
-        """Return the configuration in effect: the configuration of the start, with later changes of those settings that
-        take effect immediately."""
+        """Return the configuration in effect: the configuration of the start, with later changes of settings that take
+        effect immediately."""
         return self._current
 
     async def begin(self) -> Config:
@@ -135,8 +138,8 @@ class SettingsService:
         return await asyncio.to_thread(self._overview, changes)
 
     async def change(self, changes: Changes, *, by: str) -> None:
-        """Set the values of these keys. None removes the stored value; the text `null` sets null. Raises
-        `Unprocessable` for an invalid value, and `Conflict` if the environment or only the file determines a key."""
+        """Set the values of these keys. None removes the stored value; the text `null` sets null. Raise `Unprocessable`
+        for an invalid value, and `Conflict` if the environment sets a key or if only the file can set it."""
         before = await self._store.read(_stored)
         kept = {key: value for key, value in before.items() if key not in changes}
         given = {key: None if value == _NULL else value for key, value in changes.items() if value is not None}
@@ -172,7 +175,7 @@ class SettingsService:
         try:
             loaded = look(self._given, self._environ(), wanted)
         except ConfigError as error:
-            what = error.what.replace("The configuration cannot be used", "This cannot be set", 1)
+            what = error.what.replace("The configuration cannot be used", "This value cannot be set", 1)
             raise Unprocessable(f"{what}.", why=error.why, fix=error.fix or "Change the value.") from None
         for key in touched:
             _refuse_fixed(loaded.origin(known[key].path), key)
@@ -196,7 +199,7 @@ class SettingsService:
             origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
             return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
         after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
-        # Options of the command line may have set the roles and the folder of this process. They are not in the file.
+        # Options of the command line, which are not in the file, may have set the roles and the folder of this process.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
 

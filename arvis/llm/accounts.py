@@ -1,7 +1,7 @@
-"""The accounts for model calls: configured accounts, and stored accounts, which owners manage in the product.
+"""The accounts for model calls: configured accounts, and stored accounts, which owners manage in the dashboard.
 
 Model calls read the accounts from memory; a change reloads the stored accounts from the database. An account that
-cannot be used is left out, so that it stops neither the start nor a turn that another account can answer."""
+cannot be used is left out. It prevents neither the start nor a turn that another account can answer."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class AccountRegistry:
 
     @property
     def usable(self) -> Sequence[Account]:
-        """Return the usable accounts: the demo if there are no accounts, not even disabled ones; none if no account can
-        be used."""
+        """Return the usable accounts. If no accounts exist, not even disabled ones, return the demo. Return none if
+        accounts exist but none can be used."""
         return self._usable
 
     def current(self) -> Sequence[Account]:
@@ -109,7 +109,7 @@ class AccountRegistry:
         async with self._learning:
             rows = await self._store.read(_all)
             active = [stored for stored in rows if stored.status is AccountStatus.ACTIVE]
-            # On a thread, because the first call reads the encryption key from its file and imports the library.
+            # On a thread, because the first call reads the encryption key from its file and imports a library.
             usable, left_out = await asyncio.to_thread(self._open_all, active)
             self._report(left_out)
             known = (*self._configured.values(), *usable)
@@ -141,7 +141,7 @@ class AccountRegistry:
         return usable, left_out
 
     def _report(self, left_out: Mapping[str, ArvisError]) -> None:
-        """Log the problem of an account once, not again at every change of another account."""
+        """Log the problem of an account once, and not again when another account changes."""
         for name, trouble in left_out.items():
             if name not in self._left_out:
                 log.warning("The account %s is left out. %s %s", name, trouble.why, trouble.fix)
@@ -162,8 +162,8 @@ _PATIENCE = 25.0
 
 _FIXES: Mapping[str, str] = {
     ProviderErrorKind.AUTH: "Check the key, and enter a valid one.",
-    ProviderErrorKind.QUOTA: "Check credit and limits at the vendor.",
-    ProviderErrorKind.RATE_LIMIT: "Wait a while; a second account could take over.",
+    ProviderErrorKind.QUOTA: "Check the credit and the limits of your account at the vendor.",
+    ProviderErrorKind.RATE_LIMIT: "Try again later, or add a second account.",
     ProviderErrorKind.BAD_REQUEST: "Check the name of the model and the address.",
     ProviderErrorKind.TIMEOUT: "Check the address and the network.",
 }
@@ -182,20 +182,22 @@ _KEPT = SecretStr("kept")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a test call. `error`, `fix` and `kind` are "" on success; else `kind` is that of a
-    `ProviderError`, or `other`. `result` is the provider's reply, None if there was none."""
+    """The result of a test call."""
 
     ok: bool
     model: str
     duration_ms: int
+    #: The error and its fix, empty on success.
     error: str = ""
     fix: str = ""
+    #: The kind of a `ProviderError`, `other` for any other error, and empty on success.
     kind: str = ""
+    #: The provider's reply; None if there was none.
     result: RunResult | None = None
 
 
 class AccountService:
-    """Changes and tests accounts. `fields` has the keys of an `AccountEntry`, and `status`. A change raises
+    """The changes and tests of accounts. `fields` has the keys of an `AccountEntry`, and `status`. A change raises
     `Unprocessable` for invalid values, `NotFound` for an unknown account, and `Conflict` for an account of the
     configuration or a name that exists already."""
 
@@ -384,7 +386,7 @@ def _add(
         StoredAccount(tx.new_id(), entry.name, entry.provider, "", created_at=now), entry, sealed_key, status, now
     )
     if not tx.accounts.add(added, now):
-        raise Conflict(f"There is an account {entry.name} already.", fix="Change that one, or give another name.")
+        raise Conflict(f"There is an account {entry.name} already.", fix="Change that account, or choose another name.")
     _forget_refusals(tx, entry.name, now)
     return added
 

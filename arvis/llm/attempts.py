@@ -18,13 +18,15 @@ _WORKED = frozenset({ProviderErrorKind.EMPTY, ProviderErrorKind.TIMEOUT})
 @dataclass(slots=True)
 class Trail:
     """The record of one call of `Runner.run`, complete even if that call is cancelled. The caller passes in an empty
-    trail and stores its content. `calls`: the receipts of all attempts so far. `rests`: the cooldowns that changed.
-    `counted`: for each reply, the model (`provider/model`), the size of the request, and the tokens that the vendor
-    counted. `limits`: the context windows that vendors reported, by model."""
+    trail and stores its content."""
 
+    #: The receipts of all attempts so far.
     calls: list[ModelCall] = field(default_factory=list)
+    #: The cooldowns that changed.
     rests: list[Cooldown] = field(default_factory=list)
+    #: For each reply: the model (`provider/model`), the size of the request, and the tokens that the vendor counted.
     counted: list[tuple[str, Measure, int]] = field(default_factory=list)
+    #: The context windows that vendors reported: the model, and its window in tokens.
     limits: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -92,7 +94,7 @@ class Attempt:
     choices: Sequence[Choice]
     #: The last error of each choice.
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
-    #: The choices that are not called again: they refused permanently, or would take as much time and money again.
+    #: The choices that are not called again, because they refused permanently or used up the time limit of a call.
     refused: set[Choice] = field(default_factory=set)
     #: The choices that were called since the last pause.
     tried: set[Choice] = field(default_factory=set)
@@ -115,13 +117,13 @@ class Attempt:
 
     def verdict(self, selection: Selection, now: int) -> ProviderError:
         """Return the error that decides what the queue does with the job. It is a rate limit, with the time to wait, if
-        an attempt ended with one or if an account becomes available at a known time. Otherwise a temporary error takes
-        precedence over the error for a prompt that is too long, and this one over all others."""
+        an attempt ended with a rate limit or if an account becomes available at a known time. Otherwise the order of
+        precedence is: a temporary error, the error for a prompt that is too long, any other error."""
         errors = list(self.errors.values())
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if selection.pending or limits:
             until = now if selection.until is None else max(now, selection.until)
-            what = limits[-1].what if limits else "every account has a cooldown: the vendors asked for a pause"
+            what = limits[-1].what if limits else "every account has a cooldown, because the vendors asked for a pause"
             return ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
         if passing := [error for error in errors if error.kind in TRANSIENT]:
             return passing[-1]
@@ -154,14 +156,14 @@ class Unserved(RunFailed):
 
 #: The `error` in the receipt of a cancelled attempt.
 CANCELLED = "cancelled"
-_CANCELLED_TEXT = "the call was ended before the answer was there"
+_CANCELLED_TEXT = "the call was cancelled before the answer arrived"
 _ESTIMATED = " (tokens and cost are estimates)"
 #: The `detail` in the receipt of an answer without token counts.
 UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are estimates"
 
 
 class Receipts:
-    """Makes the receipt of each attempt, successful or not."""
+    """The maker of receipts for attempts, successful or not."""
 
     def __init__(self, *, prices: Prices, clock: Clock, new_id: Callable[[], str]) -> None:
         self._prices = prices

@@ -1,9 +1,10 @@
 """Hard limits on the costs of model calls: a cost is reserved before the call and booked after it.
 
-A call that fits into every limit may start. If calls in flight leave too little, the caller tries again soon. If no
-other call is in flight and something is left, the call may start even if it is too expensive: a limit is overspent by
-at most one call, and a high estimate never blocks the remaining money. The credit of a prepaid customer is also a
-limit; its reservation is the charge of the turn. Nothing is reserved between the calls of a turn.
+A call may start if its highest possible cost fits into every limit. If the reservations of running calls leave too
+little, the caller tries again a few seconds later. If no other call is running and a limit is not used up, the call may
+start even if its cost exceeds the remaining amount: thus a limit is overspent by at most one call, and a high estimate
+never blocks the remaining amount. The credit of a prepaid customer is also a limit; its reservation is the charge of
+the turn. Nothing is reserved between the calls of a turn.
 
 The functions are transaction scripts. A *pot* holds the amount spent on one item, such as one agent in one day. The
 pots of a call are locked in their order, so that two calls never deadlock.
@@ -50,9 +51,9 @@ RESERVATION_MS = 1_800_000
 def reserve(
     tx: Transaction, spender: Spender, estimate_micros: int, limits: SpendingLimits, now: int
 ) -> Reserved | OverBudget | Busy:
-    """Reserve the cost of a call, or return the reason why it may not start. The reservation replaces an earlier one of
-    the same visit; it ends with `settle`, or expires. If the call has no price (`estimate_micros` is 0), the function
-    only reserves the charge of a prepaid customer's turn and counts the turn of an unpaired person."""
+    """Reserve the cost of a call, or return the reason why the call may not start. The reservation replaces an earlier
+    reservation of the same visit, and ends with `settle` or expires. For a call without a price (`estimate_micros` is
+    0), only reserve the charge of a prepaid customer's turn and count the turn of an unpaired person."""
     client = tx.clients.get(spender.client_id) if spender.client_id is not None else None
     if client is not None and (refusal := _refusal_of(client)) is not None:
         return refusal
@@ -81,8 +82,8 @@ def reserve(
 
 
 def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
-    """Return the refusal for a call without a price if an unpaired person has used up today's turns, else None. It only
-    reads, because `settle` counts the turn; concurrent turns may therefore exceed the limit together."""
+    """Return the refusal for a call without a price if an unpaired person has used up today's turns, else None. The
+    turn is counted later, by `settle`, so concurrent turns may together exceed the limit."""
     pots = spender.pots(limits.zone, now)
     if not spender.unpaired or Budget.PRINCIPAL not in pots:
         return None
@@ -99,8 +100,8 @@ def _refusal_of(client: Client) -> OverBudget | None:
 
 
 def _share(tx: Transaction, spender: Spender, limits: SpendingLimits) -> int | None:
-    """Return the share of the day's budget that one person may spend, so that other people can spend the remaining
-    part. Return None if no share applies: none is configured, the person is an owner, there are no other people, or the
+    """Return the part of the day's budget that one person may spend, so that the other part remains for other people.
+    Return None if no share applies: no share is configured, the person is an owner, there are no other people, or the
     person's own limit is not higher than the share."""
     if limits.daily is None or limits.share is None or spender.owner or spender.principal_id is None:
         return None
@@ -144,8 +145,8 @@ def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, 
 
 
 def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
-    """Return `Busy` if other calls in flight have reserved more than this call would leave (`left`, by pot). If no
-    other call is in flight, the call may start: a limit is overspent by at most this one call."""
+    """Return `Busy` if other running calls have reserved more than this call would leave (`left`, by pot). If no other
+    call is running, this call may start even if it is too expensive."""
     own = (spender.execution_id, spender.visit)
     for pot, room in sorted(left.items()):
         if tx.spending.reserved(pot, now, but=own) > max(0, room):
@@ -167,8 +168,8 @@ def _credit(
     if client is None or not (pots := _credit_pots(client)):
         return {}
     aside = tx.spending.reserved(pots[0], now, but=(spender.execution_id, spender.visit))
-    # The balance is read after the reservations: a charge that another process commits in between then counts twice. In
-    # the other order it might not count.
+    # The balance is read after the reservations. A charge that another process commits between the two reads then
+    # counts twice; in the other order it might not count at all.
     balance = (tx.clients.get(client.id) or client).balance
     so_far = tx.spending.get(Pot(Budget.TURN, "", spender.turn)).micros
     left = balance - (client.price_of(so_far) - client.price_of(0))
@@ -201,8 +202,8 @@ def settle(
     reserved: bool = True,
 ) -> int:
     """Store the receipts, book their cost, count the turn, and release the reservation (`reserved` is False if there is
-    none). If the function is called again, it neither books a stored receipt nor counts the turn a second time. Return
-    the cost of the new receipts."""
+    none). A second call neither books a stored receipt nor counts the turn again. Return the cost of the new
+    receipts."""
     new = [call for call in calls if _keep(tx, spender, call)]
     if reserved:
         tx.spending.release(spender.execution_id, spender.visit)
@@ -232,15 +233,18 @@ def _book(tx: Transaction, pots: Mapping[Budget, Pot], more: Spent) -> None:
         tx.spending.book(pot, more)
 
 
-# -- what a refusal means ----------------------------------------------------------------------------------
+# -- the errors for refusals -------------------------------------------------------------------------------
 
 _NAMES = {
     Budget.DAY: ("The budget of the day", "budgets.daily_usd"),
     Budget.AGENT: ("The agent's budget of the day", "budgets.per_agent_daily_usd"),
     Budget.PRINCIPAL: ("This person's budget of the day", "budgets.per_principal_daily_usd"),
     Budget.SHARE: ("This person's share of the day's budget", "budgets.per_principal_daily_percent"),
-    Budget.CREDIT: ("The client's credit", ""),
-    Budget.CLIENT: ("The client's budget of the month", "budgets.per_client_monthly_usd, or the client's own limit"),
+    Budget.CREDIT: ("The customer's credit", ""),
+    Budget.CLIENT: (
+        "The customer's budget of the month",
+        "budgets.per_client_monthly_usd, or the customer's own limit",
+    ),
     Budget.TURN: ("The budget of one turn", "budgets.per_turn_usd"),
 }
 
@@ -278,9 +282,9 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
 
 # -- calls whose end was not seen --------------------------------------------------------------------------------------
 #
-# If the end of a call is not seen, its largest possible use is booked, once (docs/adr/0035). Each call has a row from
-# before its start until its receipts are stored. The process that takes over the job of a dead process turns the rows
-# of that job into receipts. If the other process is alive after all, its real receipts replace these.
+# If a process dies during a call, the largest possible use of the call is booked, once (docs/adr/0035). Each call has a
+# row from before its start until its receipts are stored. The process that takes over the job of a dead process turns
+# the rows of that job into receipts. If the other process is alive after all, its real receipts replace these.
 
 
 #: The `error` in the receipt of a call whose end was not seen.
@@ -296,7 +300,7 @@ def begin_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> 
 
 
 def end_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
-    """Remove the row of a call whose receipts are stored. If an estimate was booked instead of them, revert it."""
+    """Remove the row of a call whose receipts are stored. If an estimate was booked for the call, revert it."""
     if tx.spending.end_call(call.receipt.id):
         return
     booked = tx.usage.take_back(call.receipt.id, INTERRUPTED)
@@ -307,7 +311,7 @@ def end_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> No
 
 def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now: int) -> None:
     """Book the open calls of the jobs that a dead process left, and all calls that have been open for longer than
-    `RESERVATION_MS`, whatever the state of their jobs is."""
+    `RESERVATION_MS`, regardless of the state of their jobs."""
     for job in jobs:
         _book_all(tx, tx.spending.open_calls(job_id=job.id), limits)
     _book_all(tx, tx.spending.open_calls(before=now - RESERVATION_MS), limits)
@@ -344,7 +348,7 @@ def _book_estimate(tx: Transaction, spender: Spender, limits: SpendingLimits, at
 
 
 class BudgetSession:
-    """The budgets of one process. `limits` returns the limits that are configured at the moment."""
+    """The access of one process to the budgets. `limits` returns the limits that are configured now."""
 
     def __init__(self, *, store: Store, limits: Callable[[], SpendingLimits], clock: Clock) -> None:
         self._store = store
@@ -353,7 +357,7 @@ class BudgetSession:
 
     async def open(self, spender: Spender, estimate: int, receipt: ModelCall | None = None) -> OpenCall | None:
         """Reserve money for a call that costs at most `estimate` micros, and record the call. `receipt` is booked if
-        the end of the call is not seen; None if the call cannot cost anything. Pass the result to `close`. Raise
+        the process dies during the call; it is None if the call cannot cost anything. Pass the result to `close`. Raise
         `BudgetReached`, or `BudgetBusy` if the caller may try again in a second or two."""
         call = OpenCall(spender, receipt) if receipt is not None else None
         if call is not None or self._asks(spender, estimate):
@@ -381,7 +385,7 @@ class BudgetSession:
         book_left(tx, jobs, self._limits(), now)
 
     def _asks(self, spender: Spender, estimate: int) -> bool:
-        """Return whether the call needs a reservation; a call without a price that no customer pays for does not."""
+        """Return whether the call needs a reservation, because it has a price or a customer pays for it."""
         return estimate > 0 or spender.client_id is not None
 
     def _reserve(self, tx: Transaction, spender: Spender, estimate: int, call: OpenCall | None) -> None:

@@ -19,14 +19,14 @@ from arvis.ports.store import Transaction
 
 # -- windows -----------------------------------------------------------------------------------------------------------
 #
-# A window contains the prompt and the reply together. If the window here is too small, a prompt gets less context; if
-# it is too large, the vendor refuses a call, and the error usually names the right window.
+# A window contains the prompt and the reply together. If a window below is too small, a prompt gets less context. If it
+# is too large, the vendor refuses a call, and the error usually names the right window.
 
 
 #: The window of a model without a rule.
 DEFAULT_WINDOW = 200_000
-#: The window of a model on Ollama before its first reply. Ollama chooses the window by the memory of its machine, whatever
-#: the model's name is, and reports it with the reply.
+#: The window of a model on Ollama before its first reply, which reports the real window. The window cannot be derived
+#: from the model's name.
 _OLLAMA = 8_192
 
 #: Windows by the beginning of a model's name in lower case; the first matching rule counts.
@@ -76,8 +76,8 @@ def _by_rule(plain: str) -> int:
 
 # -- images ------------------------------------------------------------------------------------------------------------
 #
-# Images are sent to an unknown model: if it cannot read them, its server refuses once, and the runner remembers that.
-# No images are sent to families that are known to read only text.
+# Images are sent to an unknown model. If it cannot read them, its server refuses the request once, and the runner
+# remembers that. No images are sent to families of models that are known to read only text.
 
 
 #: The beginnings of the names, in lower case, of models that read images.
@@ -86,7 +86,7 @@ _SEEING = re.compile(
     r"|gemini-(?!1\.0|pro$)|gemma-?3|llava|bakllava|moondream|minicpm-v|pixtral|mistral-small-?3|mistral-medium-?3"
     r"|llama-?4|llama-?3\.2-(11b|90b)?-?vision|granite[\d.]*-vision|qwen[\d.]*-?vl|internvl|grok-4|phi-4-multimodal"
 )
-#: The parts of names by which models that read no images differ from models with the same beginning.
+#: Models whose names contain one of these parts cannot read images, even if `_SEEING` matches.
 _BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
 #: The providers whose models all read images.
 _SEEING_PROVIDERS = frozenset({"claude_cli"})
@@ -124,7 +124,7 @@ def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
 # -- calls within their windows ----------------------------------------------------------------------------------------
 
 
-#: The least number of tokens for a reply; a model with less space is not called.
+#: The least number of tokens for a reply. If the window leaves fewer, the model is not called.
 SMALLEST_REPLY = 256
 
 #: The plausible range of a vendor's limit, in tokens; other numbers are ignored.
@@ -149,18 +149,19 @@ _NAMED = tuple(
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """The limits of one model: its name as `provider/model`, its window, and its longest reply (None: not configured),
-    in tokens."""
+    """The limits of one model, in tokens."""
 
+    #: The name as `provider/model`.
     name: str
     window: int
+    #: The longest reply; None if it is not configured.
     reply: int | None
 
 
 class ModelLimits:
-    """The limits of all models. `windows`: the configured windows (None: no request is too long). `replies`: the
-    configured longest replies, by model. `reply`: the longest reply of all other models (None: the caller of the runner
-    decides)."""
+    """The limits of all models. `windows` are the configured windows (None: no request is too long), and `replies` the
+    configured longest replies, by model. `reply` is the longest reply of all other models (None: the caller of the
+    runner decides)."""
 
     def __init__(
         self,
@@ -187,10 +188,10 @@ class ModelLimits:
         return Measure() if self._windows is None else measure_request(request)
 
     def longest_reply(self, choice: Choice, size: Measure) -> int:
-        """Return the most tokens for a reply to a request of this size: half of the remaining window, because vendors
-        count the requested reply as part of the window and the estimate has errors, but at most the length that is
-        configured for this model. Raise `ProviderError` of kind `too_long` if fewer than `SMALLEST_REPLY` tokens
-        remain."""
+        """Return the most tokens for a reply to a request of this size: half of the remaining window, but at most the
+        length that is configured for this model. The other half is a reserve, because vendors count the requested reply
+        as part of the window and the estimate of the prompt has errors. Raise `ProviderError` of kind `too_long` if
+        fewer than `SMALLEST_REPLY` tokens remain."""
         window = self._window(choice)
         tokens = estimator_of(self._learnt.get(choice.model_name)).of(size) if self._windows is not None else 0
         room = (window - tokens) // 2

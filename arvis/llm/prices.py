@@ -1,9 +1,9 @@
 """The cost of a call, and its maximum before the call: the list prices of `prices.json`, overridden by the
 configuration.
 
-A model without a price is called, and its cost is 0, so that no invented sum is shown; only the daily number of turns
-of an unpaired person is limited then. The list prices are those that the vendors published. If a price depends on the
-length of the prompt, the list has the highest one.
+A model without a price may be called. Its cost is recorded as 0 instead of an invented sum, so the only limit that
+applies is the daily number of turns of an unpaired person. The list prices are those that the vendors published. If a
+price depends on the length of the prompt, the list has the highest price.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _FRAME = 10
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of a model in US dollars per million tokens, which is the same as micros per token. `cached` is the
-    price of input that the vendor read from its cache, `written` of input that it stored there; None: the price of
-    other input."""
+    """The price of a model in US dollars per million tokens, which is the same as micros per token."""
 
     input: float
     output: float
+    #: The price of input that the vendor reads from its cache (None: the price of other input).
     cached: float | None = None
+    #: The price of input that the vendor stores in its cache (None: the price of other input).
     written: float | None = None
 
     def micros(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> int:
@@ -51,7 +51,7 @@ class Price:
         )
 
     def at_most(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the highest possible cost in micros, whatever part of the input comes from the cache."""
+        """Return the highest possible cost in micros, for any part of the input that may come from the cache."""
         return round(input_tokens * max(self.input, self.cached or 0, self.written or 0) + output_tokens * self.output)
 
 
@@ -81,7 +81,8 @@ class Prices:
         return self._listed.get(plain) or self._listed.get(_DATE.sub("", plain))
 
     def at_most(self, choices: Sequence[Choice], input_tokens: int, output_tokens: int) -> int:
-        """Return the most that one attempt may cost, at the most expensive candidate; 0 if none of them has a price."""
+        """Return the highest possible cost of one attempt, in micros: its cost at the most expensive candidate. Return
+        0 if no candidate has a price."""
         found = [self.of(choice.account.provider, choice.model) for choice in choices]
         return max((price.at_most(input_tokens, output_tokens) for price in found if price is not None), default=0)
 

@@ -1,8 +1,8 @@
-"""Every model call in Arvis, except the test call of an account, is made by `Runner.run`.
+"""The runner of model calls. `Runner.run` makes every model call in Arvis, except the test call of an account.
 
-After a failure the runner calls the next account immediately. Only if no account is left does it wait for a temporary
-problem to end (up to 1, 4 and 15 s, with full jitter). The runner never writes to the database: it returns the receipts
-of all attempts and the changed cooldowns to the caller, who commits them with the reply.
+After a failure the runner calls the next account immediately. It waits for the end of a temporary problem (up to 1, 4
+and 15 s, with full jitter) only if no account is left. The runner never writes to the database: it returns the receipts
+of all attempts and the changed cooldowns to the caller, which commits them with the reply.
 
 A vendor also charges for a cancelled call, so the receipt of such an attempt has an estimate of its tokens.
 """
@@ -26,8 +26,8 @@ from arvis.ports.clock import Clock
 from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 
-# Requests to models that cannot read images: a note replaces each image, and a pattern finds the errors by which
-# servers refuse images.
+# Requests to models that cannot read images: a note replaces each image, and a pattern recognises the errors of servers
+# that refuse images.
 
 
 _ABOUT_PICTURES = re.compile(r"image|vision|multi-?modal|picture|visual", re.IGNORECASE)
@@ -75,16 +75,17 @@ HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, 
 
 
 class _GaveWay(Exception):
-    """The signal that a call without output was ended, because another call will be answered sooner."""
+    """The signal that a call was cancelled before it had output, because another call will be answered sooner."""
 
 
 class Runner:
-    """Runs model calls; concurrent runs share the knowledge about accounts.
+    """The runner of model calls. Concurrent runs share the cooldowns, circuits and limits that they learn.
 
     `accounts` returns the usable accounts, `new_id` makes the ids of receipts, and `random` returns a number from 0 up
     to 1 for the jitter. `deadline` limits a run, in seconds. If `prices` is None, only the built-in prices apply; if
-    `limits` is None, no request is too long. `sees` returns whether a provider's model gets images (None: every model
-    does). `first_byte` is the time limit (seconds) for the first byte from an account, if another account could answer.
+    `limits` is None, no request is too long. `sees` returns whether to send images to a provider's model (None: to
+    every model). `first_byte` is the time limit (seconds) for the first byte from an account, if another account could
+    answer.
     """
 
     def __init__(
@@ -160,9 +161,9 @@ class Runner:
         trail: Trail | None = None,
     ) -> Run:
         """Return one reply. `model` and `fallbacks` are written as in an agent's settings: `provider/model`, or a bare
-        name; without them each account uses its own model. `on_text` gets each streamed piece with its offset in
+        name. Without them each account uses its own model. `on_text` gets each streamed piece with its offset in
         characters; a new attempt starts at offset 0 again. Raise `RunFailed` if no attempt succeeds. A cancellation
-        ends the call in progress immediately; its receipt is in `trail`."""
+        ends the running call immediately, and `trail` contains the receipt of that call."""
         trail = Trail() if trail is None else trail
         choices = candidates(self._accounts(), model, fallbacks)
         if not choices:
@@ -192,14 +193,14 @@ class Runner:
             back.cancel()
 
     async def _ask_each(self, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
-        """Call the available accounts until one answers; return None if none does. The account is selected again before
-        each call, because concurrent runs learn about accounts meanwhile."""
+        """Call the available accounts until one answers; return None if none does. Select the account again before each
+        call, because concurrent runs may have changed the cooldowns in the meantime."""
         while True:
             selection = self._select([choice for choice in attempt.helpful if choice not in attempt.tried], request)
             if not selection.now:
                 return None
             choice = selection.now[0]
-            # All choices count here, also those that were called since the last pause.
+            # Here all choices count, including those that were called since the last pause.
             others = self._select(attempt.helpful, request) if attempt.tried else selection
             attempt.tried.add(choice)
             within = self._begin_within(choice, others, attempt)
@@ -213,16 +214,16 @@ class Runner:
 
     def _begin_within(self, choice: Choice, selection: Selection, attempt: Attempt) -> float | None:
         """Return the time limit (seconds) for the first byte, None for no limit. There is a limit if another account
-        could answer instead, or if this account's circuit is open. It doubles after each pause, for models that are
-        slow at every account."""
+        could answer instead, or if this account's circuit is open. The limit doubles after each pause, because a model
+        may be slow at every account."""
         now = self._clock.now()
         back = [
             each.at for each in selection.later if each.certain and each.at <= now + _SOON and each.choice != choice
         ]
         bound: float = self._first_byte * (1 << attempt.round)
         if len(attempt.choices) > 1 and self._rests.is_out_of_order(choice):
-            # This account did not respond before: it gets less time if its probe is not due yet, and no more than until
-            # the next account is available.
+            # This account did not respond before. It gets less time if its probe is not due yet, and at most the time
+            # until the next account becomes available.
             if not back:
                 return bound
             early = any(each.choice == choice for each in selection.later)
@@ -309,8 +310,9 @@ class Runner:
         self._changed = asyncio.Event()
 
     async def _unless_others_are_back(self, tried: Try, on_text: OnText, attempt: Attempt) -> RunResult:
-        """Make one attempt. Raise `_GaveWay` if it has no output yet and another call will be answered sooner: this
-        account fails while another one has become available, or this account answers other requests again."""
+        """Make one attempt. Raise `_GaveWay` if it has no output yet and another call will be answered sooner: either
+        this account fails and another account has become available, or this account answers other requests again, so
+        that a new call of the same account will not hang."""
         was_open = self._rests.is_out_of_order(tried.choice)
         call = asyncio.create_task(self._call(tried, on_text))
         try:
@@ -349,8 +351,8 @@ class Runner:
         return replace(result, content=presentable(result.content))
 
     async def _provider(self, account: Account) -> Provider:
-        """Return the provider of an account. If it cannot be loaded, raise the error of a refused key, because in both
-        cases the account is skipped until a person acts."""
+        """Return the provider of an account. If the provider cannot be loaded, raise the error of a refused key,
+        because in both cases the account is skipped until a person acts."""
         try:
             return await self._providers.get(account.provider)
         except ConfigError as missing:
@@ -359,8 +361,8 @@ class Runner:
 
     def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
         """Return the seconds to wait before the accounts are called again; None if this run ends with an error. The run
-        waits only if an account has a temporary fault. It waits less if the rate limit of another account ends sooner.
-        If there are only rate limits, the queue waits."""
+        waits only if an account has a temporary fault, and for a shorter time if the rate limit of another account ends
+        sooner. If there are only rate limits, the run ends and the queue postpones the job."""
         faulty = attempt.faulty()
         if delay is None or not faulty:
             return None

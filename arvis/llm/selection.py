@@ -1,6 +1,6 @@
-"""Selects the account for a call: the candidates of a request, their cooldowns, and the decision.
+"""The selection of the account for a call: the candidates of a request, their cooldowns, and the decision.
 
-`select` is a pure function of the candidates, the knowledge about them (`Cooldowns`), their load, and the time."""
+`select` is a pure function of the candidates, their cooldowns (`Cooldowns`), their load, and the time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.domain.runs import CIRCUIT, Account, Cooldown, RunRequest
 #: The account that answers if no account is configured, or if an agent names it.
 DEMO = Account(name="demo", provider="demo", model="demo")
 
-#: The provider of a model name that names no provider.
+#: The provider of a model name without a prefix.
 DEFAULT_PROVIDER = "anthropic"
 
 #: The providers whose accounts serve only the models that they name, because their other models are unknown. Accounts
@@ -32,11 +32,12 @@ TOOLLESS = frozenset({"claude_cli"})
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An account, and the model to call there, without provider prefix. `wish` is the number of models that the agent
-    prefers to this one."""
+    """An account, and the model to call at this account."""
 
     account: Account
+    #: The name of the model without the prefix of the provider.
     model: str
+    #: The number of models that the agent prefers to this model.
     wish: int = field(default=0, compare=False)
 
     @property
@@ -52,13 +53,13 @@ class Choice:
 
 def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
     """Return every candidate once: the accounts that serve `model`, then the accounts that serve each fallback, then
-    every account with its own model. Accounts of each group are sorted by priority. A model is written `provider/model`
-    (the first slash separates) or as a bare name. An agent with a `model` but without fallbacks permits only this
-    model, so there may be no candidate."""
+    every account with its own model. The accounts of each group are sorted by priority. A model is written as
+    `provider/model` (the provider ends at the first slash) or as a bare name. An agent with a `model` but without
+    fallbacks permits only this model, so there may be no candidate."""
     ranked = sorted(accounts, key=lambda account: account.priority)
     wanted = [model, *fallbacks] if model is not None else list(fallbacks)
     if not ranked:
-        # Without an account the demo answers, whatever model is named.
+        # Without an account the demo answers, for any name of a model.
         named = [choice for name in wanted for choice in _serving([DEMO], name)]
         return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
     found = [replace(choice, wish=wish) for wish, name in enumerate(wanted) for choice in _serving(ranked, name)]
@@ -100,16 +101,15 @@ def names_served(accounts: Sequence[Account]) -> frozenset[str] | None:
 
 # -- cooldowns: limits, refused keys, and circuit breakers -------------------------------------------------------------
 #
-# `Cooldowns` contains the cooldowns for all calls of this process. The caller stores their rows, for restarts and for
-# other processes.
+# All calls of this process share one `Cooldowns`. The caller stores its rows, for restarts and for other processes.
 
 
 #: Minutes of cooldown after the first, second, third and every further refusal in a row, if the vendor names no time.
 COOLDOWNS = (1, 5, 25, 60)
 
-#: `_CLOSED`: the minutes of cooldown after a refused key or credit, if the vendor names no time. `CLOSED`: the kinds of
-#: these errors.
+#: Minutes of cooldown after a refused key or credit, if the vendor names no time.
 _CLOSED = 60
+#: The kinds of the errors for a refused key or credit.
 CLOSED = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
 
 #: The least cooldown (ms) of an account that is refused again right after the time that its vendor named.
@@ -147,8 +147,8 @@ class Cooldowns:
         return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
 
     def learn(self, rests: Iterable[Cooldown]) -> None:
-        """Take over the cooldowns of other processes or of an earlier start; the later one of each account and model
-        counts."""
+        """Take over the stored cooldowns of other processes or of an earlier start. The latest cooldown of each account
+        and model counts."""
         for rest in rests:
             mine = self.known.get((rest.account, rest.model))
             if mine is None or rest.at > mine.at:
@@ -185,9 +185,9 @@ class Cooldowns:
         return self._keep(Cooldown(*key, now, 0, before.kind, now))
 
     def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
-        """Set a cooldown as long as the vendor asks. If the vendor names no time, the cooldown is an hour for a
-        refused key or credit, and otherwise grows with each refusal. Concurrent calls count as one refusal: a call that started before
-        the last refusal (`asked` is earlier) does not increase their number."""
+        """Set a cooldown of the length that the vendor asks for. If the vendor names no time, the cooldown is an hour
+        for a refused key or credit, and otherwise grows with each refusal. Concurrent calls count as one refusal: a
+        call that started before the last refusal (`asked` is earlier) does not increase the number of refusals."""
         before = self.known.get(choice.key)
         refusals = 1
         if before is not None and before.kind == error.kind and before.refusals:
@@ -199,8 +199,8 @@ class Cooldowns:
         return self._keep(Cooldown(*choice.key, now + pause, refusals, error.kind, now))
 
     def _faulty(self, choice: Choice, error: ProviderError, now: int, asked: int) -> Cooldown | None:
-        """Open the circuit after a hang, or after several failures; keep it open for longer if the probe fails. Return
-        the row to store, or None if it did not change."""
+        """Open the circuit after a hang, or after several failures. If a probe fails, keep the circuit open for longer.
+        Return the row to store, or None if it did not change."""
         key = choice.key
         before = self.known.get(key)
         if before is not None and is_open(before):
@@ -229,8 +229,8 @@ def is_open(rest: Cooldown | None) -> bool:
 # -- the decision ------------------------------------------------------------------------------------------------------
 
 
-#: The time (ms) after which a refused key is tried again while all other accounts wait, because a person may have
-#: acted.
+#: The time (ms) after which a refused key is tried again if no other account is available, because a person may have
+#: fixed it.
 _ASK_AGAIN_MS = 60_000
 
 #: The assumed time (ms) from now until a running probe ends.
@@ -242,11 +242,12 @@ _MOST_SERVED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A candidate that can be called from `at` on (ms). `certain` is True if the vendor, or our rule for limits, named
-    this time. It is False if the circuit is open and its next probe is due then."""
+    """A candidate that can be called later."""
 
     choice: Choice
+    #: The time (ms) from which the candidate can be called.
     at: int
+    #: True if `at` is the end of a cooldown; False if it is the time of the next probe of an open circuit.
     certain: bool
 
 
@@ -260,9 +261,10 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The sorted candidates. `now` is in the order of the calls. It contains candidates that are also in `later` or
-    `never` only if no better candidate is left."""
+    """The sorted candidates."""
 
+    #: The candidates to call now, in this order. If no candidate is available, it contains candidates that are also in
+    #: `later` or `never`.
     now: tuple[Choice, ...]
     later: tuple[Later, ...] = ()
     never: tuple[Never, ...] = ()
@@ -275,7 +277,7 @@ class Selection:
     @property
     def until(self) -> int | None:
         """Return the earliest time (ms) at which a candidate of `later` becomes available or may be probed; None if
-        there is none."""
+        `later` is empty."""
         return min((each.at for each in self.later), default=None)
 
 
@@ -319,10 +321,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The requirements of a request. `tools`: it offers tools. `same`: the account that gave the last answer of the
-    turn."""
+    """The requirements of a request."""
 
+    #: True if the request offers tools.
     tools: bool = False
+    #: The name of the account that gave the last answer of the turn.
     same: str | None = None
 
 
@@ -343,8 +346,9 @@ def select(
     load: Load | None = None,
     asked: Asked | None = None,
 ) -> Selection:
-    """Sort the candidates. If none is available now, `now` contains open circuits, to be probed early, and refused
-    keys, if nothing is in `later` or their refusal is more than a minute old."""
+    """Sort the candidates. If none is available now, `now` contains open circuits, which are then probed early, and
+    those refused keys that may be tried again: all if nothing is in `later`, else the keys whose refusal is more than a
+    minute old."""
     found = _Sorted()
     for choice in _in_order(choices, load or Load(), asked or Asked()) if len(choices) > 1 else choices:
         _sort(choice, known.get(choice.key), now, probed, found)
@@ -378,9 +382,9 @@ def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Ke
 
 
 def _in_order(choices: Sequence[Choice], load: Load, asked: Asked) -> list[Choice]:
-    """Sort by the agent's preference, then by the accounts' ability to serve the request, then by priority; accounts
-    that are equal in all of these share the load. A turn stays with its account, because that vendor has cached the
-    beginning of the prompt."""
+    """Sort by the agent's preference, then by the accounts' ability to call tools if the request needs it, then by
+    priority. A turn stays with its account if these are equal, because its vendor has cached the beginning of the
+    prompt. All other accounts that are equal in this order share the load."""
 
     def place(choice: Choice) -> tuple[object, ...]:
         toolless = asked.tools and choice.account.provider in TOOLLESS

@@ -1,6 +1,7 @@
-"""Estimates the tokens of a text or a request, and learns the real count of each model from its vendor's reports.
+"""Estimate the tokens of a text or a request, and learn the real count of each model from its vendor's reports.
 
-Before the first report of a model, the estimate counts the kinds of characters; it is more often too high than too low."""
+Before the first report of a model, the estimate depends on the kinds of characters. It is more often too high than too
+low."""
 
 from __future__ import annotations
 
@@ -15,8 +16,7 @@ from string import ascii_letters
 from arvis.domain.runs import Measure, RunRequest
 from arvis.ports.conversations import Calibration
 
-#: The tokens for each letter, mark, word, dense character, other character, message and request, in the order of
-#: `Measure`.
+#: The tokens for each letter, mark, word, dense character, other character, message and request (see `sizes`).
 DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)
 
 #: The most tokens that any vendor with a known rule counts for one picture.
@@ -76,7 +76,7 @@ def measure_request(request: RunRequest) -> Measure:
 
 
 class Estimator:
-    """Estimates tokens with `weights`, in the order of `DEFAULT_WEIGHTS`; further numbers are ignored."""
+    """An estimator of tokens with `weights`, in the order of `DEFAULT_WEIGHTS`; further numbers are ignored."""
 
     def __init__(self, weights: Sequence[float] = DEFAULT_WEIGHTS) -> None:
         self._weights = tuple(weights[: len(DEFAULT_WEIGHTS)])
@@ -108,9 +108,9 @@ def sizes(found: Measure) -> tuple[int, ...]:
 # -- calibration -------------------------------------------------------------------------------------------------------
 #
 # Each report is one equation: the sizes of the request, multiplied by the weights, add up to its tokens. The learned
-# weights fit all reports best; newer reports count more. A weight about which the reports say nothing stays close to
-# its default. No weight becomes negative or extreme, because the weights are also used for single texts. Because no
-# call may exceed a window, the estimate is too high more often than too low.
+# weights fit all reports best; newer reports count more. A weight that no report has tested stays close to its default.
+# No weight becomes negative or extreme, because the weights are also used for single texts. Because no call may exceed
+# a window, the estimate is too high more often than too low.
 
 
 #: For each weight: its unit, its first value in units, and its maximum in units.
@@ -131,7 +131,7 @@ _KEPT_SHARE = 0.98
 _ROUNDS = 40
 
 #: A report is accepted if its tokens are at least `_LEAST_BELIEVED` times the default estimate, and at most
-#: `_MOST_BELIEVED` times it plus `_HIDDEN` tokens, because some vendors add instructions of their own.
+#: `_MOST_BELIEVED` times that estimate plus `_HIDDEN` tokens, because some vendors add instructions of their own.
 _LEAST_BELIEVED, _MOST_BELIEVED, _HIDDEN = 0.2, 5, 20_000
 
 #: The margin is `_ERRORS` times the usual error, but at least `_SMALLEST` and at most `_LARGEST`. The usual error
@@ -139,14 +139,15 @@ _LEAST_BELIEVED, _MOST_BELIEVED, _HIDDEN = 0.2, 5, 20_000
 _ERRORS, _SMALLEST, _LARGEST = 1.5, 0.01, 0.15
 _FIRST_ERROR, _NEWEST = 0.1, 0.2
 
-#: The additional margin for a weight about which no report says anything, because that weight is a guess.
+#: The additional margin for a weight that no report has tested, because that weight is a guess.
 _DOUBT = 0.5
 
 #: If a report is lower than expected by more than the factor `_SURPRISE`, the server has probably left out cached
-#: tokens: the report counts with the weight `_DISTRUST`.
+#: tokens. Such a report counts with the weight `_DISTRUST`.
 _SURPRISE, _DISTRUST = 2.0, 0.1
 
-#: After `_ENOUGH` reports, a report is skipped to save time if the estimate is between these multiples of it.
+#: After `_ENOUGH` reports, a new report is skipped to save time if the estimate, divided by the reported tokens, is
+#: between the two numbers of `_FORESEEN`.
 _ENOUGH, _FORESEEN = 30, (1.0, 1.05)
 
 
@@ -202,8 +203,8 @@ def _factors(matrix: Sequence[Sequence[float]], error: float) -> list[float]:
 
 
 def _fit(matrix: Sequence[Sequence[float]], target: Sequence[float], start: Sequence[float]) -> list[float]:
-    """Return the weights, in units and within their bounds, that fit all reports best. Each weight in turn gets its
-    best value for the present values of the others; this method never diverges."""
+    """Return the weights, in units and within their bounds, that fit all reports best. Set each weight in turn to its
+    best value for the current values of the others; this method never diverges."""
     weights = list(start)
     for _ in range(_ROUNDS):
         for row, sums in enumerate(matrix):

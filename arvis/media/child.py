@@ -1,10 +1,10 @@
 """A separate program that extracts the text of one document: `python child.py pdf|docx LIBRARIES…`.
 
-LIBRARIES are the folders of the libraries below. The program uses only these and the standard library, and imports no
-module of Arvis.
+LIBRARIES are the folders that contain the libraries named below. The program uses only these libraries and the standard
+library, and imports no module of Arvis.
 
-The program reads the document from standard input and writes each piece of text to standard output at once, so that the
-text before an error is kept. The operating system limits its memory and time, so a document that expands enormously
+The program reads the document from standard input and writes each piece of text to standard output immediately, so that
+the text before an error is kept. The operating system limits its memory and time, so a document that expands enormously
 ends this process and not the daemon.
 """
 
@@ -20,16 +20,16 @@ from collections.abc import Iterator, Sequence
 #: The libraries that read documents, and their dependencies.
 LIBRARIES = ("pypdf", "mammoth", "cobble")
 
-#: The maximum of bytes of memory, and of seconds of CPU time.
+#: The maximum bytes of memory and seconds of CPU time.
 MEMORY = 134_217_728
 SECONDS = 5
 
-#: The maximum of entries, and of unpacked bytes in all, that an archive may declare.
+#: The maximum numbers of entries, and of unpacked bytes in total, that an archive may declare.
 _MOST_ENTRIES = 2_000
 _MOST_UNPACKED = 67_108_864
 
-#: The exit status for a damaged document (1, which Python itself uses after an exception), a locked one, and one that
-#: expands too much.
+#: The exit statuses for a damaged document (1, which Python itself uses after an exception), a locked document, and a
+#: document that expands too much.
 DAMAGED, LOCKED, BOMB = 1, 4, 5
 
 

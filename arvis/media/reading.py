@@ -27,12 +27,12 @@ from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 #: The argument of the child program for each type.
 KINDS = {PDF: "pdf", DOCX: "docx"}
 
-#: The maximum of seconds for the program (of which `child.SECONDS` are CPU time), and of bytes of text.
+#: The maximum seconds for the program (of which `child.SECONDS` are CPU time), and the maximum bytes of its text.
 _PATIENCE = 20.0
 _MOST_OUTPUT = 1_048_576
 
-#: The maximum of bytes of memory of the process. It is larger than `child.MEMORY`, because it also includes the memory
-#: of the interpreter and its libraries.
+#: The maximum memory of the process in bytes. It is larger than `child.MEMORY`, because it also includes the memory of
+#: the interpreter and its libraries.
 _MEMORY = 4 * child.MEMORY
 
 #: The Python interpreter outside the virtual environment, and its folders.
@@ -49,17 +49,18 @@ _PROBLEMS = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a document. `whole`: False if only the beginning could be read. `problem`: the reason why there is no
-    text."""
+    """The text of a document."""
 
     text: str
+    #: False if only the beginning could be read.
     whole: bool = True
+    #: The reason why there is no text.
     problem: str = ""
 
 
 class DocumentReader:
-    """The reader of PDF and DOCX files. `libraries`: the folders with the libraries; None: those that this process
-    uses."""
+    """The reader of PDF and DOCX files. `libraries` are the folders with the libraries (None: the libraries of this
+    process)."""
 
     def __init__(
         self, *, programs: Programs, sandbox: Sandbox | None = None, libraries: Sequence[Path] | None = None
@@ -123,7 +124,7 @@ def path_of(file: Attachment) -> str:
     return f"{_FOLDER}/{file.sha256[:_MARK]}-{name[: _LONGEST + 1]}"
 
 
-#: The maximum of characters of a file's text; the whole file is in the folder of the conversation.
+#: The maximum number of characters of a file's text. The whole file is in the folder of the conversation.
 LONGEST_TEXT = 200_000
 
 _NO_SPEECH_ENGINE = "voice messages cannot be transcribed here: no speech engine is set up"
@@ -132,19 +133,21 @@ _UNREADABLE = "this kind of file cannot be read"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading a file. `content`: its text. `problem`: the reason why the file cannot be used. `again`:
-    True if a later attempt may succeed."""
+    """The result of reading a file."""
 
     content_type: str
     kind: FileKind
+    #: The text of the file.
     content: str = ""
+    #: The reason why the file cannot be used.
     problem: str = ""
+    #: True if a later attempt may succeed.
     again: bool = False
 
 
 class MediaReader:
-    """The reader of files. `transcriber`: None if no speech engine is set up. `minutes`: the maximum length of a sound.
-    `sandbox`: documents are read in it if the machine supports it."""
+    """The reader of files. `transcriber` is None if no speech engine is set up. `minutes` is the maximum length of a
+    sound. Documents are read in the `sandbox` if the machine supports it."""
 
     def __init__(
         self,
@@ -159,7 +162,7 @@ class MediaReader:
         self._minutes = minutes
 
     async def read(self, data: bytes, filename: str, *, spoken: bool = False) -> Reading:
-        """Read a file. `spoken`: True for a voice message; its transcript counts as the sender's own words."""
+        """Read a file. `spoken` is True for a voice message, whose transcript counts as the sender's own words."""
         content_type = await asyncio.to_thread(sniff, data, filename)
         if content_type in PICTURES:
             problem = await asyncio.to_thread(picture_problem, data)
@@ -198,7 +201,7 @@ def lost(why: str) -> Reading:
 
 
 def _cut(text: str, *, whole: bool) -> str:
-    """Return at most `LONGEST_TEXT` characters of a text, with a note if a part is missing. `whole`: False if the end
+    """Return at most `LONGEST_TEXT` characters of a text, with a note if a part is missing. `whole` is False if the end
     of the document could not be read."""
     missing, text = len(text) - LONGEST_TEXT, storable(text[:LONGEST_TEXT])
     if missing > 0:

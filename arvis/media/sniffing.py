@@ -1,5 +1,5 @@
-"""Detection of the type of a file by its bytes, and of the size of pictures and the length of sounds by their headers;
-pictures and sounds are not decoded. The name of a file only selects the kind of text, such as Markdown or CSV."""
+"""Detection of the type of a file from its bytes, and of the size of pictures and the length of sounds from their
+headers. Pictures and sounds are not decoded. The name of a file only selects the kind of text, such as Markdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"fLaC", "audio/flac"),
     (b"#!AMR", "audio/amr"),
 )
-#: The mark of a PDF is searched in this many first bytes, because other bytes may precede it.
+#: The number of first bytes in which the mark of a PDF is searched, because other bytes may precede it.
 _PDF_SEARCHED = 1_024
 #: The beginning of an MP3 stream without a file header: eleven bits set, layer III, a valid bit rate and sampling rate.
 _MP3_SYNC = re.compile(
@@ -37,8 +37,8 @@ _MP3_SYNC = re.compile(
 #: The number of first bytes of a Matroska file in which the codecs of its tracks are searched.
 _HEAD = 65_536
 
-#: The codec of a track in Matroska: the id of the element, the length, and a name such as A_OPUS. The name alone would
-#: not be enough, because short sequences of letters occur by chance in compressed sound.
+#: The codec of a track in Matroska: the id of the element, the length, and a name such as A_OPUS. The pattern includes
+#: the id and the length, because the letters of a name also occur by chance in compressed sound.
 _TRACK = re.compile(rb"\x86[\x80-\xff]([AV])_[A-Z0-9]{2}")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -84,8 +84,8 @@ def sniff(data: bytes, filename: str) -> str:
 
 
 def text_of(data: bytes) -> str | None:
-    """Return the bytes as text, or None if they are no text. The charset is UTF-16 if its mark is present, else UTF-8
-    if the bytes are valid, else Windows-1252 if they contain no control bytes."""
+    """Return the bytes as text, or None if they are not text. The charset is UTF-16 if its mark is present, else UTF-8
+    if the bytes are valid UTF-8, else Windows-1252 if they contain no control bytes."""
     if data.startswith(_UTF_16):
         return _decoded(data, "utf-16")
     if b"\0" in data:
@@ -108,7 +108,7 @@ MOST_PIXELS = 40_000_000
 LONGEST_SIDE = 8_000
 MOST_PICTURE_BYTES = 3_932_160
 
-#: The samples per second of Opus in an Ogg file, whatever the rate of the recording was.
+#: The samples per second of Opus in an Ogg file, regardless of the rate of the recording.
 _OPUS_RATE = 48_000
 _OGG_PAGE = b"OggS"
 

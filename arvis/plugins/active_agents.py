@@ -16,7 +16,7 @@ def create(_services: PluginServices) -> Plugin:
 
 class ActiveAgentsPlugin(QuietPlugin):
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
-        """Return the block of working agents. It is marked as outside text, because other agents wrote their notes."""
+        """Return the block of working agents. It is marked as outside text, because other agents wrote its lines."""
         if not (lines := await turn.working()):
             return ()
         return [PluginBlock("Other agents", "\n".join(map(escape, lines)), changing=True, outside=True)]

@@ -1,5 +1,5 @@
-"""Calls plugins, which may be third-party code. The result of a call that fails, takes too long or is invalid is left
-out, and a warning is logged once. ADR 0016 has the same rule for tools."""
+"""Calls of plugins, which may be third-party code. If a call fails, takes too long or returns an invalid result, its
+result is left out and a warning is logged once. ADR 0016 has the same rule for tools."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Guarded:
         return otherwise
 
     def _tell(self, hook: str, why: str, defect: BaseException | None = None) -> None:
-        """Log the first failure of each hook, because hooks are called in every turn."""
+        """Log only the first failure of each hook, because hooks are called in every turn."""
         if hook not in self._told:
             self._told.add(hook)
             fix = "repair the package, or remove it from the agents"

@@ -1,5 +1,5 @@
-"""Plugin `helpers`: names the agents to which the agent may hand over the conversation, and the attribute for it. The
-text does not enforce this list; the graph `handover` does."""
+"""Plugin `helpers`: names the agents to which the agent may hand over the conversation, and the attribute for a
+handover. The graph `handover` enforces this list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of plugins: every hook exists and does nothing."""
+"""The base class of plugins, in which every hook does nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.ports.plugin import PluginPlace, PluginTurn
 
 
 class QuietPlugin:
-    """`Plugin` whose hooks do nothing. Subclasses override some of them."""
+    """A `Plugin` whose hooks do nothing. Subclasses override some of them."""
 
     async def init(self) -> None:
         pass
@@ -37,7 +37,7 @@ class QuietPlugin:
         return ()
 
     async def command(self, _turn: PluginTurn, name: str, _argument: str) -> Say | Tell:
-        return Tell(f"Nobody knows what /{name} does.")
+        return Tell(f"There is no command /{name}.")
 
     async def reset(self, place: PluginPlace) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The available plugins. An agent names its plugins, and each is loaded when an agent first uses it."""
+"""The available plugins. An agent names its plugins, and each plugin is loaded when an agent first uses it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ class NoPlugins:
 
 
 class InstalledPlugins:
-    """`Plugins` from the entry points `arvis.plugins`, of Arvis and of other packages. Each plugin is imported outside
-    the event loop. An unknown name, or a plugin that cannot be created, is left out and reported to the operator
-    once."""
+    """`Plugins` from the entry points `arvis.plugins` of Arvis and of other packages. Each plugin is imported outside
+    the event loop. An unknown plugin, or one that cannot be created, is left out, and a warning is logged once."""
 
     def __init__(self, *, services: PluginServices) -> None:
         self._services = services
@@ -61,7 +60,7 @@ class InstalledPlugins:
         return [command for name in names for command in self._commands.get(name, ())]
 
     async def _make(self, name: str) -> Guarded | None:
-        """Return the plugin, creating it if needed; None if that fails, which is logged."""
+        """Return the plugin; create it if needed. Return None if the creation fails, which is logged."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await self._begun(name)
@@ -70,7 +69,7 @@ class InstalledPlugins:
     async def _begun(self, name: str) -> Guarded | None:
         point = self._points.get(name)
         if point is None:
-            fix = f"install the package that brings it, or take it from the agents; there are {', '.join(self._points)}"
+            fix = f"install its package, or remove it from the agents; available plugins: {', '.join(self._points)}"
             log.warning("plugin_unavailable", plugin=name, why="no installed package provides it", fix=fix)
             return None
         plugin = await _loaded(point, self._services)

@@ -1,7 +1,8 @@
 """A model server on the loopback interface that speaks the chat-completions format, and misbehaves on demand.
 
-Written from the public wire documentation. Tests give it a script: each request gets the next entry, and every request
-after the last entry gets the default. It is a real server on a real socket: no part of the client is replaced.
+It follows the public documentation of the format. Tests give it a script: each request gets the next entry as its
+answer, and after the last entry every request gets the default. It is a real server on a real socket, so tests replace
+no part of the client.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A received request: `document` is its JSON, `http` the HTTP request that an entry of the script answers."""
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
+    #: The JSON of the body.
     document: Mapping[str, Any]
+    #: The HTTP request that an entry of the script answers.
     http: web.Request = field(repr=False)
 
     @property
@@ -45,16 +48,20 @@ class Behaviour(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A successful answer in these pieces. `delay` is the wait before the headers and `pause` the wait before each
-    piece, in seconds. If `finish_reason` is None, the end is not marked; `cut_at` breaks the connection after this many
-    bytes of the body."""
+    """A successful answer in these pieces."""
 
     pieces: tuple[str, ...] = ("Hello", " from the", " loopback model.")
+    #: The seconds before the headers.
     delay: float = 0.0
+    #: The seconds before each piece.
     pause: float = 0.0
+    #: The tokens of the prompt and of the reply.
     usage: tuple[int, int] | None = (7, 5)
+    #: None: the answer does not mark its end.
     finish_reason: str | None = "stop"
+    #: True if a stream ends with `[DONE]`.
     done: bool = True
+    #: The number of bytes of the body after which the connection breaks.
     cut_at: int | None = None
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
@@ -224,8 +231,8 @@ async def openai_server(
 async def model_server(
     route: str, *, base: str = "", script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
-    """Run a server for another vendor at `route`, a pattern of aiohttp; the behaviours must use that vendor's format.
-    `base` is the part of the path that `base_url` contains."""
+    """Run a server for another vendor at `route`, a pattern of aiohttp. The entries of the script must use that
+    vendor's format. `base` is the part of the path that `base_url` contains."""
     server = OpenAIServer(script=script, default=default)
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post(route, server.handle)

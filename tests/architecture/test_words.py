@@ -26,9 +26,7 @@ ALLOWED: dict[str, int] = {
     "docs": 5,
     "graphs": 2,
     "memory": 2,
-    "plugins": 1,
     "prompt": 1,
-    "providers": 1,
     "services": 1,
 }
 

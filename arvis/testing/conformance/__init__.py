@@ -1,2 +1,2 @@
-"""One suite of tests for each port. Subclass a suite and give it your implementation; the suite tests every rule of the
+"""One suite of tests for each port. Subclass a suite and provide your implementation; the suite tests every rule of the
 port."""

@@ -1,7 +1,7 @@
 """The rules of the `Connector` port as tests: subclass `ConnectorConformance` and override `stage`.
 
-A connector that passes loses no event, acknowledges an event only after it is stored, sends in order and within limits,
-and reports the right kind of each failure. The cases need pytest-asyncio in its auto mode.
+A connector passes if it loses no event, acknowledges an event only after it is stored, sends in order and within
+limits, and reports the right kind of each failure. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -474,7 +474,7 @@ class ThingCases(StageCases):
 
 #: More refusals than the retries of any client library.
 _MANY = 100
-#: Guarantees under which a reply appears in the chat once, whatever happens during the send.
+#: The guarantees under which a reply appears in the chat exactly once, even if a send is interrupted.
 _ONCE = {Guarantee.IDEMPOTENT, Guarantee.RECONCILED, Guarantee.RESERVE_THEN_FILL}
 
 

@@ -50,22 +50,25 @@ ABILITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message of the bot as people see it. `text` is the displayed text, or its source if the platform renders
-    Markdown itself. `reply_ref` is the message to which it replies. `buttons` are the ids that a click returns, `files`
-    the names of the files, and `pings` the people whom the message notifies."""
+    """A message of the bot as people see it."""
 
     platform_id: str
+    #: The displayed text, or its source if the platform renders Markdown itself.
     text: str
+    #: The message to which this one replies.
     reply_ref: str | None = None
+    #: The ids that clicks on the buttons return.
     buttons: tuple[str, ...] = ()
+    #: The names of the files.
     files: tuple[str, ...] = ()
+    #: The people whom the message notifies.
     pings: tuple[str, ...] = ()
 
 
 class Stage(Protocol):
     """A test platform, opened as an asynchronous context by `ConnectorConformance.stage`. People and channels have
-    plain names (`ann`); `direct` is the direct chat of a person with the bot. `ref` is the platform's id of a
-    message, as in `IncomingMessage.platform_ref`. A subclass need not implement the features that its platform lacks."""
+    plain names (`ann`). `direct` is the direct chat of a person with the bot. `ref` is the platform's id of a message,
+    as in `IncomingMessage.platform_ref`. An implementation may omit the features that its platform lacks."""
 
     @property
     def can(self) -> frozenset[str]:
@@ -137,7 +140,7 @@ class Stage(Protocol):
         raise NotImplementedError
 
     def reset_sends(self, count: int, *, after: bool) -> None:
-        """Close the connection of each of the next `count` sends, before the send is carried out, or `after` that."""
+        """Close the connection of each of the next `count` sends: before the send is carried out, or `after` it."""
         raise NotImplementedError
 
     def close_channel(self, *, user: str = "ann") -> None:

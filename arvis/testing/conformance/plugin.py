@@ -1,7 +1,7 @@
 """The rules of the `Plugin` port as tests: subclass `PluginConformance` and override `plugin`.
 
-A plugin that passes answers every hook within a second and within its limits, even in a conversation without any data,
-and can forget a conversation twice. The cases need pytest-asyncio in its auto mode.
+A plugin passes if it answers every hook within a second and within its limits, even in a conversation without any data,
+and if it can forget a conversation twice. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules of the `Provider` port as tests: subclass `ProviderConformance` and override `scene`.
 
-A provider that passes returns complete texts and limited replies, raises only errors with a kind, puts no secret into a
-text, and ends a cancelled call immediately.
+A provider passes if it returns complete texts and limited replies, raises only errors with a kind, puts no secret into
+an error text, and ends a cancelled call immediately.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arvis.domain.runs import Account, RunRequest, Turn
 from arvis.domain.tools import ToolOutput
 from arvis.ports.provider import StreamingProvider
 
-#: More bytes than characters, so that a limit in bytes cuts inside a character.
+#: A text with more bytes than characters, so that a limit in bytes may cut inside a character.
 TEXT = "Grüße aus Zürich, 東京 and 🚀 space.\nA second line."
 
 NOW = "Now: Sunday, 22 November 2026, 09:05 (Europe/Berlin)"
