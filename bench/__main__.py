@@ -1,7 +1,7 @@
 """`python -m bench [NAMES]`: run the rows (all, or the named ones), print them and save them.
 
-`--compare OLD.json` shows the results of another run beside them; with a second file nothing is run and the two files
-are compared.
+`--compare OLD.json` also compares the results with those of an earlier run. With a second file, nothing is run and the
+two files are compared.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ ROWS: dict[str, Row] = {
 
 
 async def measure(names: Sequence[str], *, folder: Path, scale: Scale, keep: Callable[[Run], None]) -> Run:
-    """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure.
-    `keep` gets all results so far after each row, so that a row that fails does not lose the others."""
+    """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure. Call
+    `keep` with all results so far after each row, so that they are not lost if a later row fails."""
     before, about = os.getloadavg()[0], results.about()
     figures: list[Figure] = []
 
@@ -84,13 +84,15 @@ async def measure(names: Sequence[str], *, folder: Path, scale: Scale, keep: Cal
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(ROWS)} (default: all)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures there, not in build/bench")
-    parser.add_argument("--compare", type=Path, nargs="+", metavar="FILE", help="an earlier run; or two of them")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save the figures there, not in build/bench")
+    parser.add_argument(
+        "--compare", type=Path, nargs="+", metavar="FILE", help="the file of an earlier run, or two files"
+    )
     parser.add_argument("--short", action="store_true", help="a tenth of the work, for a smoke test")
     parser.add_argument("--folder", type=Path, default=ROOT / "data", help="a folder on the disk to measure")
     given = parser.parse_args()
     if unknown := set(given.names) - ROWS.keys():
-        parser.error(f"there is no row {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+        parser.error(f"there is no row {', '.join(sorted(unknown))}; the rows are {', '.join(ROWS)}")
     earlier = [results.read(file) for file in given.compare or ()]
     if len(earlier) > 1:
         print(results.comparison(earlier[0], earlier[1]))
@@ -103,7 +105,7 @@ def main() -> None:
 
     run = asyncio.run(measure(given.names or list(ROWS), folder=given.folder, scale=scale, keep=keep))
     show(run)
-    print(f"kept in {given.json or results.file_for(run.about)}")
+    print(f"saved in {given.json or results.file_for(run.about)}")
     for old in earlier:
         print(f"\n{results.comparison(old, run.to_json())}")
     sys.exit(any(figure.verdict is Verdict.DEFECT for figure in run.figures) and not run.busy)
@@ -114,7 +116,7 @@ def show(run: Run) -> None:
     print(f"load average {run.load_before:.1f} before, {run.load_after:.1f} after, on {CORES} cores")
     if run.busy:
         print(
-            "The machine was busy with other work: trust the CPU times, the ratios a little, the wall times not at all."
+            "The machine was busy with other work: the CPU times are reliable, the ratios are rough, the wall times useless."
         )
 
 

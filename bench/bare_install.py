@@ -1,6 +1,6 @@
-"""A daemon that finds only the packages of the default install. This interpreter also has the packages of extras and of
-development tools, and some libraries import these if they can, which would increase the measured memory (by 7 MB for
-`cryptography`)."""
+"""Settings for a daemon that finds only the packages of the default install. This interpreter also has the packages of
+extras and of development tools. Some libraries import these packages if they are installed, which would increase the
+measured memory (by 7 MB for `cryptography`)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.architecture.test_installed_size import needed
 
 
 def settings_without_extras(folder: Path) -> Mapping[str, str]:
-    """Return the environment variables of such a daemon. Write a module into `folder` that hides all other packages;
-    Python loads it at its start."""
+    """Return the environment variables of a daemon that finds only the packages of the default install. Write a module
+    into `folder` that hides all other packages; Python loads this module at its start."""
     ours = needed("arvis", frozenset(), set())
     providers = packages_distributions().items()
     hidden = sorted(name for name, from_ in providers if ours.isdisjoint(map(canonicalize_name, from_)))

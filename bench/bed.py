@@ -37,12 +37,12 @@ class Worker:
         raise AssertionError(f"nothing fails here, but {job.id} did: {outcome}")
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """Do nothing, because nobody waits for these jobs."""
+        """Do nothing, because no person waits for these jobs."""
 
 
 class Bed:
-    """The open store of one database, with its clock. `new_id` also makes the names of boots; `boot` is also the name
-    of the node."""
+    """The open store of one database, with its clock. `new_id` also makes the ids of boots. `boot` is the name of the
+    node for all queues."""
 
     def __init__(self, *, store: Store, clock: SystemClock, new_id: IdMaker, boot: str) -> None:
         self.store = store
@@ -57,7 +57,7 @@ class Bed:
 
     @asynccontextmanager
     async def queue(self, on_job: OnJob, *, workers: int = WORKERS) -> AsyncIterator[Queue]:
-        """Run a queue during the context, as the daemon does; each call is a new boot."""
+        """Run a queue during the context, as the daemon does. Each call counts as a new boot."""
         worker = Worker(store=self.store, clock=self.clock, on_job=on_job)
         queue = Queue(
             store=self.store,
@@ -78,7 +78,7 @@ class Bed:
             await queue.stop()
 
     async def drain(self, count: int, *, workers: int = WORKERS) -> float:
-        """Return jobs per second over the next `count` jobs; the remaining ones stay."""
+        """Run `count` jobs and return the jobs per second. All other jobs remain."""
         loop = asyncio.get_running_loop()
         started: list[float] = []
         enough = asyncio.Event()
@@ -126,4 +126,4 @@ def add_in_lanes(tx: Transaction, lanes: Sequence[str], number: int, now: int) -
 
 
 def _expire_nothing(_tx: Transaction, _now: int) -> None:
-    """Do nothing: there are no questions here."""
+    """Do nothing, because the benchmark has no questions."""

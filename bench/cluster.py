@@ -1,5 +1,5 @@
-"""The benchmark row about a whole cluster: a web process, worker processes and a scheduler over one PostgreSQL, and
-people who write to it."""
+"""The benchmark row about a whole cluster: simulated people write to a web process, worker processes and a scheduler
+over one PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.postgres import PostgresServer
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster. `server` is its address for people; its processes are the web process and the workers."""
+    """A cluster. `server` has its address for people, and the ids of the web process and the workers."""
 
     server: Server
     web: Daemon
@@ -37,11 +37,12 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round. `database_ms` is the PostgreSQL server's processor time per message; `commits` per second are the
-    control."""
+    """One round."""
 
     load: Load
+    #: The PostgreSQL server's processor time per message, in ms.
     database_ms: float
+    #: The control: plain commits per second.
     commits: float
 
 
@@ -92,8 +93,8 @@ def _figures(name: str, rounds: list[Round], one: list[Load], memory: list[float
 
 
 def _overlaps(name: str, database: Database) -> Figure:
-    """Count how often two jobs of a lane ran at the same time, in all these rounds. Messages have a lane for each
-    conversation, deliveries for each channel."""
+    """Count how often two jobs of a lane ran at the same time, in all rounds. Each conversation has a lane for its
+    messages, and each channel has a lane for its deliveries."""
     with connected(database) as connection:
         rows = connection.execute("SELECT lane, 0, started_at, finished_at FROM jobs WHERE finished_at IS NOT NULL")
         overlaps, _ = disorder(Stay(*row) for row in rows)

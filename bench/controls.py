@@ -1,4 +1,4 @@
-"""Controls for figures: the maximum that the machine can do in plain loops, measured in the same run."""
+"""Controls for figures: the maximum rates of the machine in plain loops, measured in the same run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RawCommits(Protocol):
 
 
 class SqliteCommits:
-    """Commits to SQLite in WAL mode with `synchronous=FULL`. `connection` is to a fresh database."""
+    """Commits to SQLite in WAL mode with `synchronous=FULL`. `connection` must belong to a new database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -54,8 +54,8 @@ class SqliteCommits:
 
 
 class PostgresCommits:
-    """Commits to PostgreSQL on `connections` connections, each with a thread that commits one row after the other. A
-    context manager."""
+    """A context manager for commits to PostgreSQL on this number of `connections`, each with a thread that commits one
+    row after the other."""
 
     def __init__(self, url: str, connections: int) -> None:
         self._connections = [psycopg.connect(url, autocommit=True) for _ in range(connections)]

@@ -21,7 +21,7 @@ from bench.rounds import Paired, Setting, in_turn
 EACH = 10
 PRODUCERS = 4
 MANY_WORKERS = 32
-#: The number of jobs that wait in the control of the rows about depth.
+#: The number of waiting jobs in the control of the rows about depth.
 SHALLOW = 1_000
 #: The possible durations of a job in the rows about order, in seconds.
 LENGTHS = (0, 0, 0.001)
@@ -30,9 +30,9 @@ NOTHING = Target(gate=0, goal=0, lower=True)
 
 
 async def drain(setting: Setting) -> list[Figure]:
-    """Measure no-op jobs per second, claimed and settled one by one. To reach the maximum of the queue, there are more
-    workers than a daemon uses for model calls. The processor time shows the cost that would remain on a disk without
-    delay."""
+    """Measure no-op jobs per second, each claimed and settled separately. To reach the maximum of the queue, there are
+    more workers than a daemon uses for model calls. The processor time shows the cost that would remain on a disk
+    without delay."""
     work = setting.scale.work
     used = _Used(work)
     with setting.place.commits() as commits:
@@ -102,15 +102,15 @@ async def _beside_small(setting: Setting, name: str, *, finished: bool) -> Paire
 
 
 async def _drain_all(bed: Bed, count: int, *, workers: int = WORKERS) -> float:
-    """Return jobs per second for `count` jobs. As many jobs are added before, so that the queue has about the same
-    depth in each round."""
+    """Add `count` jobs, then run almost as many, and return jobs per second. Thus the queue has about the same depth in
+    each round."""
     await bed.add(count)
     return await bed.drain(count - 10, workers=workers)
 
 
 async def lanes(setting: Setting) -> list[Figure]:
-    """Count in 200 lanes × 10 jobs from four producers how often two jobs of a lane ran at the same time, and how often
-    a later job began first."""
+    """Run 200 lanes × 10 jobs from four producers. Count how often two jobs of a lane ran at the same time, and how
+    often a later job began first."""
     watch = _Watch(expected=setting.scale.lanes * EACH)
     async with open_bed(setting.place.fresh("lanes")) as bed, bed.queue(watch.see):
         await produce(bed, setting.scale.lanes)
@@ -137,7 +137,7 @@ def order_figures(found: tuple[int, int], lanes: int, who: str = "") -> list[Fig
 
 
 class _Watch:
-    """Runs jobs of varying length and records their times."""
+    """A handler that runs jobs of varying length and records their times."""
 
     def __init__(self, *, expected: int) -> None:
         self._expected = expected

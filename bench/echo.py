@@ -1,7 +1,7 @@
 """The control of the benchmark rows about the daemon: a socket server that does the minimum work.
 
-It implements only the part of the socket protocol that `bench.people` needs: it greets, acknowledges, and answers
-immediately. Run as a program it prints its address and serves until it is ended.
+It implements only the part of the socket protocol that `bench.people` needs: it accepts a login, acknowledges a message
+and answers it immediately. As a program it prints its address and serves until it is killed.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ async def _commit_and_trip(commits: RawCommits, trip: ThreadTrip) -> float:
 
 
 async def pickup(setting: Setting) -> list[Figure]:
-    """Measure from the call that adds a job to the first line of its handler, on an idle queue (p50)."""
+    """Measure the time from the call that adds a job to the first line of its handler, on an idle queue (p50)."""
     with setting.place.commits() as commits, thread_trip() as trip:
         async with open_bed(setting.place.fresh("pickup")) as bed:
             starts: asyncio.Queue[float] = asyncio.Queue()
@@ -112,8 +112,8 @@ async def pickup(setting: Setting) -> list[Figure]:
                 samples = []
                 for _ in range(setting.scale.work // 10):
                     samples.append(await once())
-                    # The pause makes the queue idle again. The control pauses too, because a processor that has slept
-                    # reacts more slowly.
+                    # During the pause the queue becomes idle again. The control pauses too, because a processor that
+                    # has slept reacts more slowly.
                     await asyncio.sleep(0.002)
                 return p50(samples)
 

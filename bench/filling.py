@@ -1,5 +1,5 @@
-"""Make large queues and long histories in seconds by plain statements. The store's scripts would take minutes; the rows
-are the same."""
+"""Make large queues and long histories with plain statements, in seconds. The store's scripts would write the same rows
+in minutes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LANES = "INSERT INTO lanes (lane, tail, live) SELECT lane, 1, 1 FROM jobs WHERE
 
 
 def fill(database: Database, count: int, *, finished: bool) -> None:
-    """Add this number of jobs, each in its own lane; they wait, or have ended if `finished`. The database must be empty
+    """Add this number of waiting jobs, or of ended ones if `finished`, each in its own lane. The database must be empty
     and not in use."""
     if database.url is not None:
         _fill_postgres(database.url, count, finished=finished)

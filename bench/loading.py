@@ -1,9 +1,9 @@
 """`python -m bench.loading --minutes 30`: apply every kind of load at once, and measure its effect on one quiet
 person.
 
-A wide join that runs repeatedly, one person who floods, 300 open sockets and uploads, beside one person who writes to
-the demo model. It prints the response times of `/health` (p99) and the waits of the quiet person (p95) with and
-without the load, and the blocked times of the event loop.
+The load is a wide join that runs repeatedly, one person who sends a flood of messages, 300 open sockets, and uploads.
+The quiet person writes to the demo model. The program prints the response times of `/health` under load (p99), the
+waits of the quiet person with and without the load (p95), and the blocked times of the event loop.
 """
 
 from __future__ import annotations
@@ -96,8 +96,7 @@ async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], l
 
 @asynccontextmanager
 async def loaded(target: LoadedDaemon, workflow: str) -> AsyncIterator[dict[str, int]]:
-    """Apply the load during the context, and count how often each part of it was accepted or refused, by HTTP
-    status."""
+    """Apply the load during the context, and count the HTTP statuses of the responses to each part of it."""
     counts: dict[str, int] = {}
 
     async def again(name: str, act: Callable[[], Awaitable[int]], pause: float) -> None:

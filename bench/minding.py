@@ -1,4 +1,4 @@
-"""The cost of a turn before the model call: reading the current data, and composing the prompt."""
+"""The benchmark row about the cost of a turn before the model call: reading its data, and composing the prompt."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _begin(tx: Transaction, now: int) -> Execution:
 
 
 def _fill(database: Database, execution: Execution, count: int, now: int) -> None:
-    """Fill the database by plain statements, because the store's scripts would take minutes; the rows are the same."""
+    """Fill the database with plain statements, because the store's scripts would take minutes for the same rows."""
     values = {
         "count": count,
         "conversation": execution.state["conversation"],

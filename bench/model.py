@@ -34,7 +34,7 @@ class Model:
 
 
 class _Connection(asyncio.Protocol):
-    """One client's connection, with any number of requests one after another. The client must send the length of each
+    """One client's connection, for any number of requests, one after another. The client must send the length of each
     request and wait for its answer."""
 
     def __init__(self, model: Model) -> None:

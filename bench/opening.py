@@ -19,7 +19,7 @@ from tests.parts import find
 COOKIE = "arvis_session"
 KB = 1024
 
-#: A script for the page that returns the transferred bytes of all response bodies, without those of the API.
+#: A script for the page that returns the transferred bytes of all response bodies, except those of the API.
 _FETCHED = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
     .filter(entry => !entry.name.includes('/api/')).reduce((sum, entry) => sum + entry.encodedBodySize, 0)"""
 

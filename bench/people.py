@@ -1,7 +1,7 @@
 """Simulated people who write over the socket: each waits for the reply to one message before writing the next.
 
-Run as a program (`python -m bench.people URL API_KEY`) they are a separate process, so that a daemon in our process
-can be measured; it prints the times at which each message was sent and answered.
+As a program (`python -m bench.people URL API_KEY`) they are a separate process, which does not disturb the measurement
+of a daemon in our process. The program prints the times at which each message was sent and answered.
 """
 
 from __future__ import annotations
@@ -37,25 +37,29 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server under load: the daemon or its control. People are spread evenly over its addresses; `pids` are its
-    processes."""
+    """A server under load: the daemon or its control."""
 
+    #: The addresses, over which people are spread evenly.
     endpoints: Sequence[Endpoint]
+    #: The ids of the processes.
     pids: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The result of one round: messages per second, the server's processor time and the median wait, both in ms."""
+    """The result of one round."""
 
+    #: Messages per second.
     rate: float
+    #: The server's processor time per message, in ms.
     cpu_ms: float
+    #: The median wait for a reply, in ms.
     p50_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The times of a message and of its reply, in seconds of the clock that all processes of a machine share."""
+    """The times of a message and of its reply, in seconds of a clock that all processes of the machine share."""
 
     sent: float
     answered: float
@@ -101,7 +105,7 @@ async def crowd(endpoints: Sequence[Endpoint], people: int, *, pause: float = 0.
 
 
 async def exchange_all(everybody: Sequence[Person], messages: int) -> list[Exchange]:
-    """Let each person write this number of messages, all at the same time."""
+    """Let all people write this number of messages each, at the same time."""
     talks = await asyncio.gather(*(_converse(each, messages) for each in everybody))
     return [exchange for each in talks for exchange in each]
 

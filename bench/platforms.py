@@ -31,7 +31,7 @@ _BARE_ECHO = "a message and its echo over a bare asyncio and websockets server"
 
 
 async def start(setting: Setting) -> list[Figure]:
-    """Measure the time from the command to the ready line with three connectors, and the time until all three are
+    """Measure the time from the command to the ready line with three connectors, and the time until all three have
     connected. The first start does not count."""
     listening: list[float] = []
 
@@ -63,7 +63,7 @@ async def idle(setting: Setting) -> list[Figure]:
     """Measure memory and processor time of a daemon whose three bots are connected and idle."""
     async with town() as chats, _daemon(setting.folder, chats) as (daemon, _):
         await _started(daemon, chats)
-        # Work of the start may continue for a moment after the ready line.
+        # The daemon may do some work of its start after the ready line.
         await asyncio.sleep(2)
         begun, used = time.perf_counter(), cpu_seconds(daemon.pid)
         await asyncio.sleep(setting.scale.idle_seconds)
@@ -77,8 +77,8 @@ async def idle(setting: Setting) -> list[Figure]:
 
 
 async def event(setting: Setting) -> list[Figure]:
-    """Measure from a message on a platform to the model call, one message at a time, with a new person in each round.
-    The result includes the time of the platform's server, which is also written in Python."""
+    """Measure the time from a message on a platform to the model call, one message at a time, with a new person in each
+    round. The result includes the time of the platform's server, which is also written in Python."""
     people = [f"person{number}" for number in range(setting.scale.rounds + 1)]
     waits: dict[str, list[float]] = {}
     async with town() as chats, _daemon(setting.folder, chats, owners=people) as (daemon, model):

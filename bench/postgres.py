@@ -1,4 +1,4 @@
-"""The benchmark rows about the queue, on a PostgreSQL server that is started for them."""
+"""The benchmark rows about the queue, on a PostgreSQL server that they start."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Row = Callable[[Setting], Awaitable[list[Figure]]]
 
 
 def on_postgres(*rows: Row) -> Row:
-    """Return a row that measures these rows on one server. Their targets are for SQLite and are removed, except those
-    for the order in lanes."""
+    """Return a row that measures these rows on one server. Their targets apply to SQLite and are removed, except the
+    targets for the order in lanes."""
 
     async def measure(setting: Setting) -> list[Figure]:
         with postgres_in(setting.folder) as place:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 def cpu_seconds(pid: int) -> float:
     """Return the processor time (user and system) of a process and all its threads, in seconds with a resolution of
-    nanoseconds. `/proc` counts in hundredths of a second, which is more than an idle daemon uses in ten seconds."""
+    nanoseconds. `/proc` counts only hundredths of a second, and an idle daemon uses less than that in ten seconds."""
     clock = ctypes.c_int()
     error = ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
     if error:

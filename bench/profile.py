@@ -1,8 +1,8 @@
 """`python -m bench.profile`: show in two tables where the time of one message is spent.
 
-The whole daemon runs in this process with the demo model, the people in another. First one person writes, with
-pauses, so that each message has the daemon to itself: the stages of its wait. Then sixteen write at the same time:
-the processor time by thread and by module.
+The whole daemon runs in this process with the demo model; the simulated people run in another process. The first table
+has the stages of the wait of one message. For this table one person writes, with pauses, so that the daemon handles one
+message at a time. The second table has the processor time by thread and by module while sixteen people write.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STAGES = (
     ("deliver: way to the worker", "delivering"),
     ("deliver: into the socket's queue", "pushed"),
 )
-#: The stage from the last of these marks until the reply is at the client.
+#: The stage from the last of these marks until the client has the reply.
 OUT = "socket: out"
 #: Stages for which no person waits.
 AFTERWARDS = (
@@ -100,7 +100,7 @@ async def chat_from_outside(endpoint: Endpoint, *, people: int, messages: int, p
 
 
 def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
-    """Return the seconds by stage; None if the marks are ambiguous because something else was written in between."""
+    """Return the seconds by stage; None if the marks are ambiguous because of other writes at the same time."""
     seconds: dict[str, float] = {}
     at = _follow(STAGES, exchange.sent, stamps, seconds)
     if at is None or at > exchange.answered:
@@ -146,8 +146,8 @@ def _microseconds(stage_times: Sequence[Mapping[str, float]], name: str) -> floa
 
 
 async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float], Sampler]:
-    """Return the seconds per message by thread, without the sampler; and a sampler that observed the same number of
-    messages again."""
+    """Return the seconds per message by thread, measured without a sampler, and a sampler that observed a second round
+    with the same number of messages."""
     total = CHATS * messages
     async with daemon_in_this_process(folder) as endpoint:
         await chat_from_outside(endpoint, people=CHATS, messages=min(WARM_UP, messages))
@@ -160,7 +160,7 @@ async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float],
 
 
 def print_processor_time(used: Mapping[str, float], sampler: Sampler) -> None:
-    """Print the shares from the sampler, and the sums from the run without it."""
+    """Print the shares from the sampler, and the sums from the round without it."""
     print(f"\nProcessor time of one message with {CHATS} chats: {sum(used.values()) * 1e6:,.0f} µs")
     for thread, seconds in sorted(used.items(), key=lambda each: -each[1]):
         if seconds < SMALL * sum(used.values()) or not sampler.threads[thread]:

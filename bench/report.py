@@ -1,4 +1,4 @@
-"""The report of a benchmark: figures beside their controls, judged against gate and goal, for people and as JSON."""
+"""The report of a benchmark, as a table and as JSON: figures, their controls, and their verdicts by gate and goal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-#: The number of cores. Wall times are not reliable if the load average is higher than this before the run, or more than
-#: one higher after it (the run itself also loads the machine).
+#: The number of cores. Wall times are not reliable if the load average before the run is higher than this number, or
+#: if the load average after the run, which itself loads the machine, is higher than this number plus one.
 CORES = os.cpu_count() or 1
 
 
@@ -24,12 +24,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The targets of a figure. A value below the gate is a defect (if `lower`, a value above it). `of_ratio`: the ratio
-    to the control is judged, not the value."""
+    """The targets of a figure."""
 
+    #: A figure that misses the gate is a defect.
     gate: float
     goal: float
+    #: True if the targets apply to the ratio to the control instead of the value.
     of_ratio: bool = False
+    #: True if lower figures are better.
     lower: bool = False
 
     def judge(self, figure: float) -> Verdict:
@@ -41,14 +43,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row of the report. `control` was measured in the same run and has the same unit. `ratio` is the median over
-    all rounds of value ÷ control, so it need not be the quotient of the two medians."""
+    """One row of the report."""
 
     name: str
     value: float
     unit: str
+    #: The value of the control, measured in the same run and in the same unit.
     control: float | None = None
+    #: The description of the control.
     against: str = ""
+    #: The median over all rounds of value ÷ control. It may differ from the quotient of the two medians.
     ratio: float | None = None
     target: Target | None = None
 
@@ -65,13 +69,15 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All figures of one call, the load of the machine (load averages of one minute, before and after), and `about`:
-    time, machine and commit."""
+    """All figures of one call of the program."""
 
     figures: Sequence[Figure]
+    #: True if the run did less work than a full one.
     short: bool
+    #: The load averages of one minute, before and after the run.
     load_before: float
     load_after: float
+    #: The time, the machine and the commit.
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -96,7 +102,7 @@ HEADINGS = ("measure", "value", "control", "ratio", "gate", "goal", "verdict")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Return the figures as a table of the seven columns of `HEADINGS`, each control named below."""
+    """Return the figures as a table with the columns of `HEADINGS`, followed by a description of each control."""
     rows = [HEADINGS, *(_cells(figure) for figure in figures)]
     lines = aligned(rows)
     controls = [f"control of “{figure.name}”: {figure.against}" for figure in figures if figure.against]
@@ -104,7 +110,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return columns of one width, with underlined headings."""
+    """Return the rows as lines with aligned columns. The first row has the headings, which are underlined."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [lines[0], "-" * len(lines[0]), *lines[1:]]

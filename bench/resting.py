@@ -16,7 +16,8 @@ from tests.architecture.test_installed_size import needed, size_of, size_of_arvi
 
 
 async def start(setting: Setting) -> list[Figure]:
-    """Measure from the command to the ready line, from the second start on, when byte code and database exist."""
+    """Measure the time from the command to the ready line. The first start, which makes byte code and database, does
+    not count."""
     folder = setting.folder / "start"
     folder.mkdir()
     used: list[float] = []
@@ -55,7 +56,7 @@ async def start(setting: Setting) -> list[Figure]:
 async def idle(setting: Setting) -> list[Figure]:
     """Measure memory and processor time of a daemon without work; the control is the bare echo server."""
     with daemon(setting.folder / "idle") as server, echo() as control:
-        # Work of the start may continue for a moment after the ready line.
+        # The daemon may do some work of its start after the ready line.
         await asyncio.sleep(2)
         pid, bare_pid = server.pids[0], control.pids[0]
         begun, ours, bare = time.perf_counter(), cpu_seconds(pid), cpu_seconds(bare_pid)
@@ -80,7 +81,7 @@ async def idle(setting: Setting) -> list[Figure]:
 
 
 async def size(_: Setting) -> list[Figure]:
-    """Measure the default install without byte code; `tests/architecture/test_installed_size.py` guards the gate."""
+    """Measure the default install without byte code. `tests/architecture/test_installed_size.py` checks the gate."""
     names = needed("arvis", frozenset(), set()) - {"arvis"}
     total = sum(size_of(distribution(name)) for name in names) + size_of_arvis()
     return [Figure("installed size", total / 1_000_000, "MB", target=Target(65, 62, lower=True))]

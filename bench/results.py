@@ -1,4 +1,4 @@
-"""Save results for later comparison: one JSON file per run, named after date and commit."""
+"""The files with results, for later comparison: one JSON file per run, named after date and commit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def about() -> dict[str, Any]:
 
 
 def file_for(run: Mapping[str, Any]) -> Path:
-    """Return `build/bench/DATE-COMMIT.json`; without a commit (no git) only the date."""
+    """Return `build/bench/DATE-COMMIT.json`, or `build/bench/DATE.json` if git is not available."""
     moment = str(run["at"]).translate(str.maketrans("T", "-", ":-Z"))
     return KEPT / ("-".join(part for part in (moment, run["commit"]) if part) + ".json")
 
@@ -46,7 +46,7 @@ def read(file: Path) -> dict[str, Any]:
     return document
 
 
-# -- two runs beside each other ----------------------------------------------------------------------------
+# -- the comparison of two runs ----------------------------------------------------------------------------
 
 HEADINGS = ("measure", "was", "is", "change", "ratio was", "is", "change", "verdict")
 
@@ -89,7 +89,7 @@ def _change(old: float | None, new: float | None) -> str:
     return "~" if abs(change) < NOISE else f"{change:+.0%}"
 
 
-# -- what the machine says about itself --------------------------------------------------------------------
+# -- versions of the machine's programs --------------------------------------------------------------------
 
 
 def _postgresql() -> str | None:

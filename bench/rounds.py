@@ -15,17 +15,21 @@ Round = Callable[[], Awaitable[float]]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The amount of work of a run: `rounds` of control and measurement; `work` operations in each, or `messages` of
-    each person, so that conversations have a realistic length; `depth` jobs that wait or are kept in the rows about
-    large queues; `lanes` in the rows about order; the numbers of worker `processes` of a cluster; and the seconds for
-    which an idle daemon is observed."""
+    """The amount of work of a run."""
 
+    #: The rounds of control and measurement.
     rounds: int
+    #: The operations in each round.
     work: int
+    #: The messages of each person in each round. There are few of them, so that conversations have a realistic length.
     messages: int
+    #: The waiting or finished jobs in the rows about large queues.
     depth: int
+    #: The lanes in the rows about order.
     lanes: int
+    #: The numbers of worker processes of a cluster.
     processes: tuple[int, ...]
+    #: The seconds for which an idle daemon is observed.
     idle_seconds: float
 
 
@@ -67,7 +71,7 @@ class Paired:
 
 
 async def in_turn(rounds: int, control: Round, measure: Round) -> Paired:
-    """Run control and measurement alternately, `rounds` times, after one round of each that does not count."""
+    """Run control and measurement alternately, `rounds` times. Before that, run each once without counting it."""
     await control()
     await measure()
     values, controls = [], []

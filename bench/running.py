@@ -67,8 +67,8 @@ async def _rate(http: aiohttp.ClientSession, data: Path, count: int) -> float:
 
 
 async def _paused(http: aiohttp.ClientSession, data: Path, pid: int, count: int) -> float:
-    """Return the additional memory of `count` runs in MB, scaled to a thousand runs. Raise `AssertionError` if any of
-    them holds a job."""
+    """Return the additional memory of `count` waiting runs in MB, scaled to a thousand runs. Raise `AssertionError` if
+    any of them has a live job."""
     await _begin(http, "ask", count)
     await _until(lambda: _number(data, "SELECT COUNT(*) FROM waits WHERE answered_at IS NULL") >= count)
     await asyncio.sleep(1)
@@ -78,7 +78,7 @@ async def _paused(http: aiohttp.ClientSession, data: Path, pid: int, count: int)
     await asyncio.sleep(1)
     jobs = _number(data, "SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'running')")
     if jobs:
-        raise AssertionError(f"{jobs} jobs are held by runs that wait")
+        raise AssertionError(f"runs that wait for people have {jobs} live jobs")
     return (memory_mb(pid) - before) * PAUSED / count
 
 
@@ -115,7 +115,7 @@ async def _until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     for _ in iter(holds, True):
         if time.monotonic() > deadline:
-            raise TimeoutError("The runs did not come to their end")
+            raise TimeoutError("The runs did not end in time")
         await asyncio.sleep(0.01)
 
 

@@ -1,8 +1,8 @@
-"""Attribute the processor time of this process to threads and modules: every thread is sampled many times a second,
-and the time since the last sample counts for its current line.
+"""Attribute the processor time of this process to threads and modules. Every thread is sampled many times a second, and
+its processor time since the last sample counts for the module that it is running.
 
 Function calls are not instrumented, so small functions cost no more than usual. Time in which a thread waits, for
-another thread or for the disk, is no processor time and is not counted.
+another thread or for the disk, is not processor time and is not counted.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ CARRIERS = frozenset(
         *("arvis.store.transaction", "arvis.store.sqlite.store", "arvis.web.http.errors"),
     ]
 )
-#: The functions in which threads wait for work, by module and function. If a sample finds a thread there, the time
-#: since the last sample was used by work that has ended; this time is divided among the sampled work.
+#: The functions in which threads wait for work, by module and function. If a sample finds a thread there, the time since
+#: the last sample was used by work that has ended, so the sample is not counted.
 WAITS = frozenset(
     [
         ("selectors", "select"),
@@ -126,7 +126,7 @@ def _processor_seconds(ident: int) -> float | None:
 
 
 def _kind(name: str) -> str:
-    """Return the kind of a thread; threads of one pool count as one."""
+    """Return the kind of a thread. All threads of a pool have the same kind."""
     if name == "MainThread":
         return "event loop"
     return name.rstrip("0123456789-_() ") or name

@@ -44,7 +44,7 @@ async def schedules(setting: Setting) -> list[Figure]:
 async def _idle(folder: Path, seconds: float) -> float:
     """Return the processor time of an idle daemon in milliseconds per minute."""
     with daemon(folder) as server:
-        # Work of the start may continue for a moment after the ready line.
+        # The daemon may do some work of its start after the ready line.
         await asyncio.sleep(2)
         begun, used = time.perf_counter(), cpu_seconds(server.pids[0])
         await asyncio.sleep(seconds)

@@ -1,4 +1,4 @@
-"""The whole daemon as its user starts it, and the bare echo server, as separate processes."""
+"""The whole daemon, as users start it, and the bare echo server, as separate processes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Record the times at which a message passes certain methods of a running daemon.
 
-For `bench.profile` only: during the context, these methods of the classes are replaced by functions that record the
-time and call the originals. In all other respects the daemon is wired as for its users.
+Only `bench.profile` uses this module. During the context of `stamping`, functions that record the time and call the
+originals replace these methods. All other parts of the daemon are as in production.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ async def _measure(setting: Setting, server: Server, name: str, targets: Targets
 
 
 async def _round(server: Server, control: Server, people: int, messages: int) -> tuple[Load, Load]:
-    # The control is forty times as fast: with the same number of messages it would end too soon to be measured.
+    # The control gets more messages, because it is forty times as fast: with the same number it would end too soon to be
+    # measured.
     against = await chat(control, people=people, messages=messages * 10)
     return await chat(server, people=people, messages=messages), against
 

@@ -1,5 +1,5 @@
-"""The benchmark row about the dashboard: the cost of its page Now with a long history, and the cost of an open page for
-the chats."""
+"""The benchmark row about the dashboard: the response time of its page Now with a long history, and the effect of an
+open page on the chats."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def _asking(endpoint: Endpoint) -> AsyncIterator[_Asking]:
 
 @asynccontextmanager
 async def _page(endpoint: Endpoint) -> AsyncIterator[None]:
-    """Run a page as people leave it open: it watches all topics of Now, and reloads whenever the overview changes."""
+    """Simulate an open page Now: it watches all its topics, and reloads whenever the overview changes."""
     async with (
         connect(endpoint.url.replace("http", "ws", 1) + "/ws", compression=None) as socket,
         _asking(endpoint) as asking,
@@ -134,7 +134,7 @@ async def _page(endpoint: Endpoint) -> AsyncIterator[None]:
 
 
 def _fill(data: Path, count: int) -> None:
-    """Fill the database by plain statements, because the store's scripts would take minutes; the rows are the same."""
+    """Fill the database with plain statements, because the store's scripts would take minutes for the same rows."""
     data.mkdir(parents=True)
     database = Database(data / "arvis.db", None, data, 1)
     now = SystemClock().now()
@@ -182,7 +182,7 @@ def _jobs(count: int, now: int) -> Iterator[tuple[object, ...]]:
 
 
 def _messages(count: int, now: int) -> Iterator[tuple[object, ...]]:
-    """Add questions and their answers over the day."""
+    """Yield the rows of messages and their answers, spread over the last day."""
     for number in range(count):
         at = now - DAY_MS + number * (DAY_MS - 60_000) // count
         took = 200 + number * 7919 % 9_000

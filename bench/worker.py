@@ -1,5 +1,5 @@
-"""One of several worker processes of the same PostgreSQL: `python -m bench.worker URL`. It prints when it is ready
-and works until its standard input ends."""
+"""One of several worker processes over the same PostgreSQL: `python -m bench.worker URL`. The process prints a line when
+it is ready, and works until its standard input ends."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _LOOK = 0.02
 
 
 async def workers(setting: Setting) -> list[Figure]:
-    """Measure the speed of each number of processes. The control is the server's commits on as many plain connections
+    """Measure the speed with each number of processes. The control is the rate of plain commits on as many connections
     as one store has."""
     place = setting.place
     assert isinstance(place, Postgres)
@@ -69,8 +69,8 @@ async def _drained(database: Database, bed: Bed, count: int) -> float:
 
 
 async def _order(place: Postgres, lanes: int, processes: int) -> list[Figure]:
-    """Measure the order with the same lanes and producers as for one process; the row of each job contains the time at
-    which it ran."""
+    """Check the order with the same lanes and producers as for one process. The times of the jobs are read from their
+    rows."""
     database = place.fresh("lanes-of-many")
     with working(database, processes, lengths=LENGTHS):
         async with open_bed(database) as bed:
