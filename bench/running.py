@@ -78,7 +78,7 @@ async def _paused(http: aiohttp.ClientSession, data: Path, pid: int, count: int)
     await asyncio.sleep(1)
     jobs = _number(data, "SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'running')")
     if jobs:
-        raise AssertionError(f"runs that wait for people have {jobs} live jobs")
+        raise AssertionError(f"{jobs} live jobs belong to runs that wait for people")
     return (memory_mb(pid) - before) * PAUSED / count
 
 
