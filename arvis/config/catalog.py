@@ -63,18 +63,20 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key of the configuration, as the API and the dashboard show it. If `nullable`, its value may be null. `fixed`
-    is the reason why it cannot be changed in the dashboard ("" if it can). If `at_once`, a change takes effect without
-    a restart. If a list has `choices`, its value may also be one of these texts instead of a list."""
+    """A key of the configuration, as the API and the dashboard show it."""
 
     key: str
     kind: Kind
     default: Any
+    #: The permitted texts. If the setting is a list, its value is a list or one of these texts.
     choices: Sequence[str] = ()
     minimum: float | None = None
     maximum: float | None = None
+    #: True if the value may be null.
     nullable: bool = False
+    #: The reason why it cannot be changed in the dashboard; empty if it can.
     fixed: str = ""
+    #: True if a change takes effect without a restart.
     at_once: bool = False
 
     @property

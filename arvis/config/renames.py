@@ -55,11 +55,12 @@ _INDENT = 2
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An old key in a configuration. `new` is its new name, None if it was removed. If `value` is set, the key is
-    unchanged, and only its value has this new name."""
+    """An old key in a configuration, or a key with an old value."""
 
     old: KeyPath
+    #: The new name of the key; None if the key was removed.
     new: KeyPath | None
+    #: If it is set, the key is unchanged, and only its value has this new name.
     value: str | None = None
 
     def __str__(self) -> str:

@@ -92,20 +92,18 @@ def _database(value: SecretStr) -> SecretStr:
 
 
 class Common(Section):
-    """The keys that the file and the configuration in use have in common. `owners` maps a platform to user ids with
-    full rights, and `alert_channel` to the channel for alerts. Four keys map a model (`name` or `provider/name`):
-    `model_prices` to its price, `context_windows` to the number of tokens of its window, `reply_tokens` to the maximum
-    length of a reply, `vision_models` to true if it accepts pictures. `encryption_key` encrypts the secrets in the
-    database (None: the key in the data folder)."""
+    """The keys that the file and the configuration in use have in common."""
 
     # No object of this class is created, only of its subclasses. Building its checks would cost a few milliseconds at
     # the start.
     model_config = ConfigDict(defer_build=True)
 
     database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
+    #: Encrypts the secrets in the database (None: the key in the data folder).
     encryption_key: SecretReference | None = None
     roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
     web: Web = Web()
+    #: The ids of users with full rights, by platform; and under `alert_channel` the channel for alerts.
     owners: Annotated[dict[Name, IdList], Field(default_factory=dict)]
     routing: Routing = Routing()
     queue: Queue = Queue()
@@ -120,9 +118,13 @@ class Common(Section):
     retention: Retention = Retention()
     backup: Backup = Backup()
     budgets: Budgets = Budgets()
+    #: The keys of this and the next three mappings are models, as `name` or `provider/name`.
     model_prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
+    #: The window of a model, in tokens.
     context_windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
+    #: The maximum length of a model's reply, in tokens.
     reply_tokens: Annotated[dict[Name, ReplyTokens], Field(default_factory=dict)]
+    #: True if the model accepts pictures.
     vision_models: Annotated[dict[Name, bool], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
     telemetry: Telemetry = Telemetry()
@@ -140,18 +142,17 @@ class ConfigFile(Common):
 
 @dataclass(frozen=True, slots=True)
 class BotEntry:
-    """A bot with its settings as written. The connector's own `Config` checks them later.
-
-    `values` contains secrets, not references, so it is not in the repr. `places` maps each key to its position
-    (`config.yaml, line 12`). `variable` is the environment variable that created the entry; None if the file did.
-    """
+    """A bot with its settings as written. The connector's own `Config` checks them later."""
 
     platform: str
     name: str
     path: str
+    #: It contains secrets, not references, so it is not in the repr.
     values: Mapping[str, Any] = field(repr=False)
+    #: The position of each key, such as `config.yaml, line 12`.
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    #: The environment variable that created the entry; None if the file did.
     variable: str | None = None
 
 

@@ -55,14 +55,17 @@ def _bare_keys(value: object) -> object:
 
 
 class Web(Section):
-    """The web server; port 0 selects a free port. `password` is the password of the first user until one is set in the
-    dashboard. A login ends `session_idle_timeout` ms after its last use, and `session_max_age` ms after it began."""
+    """The web server."""
 
     host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
+    #: 0 selects a free port.
     port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
     api_keys: Annotated[tuple[Annotated[ApiKey, BeforeValidator(_bare_key)], ...], BeforeValidator(_bare_keys)] = ()
+    #: The password of the first user until one is set in the dashboard.
     password: SecretText | None = None
+    #: A login ends this long (ms) after its last use.
     session_idle_timeout: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = 43_200_000
+    #: A login ends this long (ms) after it began.
     session_max_age: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = 2_592_000_000
     allowed_hosts: TextList = ()
     allowed_origins: tuple[Url, ...] = ()
@@ -171,14 +174,17 @@ class Scheduler(Section):
 
 
 class SpeechBuffer(Section):
-    """The limits that decide when speech over the socket becomes a message. In seconds: the pause after a complete
-    thought, the silence after other text, and the longest time from the first chunk. A text with fewer than
-    `least_characters` waits for more text. Empty `languages`: all supported languages."""
+    """The limits that decide when speech over the socket becomes a message."""
 
+    #: The pause after a complete thought.
     pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
+    #: The silence after other text.
     silence_seconds: Annotated[Positive, Field(le=60)] = 3
+    #: The longest time from the first chunk.
     longest_seconds: Annotated[Positive, Field(le=600)] = 15
+    #: A text with fewer characters waits for more text or for silence.
     least_characters: Annotated[Whole, Field(ge=0, le=1000)] = 20
+    #: Empty: all supported languages.
     languages: TextList = ()
 
     @model_validator(mode="after")
@@ -237,10 +243,7 @@ class Speech(Section):
 
 
 class Limits(Section):
-    """Limits of messages, replies and files (bytes, tokens), of the rounds and cycles of a turn, of delegations (depth,
-    number in one answer, number from one message), and of schedules. `messages_per_minute` and `upload_bytes_per_day`
-    are for each member: operators have ten times as much; owners have no limit of messages and ten times the bytes.
-    `workspace_bytes` and `workspace_files` limit the folder in which agents run programs. None: no limit."""
+    """The limits of messages, replies, files, turns, delegations and schedules. None: no limit."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     reply_tokens: ReplyTokens = 4_096
@@ -248,14 +251,18 @@ class Limits(Section):
     attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
     max_tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
     max_iterations: Annotated[Whole, Field(ge=1, le=500)] = 40
+    #: The depth of delegations, their number in one answer, and their number from one message.
     delegation_depth: Annotated[Whole, Field(ge=0, le=20)] = 3
     delegation_fan_out: Annotated[Whole, Field(ge=0, le=64)] = 5
     delegation_jobs: Annotated[Whole, Field(ge=0, le=500)] = 20
     crons_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
     heartbeats_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
     reminders_per_person: Annotated[Whole, Field(ge=0, le=1000)] = 20
+    #: For each member. Operators have ten times as much; owners have no limit.
     messages_per_minute: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = 120
+    #: For each member. Operators and owners have ten times as much.
     upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = 536_870_912
+    #: The limits of the folder in which agents run programs.
     workspace_bytes: Annotated[Whole, Field(ge=1_048_576, le=1_099_511_627_776)] | None = 1_073_741_824
     workspace_files: Annotated[Whole, Field(ge=100, le=100_000_000)] | None = 20_000
 
@@ -271,20 +278,22 @@ class Delivery(Section):
 
 
 class Tools(Section):
-    """The rules for tools. `search_url` is the address of the web search. `allow_hosts` are private hosts, as `host` or
-    `host:port`, from which agents may fetch as an exception. `packages` are the Python packages that scripts of graph
-    `code` may have installed; `*` means any."""
+    """The rules for tools."""
 
+    #: The address of the web search.
     search_url: Url = "https://api.duckduckgo.com/"
+    #: The private hosts, as `host` or `host:port`, from which agents may fetch as an exception.
     allow_hosts: TextList = ()
+    #: The Python packages that scripts of graph `code` may have installed; `*` means any.
     packages: TextList = ()
 
 
 class Approvals(Section):
-    """The rules for approvals. `deadline` is in milliseconds. `policy` maps a tool, `server.*` or a risk to a
-    permission: `never`, `ask` (a person must approve) or `always`."""
+    """The rules for approvals."""
 
+    #: The permission (`never`, `ask` or `always`) of a tool, of `server.*` or of a risk.
     policy: dict[Name, Permit] = Field(default_factory=dict)
+    #: In milliseconds.
     deadline: Milliseconds = 86_400_000
     on_expiry: Literal["reject", "approve"] = "reject"
     approvers: Literal["owners", "operators"] | TextList = "owners"
@@ -334,10 +343,11 @@ def _micros(dollars: float | None) -> int | None:
 
 
 class PriceEntry(Section):
-    """The price of a model in US dollars per million tokens. `cached` is the price of input that the vendor read from
-    its cache, `written` the price of input that it stored there; null: the price of other input."""
+    """The price of a model in US dollars per million tokens."""
 
     input: Amount
     output: Amount
+    #: The price of input that the vendor reads from its cache (null: the price of other input).
     cached: Amount | None = None
+    #: The price of input that the vendor stores in its cache (null: the price of other input).
     written: Amount | None = None

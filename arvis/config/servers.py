@@ -60,19 +60,22 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 
 class McpServer(Section):
     """One MCP server: a program (`command`), which is called over its standard input and output, or the address of a
-    server (`url`). `env` and `headers` may contain secrets. `tools` are the permitted tools; empty: all. `risk` is the
-    risk of its tools; the server's own annotations are used only with `trust_annotations`. If `repeatable`, a call
-    whose result was lost may be repeated."""
+    server (`url`)."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
     url: Annotated[Url, AfterValidator(web_address)] | None = None
+    #: It may contain secrets, as `headers` may.
     env: Annotated[dict[str, SecretText], AfterValidator(_variables)] = Field(default_factory=dict)
     headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
+    #: The permitted tools; empty: all.
     tools: TextList = ()
+    #: The risk of its tools.
     risk: Risk = Risk.WRITE
+    #: True if the server's own statements about risks are used.
     trust_annotations: bool = False
     timeout_seconds: Annotated[Positive, Field(le=3600)] = 60
+    #: True if a call whose result was lost may be repeated.
     repeatable: bool = False
 
     @model_validator(mode="after")
@@ -103,12 +106,13 @@ class Mcp(Section):
 
 
 class Telemetry(Section):
-    """The export of traces. Without an `endpoint` no traces are sent. `capture_content`: traces include the text of
-    messages and the arguments and results of tools."""
+    """The export of traces."""
 
+    #: None: no traces are sent.
     endpoint: Annotated[Url, AfterValidator(web_address)] | None = None
     headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
     service_name: Name = "arvis"
+    #: True if traces include the text of messages and the arguments and results of tools.
     capture_content: bool = False
 
     def secrets(self) -> frozenset[str]:

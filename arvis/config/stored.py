@@ -23,12 +23,14 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The configuration of a start. `usable` are the stored values that can be used, and `effective` the keys of those
-    that no environment variable overrides. `problems` maps the keys of all other stored values to the reason."""
+    """The configuration of a start."""
 
     config: Config
+    #: The stored values that can be used.
     usable: Changes
+    #: The keys of the usable values that no environment variable overrides.
     effective: Sequence[str]
+    #: The keys of all other stored values, with the reason.
     problems: Mapping[str, str]
 
 

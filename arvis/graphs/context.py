@@ -46,9 +46,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext(Asked):
-    """The agent, the messages and all other rows that the prompt of a turn needs. `rests`: the accounts in cooldown.
-    `spender`: the payer. `taint`: the taint of the turn so far, with its tools. `run`: no message of a chat began this
-    work. `reachable`: ids of the agents that the person may use through any other agent."""
+    """The agent, the messages and all other rows that the prompt of a turn needs."""
 
     conversation: Conversation
     history: list[PastMessage]
@@ -56,13 +54,18 @@ class TurnContext(Asked):
     recall: Recall
     agents: list[Agent]
     bindings: list[Binding]
+    #: The accounts in cooldown.
     rests: list[Cooldown]
     calibrations: list[Calibration]
+    #: The payer.
     spender: Spender
+    #: The taint of the turn so far, with its tools.
     taint: Taint
     observed: list[Overheard]
     incidents: list[Incident]
+    #: True if no message of a chat began this work.
     run: bool = False
+    #: The ids of the agents that the person may use through any other agent.
     reachable: frozenset[str] = frozenset()
 
     @property

@@ -61,7 +61,7 @@ _RULES = """\
 - Work only on the focus until it is done, blocked, or must wait for something.
 - Do the work with your tools; do not only describe it.
 - You get no answer now: ask nothing, offer nothing.
-- Your final text is posted in your channel: give the result in a few lines. Begin it with [SILENT] if nobody needs to \
+- Your final text is posted in your channel: give the result in a few lines. Begin it with [SILENT] if no person needs to \
 read it.
 - Then stop and report that you are done, or that you are blocked and what you need."""
 _TOOL = "update_project"
@@ -199,14 +199,16 @@ class HeartbeatParts:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The open work at one moment. `projects`: the projects that the agent may work on, least recently touched first.
-    `others`: the block of active agents. `heard`: True if this block contains text of these agents."""
+    """The open work at one moment."""
 
     agent: Agent
+    #: The projects that the agent may work on, least recently touched first.
     projects: list[Project]
     observed: list[OverheardMessage]
     incidents: list[Incident]
+    #: The block of active agents.
     others: str
+    #: True if this block contains text of these agents.
     heard: bool
     taint: Taint = CLEAN
 

@@ -160,7 +160,7 @@ class Cooldowns:
             self.probed.add(choice.key)
 
     def ended(self, choice: Choice) -> None:
-        """Record the end of the request, whatever its outcome."""
+        """Record the end of the request, with any outcome."""
         self.probed.discard(choice.key)
 
     def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:

@@ -47,12 +47,13 @@ LONGEST_REPLY = 4_096
 
 @dataclass(frozen=True)
 class Budget:
-    """The token budget of a call, used by prompts, compaction and replies. `window`: the model's maximum for prompt and
-    reply together. `context_tokens`: the agent's own maximum; None: the whole window. `longest_reply`: the configured
-    maximum for a reply."""
+    """The token budget of a call, used by prompts, compaction and replies."""
 
+    #: The model's maximum for prompt and reply together.
     window: int
+    #: The agent's own maximum (None: the whole window).
     context_tokens: int | None = None
+    #: The configured maximum for a reply.
     longest_reply: int = LONGEST_REPLY
 
     @cached_property
@@ -92,11 +93,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """The additions of plugins to a prompt: parts of the instructions (`blocks`), and texts for messages by message id
-    (`added`). `outside`: some of them are untrusted."""
+    """The additions of plugins to a prompt."""
 
+    #: Parts of the instructions.
     blocks: Sequence[PluginBlock] = ()
+    #: Texts for messages, by message id.
     added: Mapping[str, str] = field(default_factory=dict)
+    #: True if some of the additions are untrusted.
     outside: bool = False
 
 

@@ -131,12 +131,13 @@ class Overheard:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message in the form for the prompt, without the day. `at`: its time in ms (0: unknown). `message`: its id if
-    the turn answers it, else empty."""
+    """A message in the form for the prompt, without the day."""
 
     role: str
     text: str
+    #: The time of the message in ms (0: unknown).
     at: int
+    #: The id of the message if the turn answers it, else empty.
     message: str = ""
 
 

@@ -77,16 +77,18 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A reply of the model with its calls and their outputs. `calls` is empty if the reply is only text. `outputs` is
-    empty until the calls were made. `words`: messages of people that follow the outputs. `then`: a reminder of the
-    daemon that follows `words`. `thoughts`: the reasoning before the calls, in the form that the vendor requires
-    back."""
+    """A reply of the model with its calls and their outputs."""
 
     said: str
+    #: Empty if the reply is only text.
     calls: tuple[ToolCall, ...]
+    #: Empty until the calls were made.
     outputs: tuple[ToolOutput, ...] = ()
+    #: The messages of people that follow the outputs.
     words: tuple[Words, ...] = ()
+    #: A reminder of the daemon that follows `words`.
     then: str = ""
+    #: The reasoning before the calls, in the form that the vendor requires back.
     thoughts: Mapping[str, Any] | None = None
 
 

@@ -15,7 +15,7 @@ from arvis.domain.tools import Risk
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-#: The weekdays in English, whatever the machine's language is.
+#: The weekdays in English, regardless of the machine's language.
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 

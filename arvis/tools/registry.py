@@ -1,6 +1,6 @@
 """The available tools, the offer of tools to a model, and the permission to call each tool.
 
-An agent has only the tools that its settings name, whatever their source is.
+An agent has only the tools that its settings name, regardless of their source.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That which)\
 #: Places that each part still has, counted by this file.
 ALLOWED: dict[str, int] = {
     "docs": 5,
-    "graphs": 2,
     "memory": 2,
     "prompt": 1,
     "services": 1,

@@ -142,7 +142,7 @@ class Posts:
     def _read_posts(
         self, *, connected: Callable[[], None] = lambda: None, lost: Callable[[], None] = lambda: None
     ) -> None:
-        """Print posts without end. Call `connected` after each connection, and `lost` once for each lost connection.
+        """Print posts until the process ends. Call `connected` after each connection, and `lost` once for each lost connection.
         Raise `ArvisError` if access is refused."""
         online = True
         while True:

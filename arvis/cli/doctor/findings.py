@@ -31,10 +31,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check. `id` never changes, because programs use it. `look` returns None if there is nothing to check: the
-    feature is not in use, or an earlier check reports why it cannot be checked."""
+    """A check."""
 
+    #: It never changes, because programs use it.
     id: str
+    #: Returns None if there is nothing to check: the feature is not in use, or an earlier check reports why it cannot
+    #: be checked.
     look: Callable[[Scene], Verdict | None]
 
 

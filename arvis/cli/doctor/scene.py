@@ -33,13 +33,15 @@ _MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A start of the daemon, which became ready at `at` (ms). `models` are the accounts of its configuration. `ended`
-    is True if the daemon was stopped, and False if it still runs or crashed."""
+    """A start of the daemon."""
 
     boot_id: str
+    #: The time (ms) at which the daemon became ready.
     at: int
     roles: tuple[str, ...]
+    #: The accounts of its configuration.
     models: tuple[str, ...]
+    #: True if the daemon was stopped; False if it still runs or crashed.
     ended: bool = False
 
 
@@ -102,16 +104,19 @@ _NOT_KNOWN = 401
 
 @dataclass(frozen=True, slots=True)
 class DaemonView:
-    """The state of the daemon that uses the data folder. `url` is None if the daemon does not run the role `web`.
-    `start` is its start in the log. `down` are its parts that are not ready. `figures` are the metrics of its process.
-    `trouble` is the reason why it could not be queried."""
+    """The state of the daemon that uses the data folder."""
 
     pid: int
+    #: None if the daemon does not run the role `web`.
     url: str | None
+    #: Its start in the log.
     start: Start | None
     version: str | None = None
+    #: Its parts that are not ready.
     down: tuple[str, ...] = ()
+    #: The metrics of its process.
     figures: Mapping[str, float] = field(default_factory=dict)
+    #: The reason why it could not be queried.
     trouble: ArvisError | None = None
 
 
@@ -177,30 +182,36 @@ PLACEHOLDER = "not-set-in-this-environment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """The machine. `python` is the version of Python, and `encoding` the encoding of standard output. `proc` and
-    `control_group` are the folders in which Linux describes processes and the container's limits."""
+    """The machine."""
 
+    #: The version of Python.
     python: tuple[int, int, int]
+    #: The encoding of standard output.
     encoding: str
+    #: The folder in which Linux describes processes.
     proc: Path = Path("/proc")
+    #: The folder in which Linux describes the container's limits.
     control_group: Path = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The input of the checks. `unset` are the variables that the configuration refers to and that are not set here.
-    `holder` is the process that uses the data folder, or the reason why it is unknown. `lives` are the starts in the
-    log. `daemon` is None if no daemon runs. `database` is None if it does not exist, or while an Arvis command uses it.
-    `stored` are the settings of the dashboard, if the rows can be read; `config` then includes them."""
+    """The input of the checks."""
 
     config: Config
+    #: The variables that the configuration refers to and that are not set here.
     unset: tuple[str, ...]
     system: System
     now: int
+    #: The process that uses the data folder, or the reason why it is unknown.
     holder: Holder | ArvisError | None
+    #: The starts in the log.
     lives: list[Start]
+    #: None if no daemon runs.
     daemon: DaemonView | None
+    #: None if it does not exist, or while an Arvis command uses it.
     database: DatabaseState | ArvisError | None
+    #: The settings of the dashboard, if the rows can be read; `config` then includes them.
     stored: Sifted | None = None
 
     @property

@@ -132,15 +132,17 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A provider that the questions offer. `variable` is the usual environment variable of its key; None if a key is
-    not always needed. If the provider has an `own_login`, no key is asked for. The address of the server is asked for
-    if it has a default (`url`), or if the environment variable `url_variable` is set."""
+    """A provider that the questions offer."""
 
     provider: str
     words: str
+    #: The usual environment variable of its key; None if a key is not always needed.
     variable: str | None = None
+    #: The default address of the server. If there is one, the address is asked for.
     url: str | None = None
+    #: If this environment variable is set, the address of the server is asked for.
     url_variable: str = ""
+    #: True if no key is asked for, because the user logs in to the provider's program.
     own_login: bool = False
 
 

@@ -32,7 +32,7 @@ _NOTHING = "[no text]"
 
 #: Instructions about the end of work, for an agent that works alone.
 RULES = """\
-You work alone; nobody can answer questions. End every reply with exactly one of these and write nothing after it:
+You work alone; no person can answer questions. End every reply with exactly one of these and write nothing after it:
 <AGENT_DONE><KEY_RESULT>the result</KEY_RESULT></AGENT_DONE> if the work is done;
 <AGENT_BLOCKED><BLOCKER_REASON>why you cannot continue</BLOCKER_REASON>\
 <UNBLOCK_REQUIREMENTS>what you need</UNBLOCK_REQUIREMENTS></AGENT_BLOCKED> if you are blocked;
@@ -46,12 +46,14 @@ AGENT_CONTINUE.]"""
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The decision after one reply. `explicit`: the reply must have a status wrapper. `loops`: the maximum number of
-    cycles. `read`: the ids of the messages in the prompt of this reply."""
+    """The decision after one reply."""
 
     context: NodeContext
+    #: True if the reply must have a status wrapper.
     explicit: bool
+    #: The maximum number of cycles.
     loops: int
+    #: The ids of the messages in the prompt of this reply.
     read: Sequence[str] = ()
 
     @property

@@ -35,19 +35,19 @@ _PATIENCE = 120.0
 
 
 class FilesAwaited(Unavailable):
-    """A file could not be fetched, or the speech engine did not answer: the queue retries the turn."""
+    """The signal that a file could not be fetched or the speech engine did not answer, so the queue retries the turn."""
 
     code = "files"
 
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """The limits and services for files. `fetch`: returns the bytes of a file, given its address, its source and the
-    maximum number of bytes; raises `FetchError`. `sessions`: the folder that contains a folder for each
-    conversation."""
+    """The limits and services for files."""
 
+    #: Returns the bytes of a file, given its address, its source and the maximum number of bytes; raises `FetchError`.
     fetch: Callable[[Address, str, int], Awaitable[bytes]]
     media: MediaReader
+    #: The folder that contains a folder for each conversation.
     sessions: Path
     most_bytes: int = 20_971_520
     allowed: Allowed = field(default_factory=Allowed)

@@ -186,16 +186,17 @@ def rate(times_ms: Sequence[int], now: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """The findings for the timeline. `tokens_before` and `tokens_after`: the tokens of the conversation with the
-    message. `compaction`: the conversation is due for compaction."""
+    """The findings for the timeline."""
 
     sanitised: bool
     truncated: bool
     rate_limited: str | None
     spam: str | None
     injections: tuple[str, ...]
+    #: The tokens of the conversation before the message and with it.
     tokens_before: int
     tokens_after: int
+    #: True if the conversation is due for compaction.
     compaction: bool
 
     @property
@@ -253,11 +254,12 @@ _RECENT = 30
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The rows for the input check. `times`: the times (ms) of this person's newest messages in the conversation,
-    newest first. `size`: the size of the conversation."""
+    """The rows for the input check."""
 
     turn: TurnContext
+    #: The times (ms) of this person's newest messages in the conversation, newest first.
     times: list[int]
+    #: The size of the conversation.
     size: Size
 
 

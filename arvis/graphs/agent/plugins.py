@@ -133,11 +133,13 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The additions to one message. `shown`: the text for the turn that answers the message. `kept`: the copy for later
-    turns. `outside`: the text is untrusted."""
+    """The additions to one message."""
 
+    #: The text for the turn that answers the message.
     shown: str
+    #: The copy for later turns.
     kept: Kept
+    #: True if the text is untrusted.
     outside: bool
 
     @classmethod
@@ -155,12 +157,15 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """The additions for a prompt after expiry. `texts`: by the id of the message. `put`, `drop`: the rows to write and
-    to delete. `outside`: some of the texts are untrusted."""
+    """The additions for a prompt, without expired ones."""
 
+    #: The additions, by the id of the message.
     texts: Mapping[str, str] = field(default_factory=dict)
+    #: True if some of the texts are untrusted.
     outside: bool = False
+    #: The rows to write, by the id of the message.
     put: Mapping[str, Added] = field(default_factory=dict)
+    #: The ids of the messages whose rows are deleted.
     drop: Collection[str] = ()
 
 

@@ -116,15 +116,18 @@ _CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """The parts of a prompt that are not in the `TurnContext`, such as the current skills, the offered tools, and the
-    rounds with their outputs. `rules`: added to the rules of every agent. `shrunk`: a model refused a prompt as too
-    long. `now` in ms."""
+    """The parts of a prompt that are not in the `TurnContext`, such as the current skills."""
 
     skills: Collection[Skill]
+    #: The offered tools.
     tools: Sequence[ToolSpec]
+    #: The rounds of the turn, with their outputs.
     rounds: Sequence[Round]
+    #: True if a model refused a prompt as too long.
     shrunk: bool
+    #: In ms.
     now: int
+    #: Added to the rules of every agent.
     rules: str = ""
     extras: Extras = NO_EXTRAS
 
@@ -187,7 +190,7 @@ class PromptBuilder:
 
 
 def _others(turn: TurnContext) -> list[Agent]:
-    """Return the agents that can get a task from this agent: the agents that the person may use through any agent, and
+    """Return the agents to which this agent can give a task: the agents that the person may use through any agent, and
     the agents without an `allow_users` list that have no more tools than this agent."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]

@@ -97,13 +97,15 @@ LONGEST_OUTPUT = 32_000
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call and the decision about it. `tool`: None if the call is refused; `refusal` is then its output. `note`: text
-    in front of its output."""
+    """A call and the decision about it."""
 
     call: ToolCall
+    #: None if the call is refused.
     tool: Tool | None = None
     permit: Permit = Permit.NEVER
+    #: The output of a refused call.
     refusal: str = ""
+    #: A text in front of the output.
     note: str = ""
 
     @property

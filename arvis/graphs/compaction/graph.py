@@ -189,12 +189,13 @@ _Failure = RunFailed | BudgetReached | BudgetBusy
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The functions that count tokens. `ceiling`: returns the maximum size of the agent's prompts, or of the
-    summarizer's if that is smaller. `usable`: returns this size without the reserve. `counter`: returns a function that
-    estimates the tokens of a text by the known calibrations."""
+    """The functions that count tokens."""
 
+    #: Returns the maximum size of the agent's prompts, or of the summarizer's if that is smaller.
     ceiling: Callable[[Agent], int]
+    #: Returns this maximum without the reserve.
     usable: Callable[[Agent], int]
+    #: Returns a function that estimates the tokens of a text by the known calibrations.
     counter: Callable[[Agent, Sequence[Calibration]], Estimate]
 
 

@@ -164,12 +164,11 @@ REST_TURNS = 5
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The messages of a conversation that are in no summary (their `size`, the `newest` and the `oldest`), and the
-    summaries in front of them. `rests`: compaction is postponed. `written`: the last attempt of this execution stored
-    its summary."""
+    """The messages of a conversation that are in no summary, and the summaries in front of them."""
 
     agent: Agent
     conversation: Conversation
+    #: The size of all these messages, and the newest and oldest of them.
     size: Size
     newest: list[PastMessage]
     oldest: list[PastMessage]
@@ -177,7 +176,9 @@ class Backlog:
     accounts: list[Cooldown]
     calibrations: list[Calibration]
     spender: Spender
+    #: True if compaction is postponed.
     rests: bool
+    #: True if the last attempt of this execution stored its summary.
     written: bool
 
 

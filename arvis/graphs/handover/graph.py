@@ -247,16 +247,19 @@ def converse_graph(parts: ConverseParts) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """The input of the next speaker. `speaker`: None if the agent may no longer speak. `sender`: the agent that wrote
-    `prompt`; None for a person or the daemon. `current`: the messages that the turn answers. `messages`: the id and the
-    text of each of them in `prompt`. `entries`: the history of the speaker."""
+    """The input of the next speaker."""
 
     talk: Talk
+    #: None if the agent may no longer speak.
     speaker: Agent | None
+    #: The agent that wrote `prompt`; None for a person or the daemon.
     sender: Agent | None
+    #: The messages that the turn answers.
     current: Sequence[StoredMessage]
     prompt: str
+    #: The id of each of these messages, and its text in `prompt`.
     messages: Sequence[tuple[str, str]]
+    #: The history of the speaker.
     entries: Sequence[Entry]
     instructions: str
     limits: CallerLimits

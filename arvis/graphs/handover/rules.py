@@ -70,8 +70,8 @@ class HandoverState(WorkState):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The result of the speaker's work. `outcome` None: the work failed; `error` is a sentence, `reason` a code.
-    `destination`: the name of the next agent; empty: the answer is for the agent that waits, or for the person."""
+    """The result of the speaker's work. If the work failed, `outcome` is None, `error` a sentence and `reason` a code.
+    `destination` is the name of the next agent; if it is empty, the answer is for the waiting agent or the person."""
 
     outcome: WorkOutcome | None
     error: str = ""
@@ -102,11 +102,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """The agents of a turn. `agents`: all agents, by id. `first`: the id of the agent of the turn. `reaches`: a test
-    for the agents that the person may use."""
+    """The agents of a turn."""
 
+    #: All agents, by id.
     agents: Mapping[str, Agent]
+    #: The id of the agent of the turn.
     first: str
+    #: Returns True for an agent that the person may use.
     reaches: Callable[[Agent], bool]
 
     def may_speak(self, agent: Agent) -> bool:

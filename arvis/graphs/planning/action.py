@@ -51,12 +51,15 @@ _NUMBER = re.compile(r"\s*(\d{1,3})\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check. `technical`: the brief is fulfilled. `project`: the goal is reached; True only if
-    `technical` is True. `feedback`: the missing parts. `completed`: the numbers of the finished steps of the plan."""
+    """The result of a check."""
 
+    #: True if the brief is fulfilled.
     technical: bool
+    #: True if the goal is reached; only possible if `technical` is True.
     project: bool
+    #: The missing parts.
     feedback: str
+    #: The numbers of the finished steps of the plan.
     completed: tuple[int, ...] = ()
 
     @property

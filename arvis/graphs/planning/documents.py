@@ -49,11 +49,13 @@ _STRAY = re.compile(rf"</?(?:{FINAL_PRD}|{BRIEF})\b[^<>]{{0,80}}>", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The parts of a planner's reply. `prd`: the plan, or "". `flaw`: the reason why the plan cannot be used; "": it
-    can be used. `chatter`: the other text, which is for people."""
+    """The parts of a planner's reply."""
 
+    #: The plan, or empty.
     prd: str
+    #: The reason why the plan cannot be used; empty if it can.
     flaw: str
+    #: The other text, which is for people.
     chatter: str
 
 

@@ -25,14 +25,17 @@ _CHARACTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The content of one model call. `task`: the instructions of the system prompt. `goal`: the first message. `known`:
-    the information, which the prompt presents as an earlier reply of the model. `now`: the final request. `most`: the
-    maximum number of tokens in the reply."""
+    """The content of one model call."""
 
+    #: The instructions of the system prompt.
     task: str
+    #: The first message.
     goal: str
+    #: The information, which the prompt presents as an earlier reply of the model.
     known: str
+    #: The final request.
     now: str
+    #: The maximum number of tokens in the reply.
     most: int
 
 

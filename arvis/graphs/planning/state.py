@@ -148,15 +148,17 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a planning execution. `retrievals`, `plans` and `briefs`: consecutive attempts at one output.
-    `actions`: calls of the executor between two checks. `rounds`: all checks. `minutes`: the whole time, without the
-    waits for answers of people."""
+    """The limits of a planning execution."""
 
+    #: The maximum numbers of consecutive attempts at an estimate, a plan and a brief.
     retrievals: int = 15
     plans: int = 15
     briefs: int = 15
+    #: The maximum number of calls of the executor between two checks.
     actions: int = 20
+    #: The maximum number of checks.
     rounds: int = 5
+    #: The maximum time, without the waits for answers of people.
     minutes: int = 30
 
     def over(self, began: int | None, now: int, waited_ms: int) -> bool:
@@ -208,11 +210,13 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one child execution. `part`: the node that called it. `brief`: the number of its brief. `entries`:
-    its texts and tool calls, in order."""
+    """The work of one child execution."""
 
+    #: The node that called the child.
     part: str
+    #: The number of its brief.
     brief: int
+    #: Its texts and tool calls, in order.
     entries: tuple[str | ToolRun, ...]
 
 

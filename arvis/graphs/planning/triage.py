@@ -72,13 +72,15 @@ class Complexity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The estimate for a request. `complexity` None counts as high; `skill` is a slug; `memory_search`: search terms
-    for facts."""
+    """The estimate for a request."""
 
     intent: str
     goal: str
+    #: None counts as high.
     complexity: Complexity | None
+    #: The slug of the chosen skill.
     skill: str | None = None
+    #: The search terms for facts.
     memory_search: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

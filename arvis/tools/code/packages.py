@@ -29,12 +29,14 @@ from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The interpreter of scripts. It reads the folders `readable` in addition to the system's. `version` is a part of a
-    package set's name. `pip` is the path of a pip that the interpreter can run (None: there is no pip)."""
+    """The interpreter of scripts."""
 
     program: Path
+    #: The folders that it reads in addition to the system's.
     readable: tuple[Path, ...]
+    #: A part of the name of each package set.
     version: str
+    #: The path of a pip that the interpreter can run (None: there is no pip).
     pip: Path | None
 
 
