@@ -1,6 +1,8 @@
-"""`python -m tests.accounts --turns 10000`: three accounts under limits, hangs, errors and bad keys.
+"""`python -m tests.accounts --turns 10000`: run the drill, with three accounts that suffer rate limits, hangs, errors
+and bad keys.
 
-The drill fails when a turn fails, or when the p95 of the wait beyond the earliest possible answer is above two seconds.
+The drill fails if a turn fails, or if the 95th percentile of the extra wait (beyond the earliest possible answer)
+exceeds two seconds.
 """
 
 from __future__ import annotations
@@ -12,17 +14,17 @@ import time
 
 from tests.accounts.drill import jump, over_http
 
-#: Seconds.
+#: The highest allowed 95th percentile of the extra wait, in seconds.
 _GATE = 2.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.accounts", description=__doc__)
     parser.add_argument("--turns", type=int, default=10_000)
-    parser.add_argument("--rate", type=float, default=5.0, help="turns a second of the drill")
+    parser.add_argument("--rate", type=float, default=5.0, help="turns per second of the drill's time")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--http", action="store_true", help="with the real provider and servers on 127.0.0.1")
-    parser.add_argument("--scale", type=float, default=10.0, help="with --http: seconds of the drill in a real one")
+    parser.add_argument("--http", action="store_true", help="use the real provider and servers on 127.0.0.1")
+    parser.add_argument("--scale", type=float, default=10.0, help="with --http: seconds of the drill per real second")
     asked = parser.parse_args()
     began = time.monotonic()
     if asked.http:

@@ -1,5 +1,9 @@
-"""The drill: turns arrive while accounts fail by a script, and each is compared with the moment at which it could have been
-answered. Provider, runner, verdicts and retries are the real ones; the queue is a sleep until the time that they name."""
+"""The drill: turns arrive while accounts fail as a script says, and each turn's answer is compared with its earliest
+possible time.
+
+Provider, runner, verdicts and retries are the real ones. In place of the queue, a turn sleeps until the time that its
+verdict names.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +28,18 @@ from tests.accounts.vendors import IDLE, DrillClock, JumpingLoop, ScriptedServer
 
 NAMES = ("one", "two", "three")
 FIRST_BYTE = 20.0
-#: Attempts of a job, and the unit of the waits between them in seconds.
+#: The attempts of a job, and the base of the wait between them, in seconds.
 _ATTEMPTS, _UNIT = 3, 60.0
 _REQUEST = RunRequest(system="", turns=(Turn("user", "Hello"),), model=None, agent_name="Helper")
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One turn. `extra` is how many seconds later it was answered than any account could have; None: it failed."""
+    """A turn that has ended."""
 
-    at: float
+    at: float  # when it came, in seconds of the drill
     waited: float
-    extra: float | None
+    extra: float | None  # seconds beyond the earliest possible answer; None if the turn failed
     reason: str = ""
 
 
@@ -50,27 +54,27 @@ class Report:
         return [turn for turn in self.turns if turn.extra is None]
 
     def percentile(self, share: float) -> float:
-        """Of the extra waits of those that were answered, in seconds."""
+        """Return this percentile of the extra waits of the answered turns, in seconds."""
         extras = sorted(turn.extra for turn in self.turns if turn.extra is not None)
         return extras[min(len(extras) - 1, int(share * len(extras)))]
 
     @property
     def held_up(self) -> int:
-        """Turns that no account could have answered when they came."""
+        """Count the turns that no account could have answered when they came."""
         return sum(turn.waited - (turn.extra or 0) > LATENCY + 0.1 for turn in self.turns)
 
     def lines(self) -> list[str]:
         worst = sorted((turn for turn in self.turns if turn.extra is not None), key=lambda turn: -(turn.extra or 0))[:3]
         return [
-            f"turns {len(self.turns)}, failed {len(self.failed)}, came while no account could answer {self.held_up}",
-            "extra wait over the optimum in seconds: "
+            f"turns {len(self.turns)}, failed {len(self.failed)}, began while no account could answer {self.held_up}",
+            "seconds beyond the earliest possible answer: "
             + ", ".join(f"p{share * 100:g} {self.percentile(share):.2f}" for share in (0.5, 0.9, 0.95, 0.99, 1.0)),
             "longest: " + ", ".join(f"{turn.extra:.1f} s at {turn.at:.0f} s" for turn in worst),
         ]
 
 
 class Drill:
-    """Asks `turns` times, `rate` times a second of the drill."""
+    """`turns` questions, `rate` of them per second of the drill."""
 
     def __init__(
         self, script: Script, runner: Runner, clock: DrillClock, *, turns: int, rate: float, seed: int
@@ -130,7 +134,8 @@ class Drill:
         return Done()
 
     async def _wait(self, seconds: float) -> bool:
-        """Until the time has come; True when an account answered again before, at which the queue lets jobs go on."""
+        """Sleep for this time, and return True if an account answered again before; then the queue would resume its
+        jobs, too."""
         recovered = asyncio.create_task(self._recovered.wait())
         slept = asyncio.create_task(self._clock.sleep(seconds))
         await asyncio.wait({recovered, slept}, return_when=asyncio.FIRST_COMPLETED)
@@ -146,7 +151,7 @@ class Drill:
         self._report.turns.append(Ended(came, self._clock.monotonic() - came, None, reason))
 
     async def _person(self, account: str) -> None:
-        """Gives an account its right key back when its time has come, as the product does when a key is changed."""
+        """Repair a bad key when its phase ends, as a person does by changing the key."""
         for phase, after in itertools.pairwise(self._script.phases_of(account)):
             if phase.state is State.BAD_KEY:
                 await self._clock.sleep(max(0.0, after.begins - self._clock.monotonic()))
@@ -156,7 +161,7 @@ class Drill:
 
 
 def jump(*, turns: int, rate: float = 5.0, seed: int = 0) -> Report:
-    """The drill on a clock that jumps, in this process: the same every time."""
+    """Run the drill in this process on a clock that jumps: equal arguments give equal results."""
 
     async def run() -> Report:
         clock, script = DrillClock(), _script(turns, rate, seed)
@@ -169,7 +174,8 @@ def jump(*, turns: int, rate: float = 5.0, seed: int = 0) -> Report:
 
 
 async def over_http(*, turns: int, rate: float, scale: float, seed: int = 0) -> Report:
-    """The drill with the real provider and servers on the loopback interface, `scale` times as fast as real."""
+    """Run the drill with the real provider and servers on the loopback interface, `scale` times as fast as real
+    time."""
     clock, script = DrillClock(scale), _script(turns, rate, seed)
     timeouts = CallTimeouts(total=600 / scale, silence=IDLE / scale)
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What the accounts of a drill do at which time, and when a turn could have been answered at the earliest."""
+"""The states of a drill's accounts over time, and the earliest time at which a turn could have been answered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-#: Seconds that a healthy account takes for an answer.
+#: Seconds that a healthy account needs for an answer.
 LATENCY = 0.5
 
 
@@ -22,14 +22,14 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What an account does from `begins` on until the next phase, in seconds of the drill."""
+    """A state of an account from `begins` (in seconds of the drill) until the next phase."""
 
     begins: float
     state: State
 
 
 class Script:
-    """The phases of each account by its name; the last ones last for ever and are healthy."""
+    """The phases of each account by its name. The last phase has no end and is healthy."""
 
     def __init__(self, phases: Mapping[str, Sequence[Phase]]) -> None:
         self._phases = {name: list(each) for name, each in phases.items()}
@@ -46,12 +46,12 @@ class Script:
         return self._phases[account][self._place(account, at)].state
 
     def ends(self, account: str, at: float) -> float:
-        """When the phase of this moment is over."""
+        """Return the time at which the current phase ends."""
         place = self._place(account, at) + 1
         return self._phases[account][place].begins if place < len(self._phases[account]) else float("inf")
 
     def answerable(self, at: float) -> float:
-        """The first moment from `at` on at which some account is healthy."""
+        """Return the first time from `at` on at which an account is healthy."""
         return min(self._healthy_from(account, at) for account in self._phases)
 
     def _healthy_from(self, account: str, at: float) -> float:
@@ -64,8 +64,12 @@ class Script:
 
 
 def write_script(accounts: Sequence[str], seconds: float, chance: random.Random) -> Script:
-    """Health and faults in turns, for so many seconds: a minute of health on average, then one fault of up to a minute.
-    The key of the last account is always good: what no account can answer until a person acts is told at once."""
+    """Write alternating phases of health (one minute on average) and of a fault (up to one minute) for this number of
+    seconds.
+
+    The last account never has a bad key. If all keys were bad, turns would fail at once, because only a person can
+    repair a key.
+    """
     faults = [State.LIMITED, State.LIMITED, State.HANGING, State.FAILING]
     found: dict[str, list[Phase]] = {}
     for name in accounts:

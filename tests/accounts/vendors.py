@@ -17,9 +17,9 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.testing.openai_server import Failure, Hang, ReceivedRequest, Reply
 from tests.accounts.script import LATENCY, Script, State
 
-#: The beginning of a drill on the wall clock, in ms.
+#: The start of a drill on the wall clock, in ms.
 _BEGIN = 1_800_000_000_000
-#: How long the only account is waited for, in seconds.
+#: The longest wait for an account that does not answer, in seconds.
 IDLE = 120.0
 
 
@@ -42,8 +42,11 @@ class DrillClock:
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time jumps to the next timer when nothing is left to do: hours pass in seconds, in the same
-    order every time. For tasks that only wait for one another and for timers."""
+    """An event loop whose time jumps to the next timer when no callback is ready, so hours pass in seconds, in a fixed
+    order.
+
+    Its tasks may wait only for one another and for timers.
+    """
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -66,7 +69,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class ScriptedVendor:
-    """A `StreamingProvider` whose accounts do what the script says."""
+    """A `StreamingProvider` whose accounts behave as the script says."""
 
     name = "openai"
 
@@ -97,8 +100,10 @@ class ScriptedVendor:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedServer:
-    """A behaviour of a model server: what the script says of one account. Limits name their end in seconds or as a
-    date, in turns."""
+    """A model server that behaves as the script says for one account.
+
+    Its rate limits name their end in seconds or as a date.
+    """
 
     script: Script
     account: str

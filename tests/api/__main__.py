@@ -1,6 +1,6 @@
 """`python -m tests.api`: Schemathesis calls every operation of the API as every role, and without a credential.
 
-It ends with 1 when an answer was an error of the server, was not as /openapi.json says, or let in whom it must not.
+The exit code is 1 if an answer was a server error, differed from /openapi.json, or allowed access that it must refuse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.api.bed import NOBODY, ROLES, made_bed
 from tests.api.report import explain, left_out, table
 from tests.api.trial import Plan, Tally, run
 
-#: Roles that may do little are tried with this part of the cases: most of their answers are refusals.
+#: Roles other than the owner are tried with this fraction of the cases, because most of their answers are refusals.
 _PART = 10
 
 
@@ -44,9 +44,9 @@ def _say(line: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.api", description=__doc__)
-    parser.add_argument("--cases", type=int, default=50, help="for each operation (default 50), as an owner")
-    parser.add_argument("--role", action="append", choices=(*ROLES, NOBODY), help="only this one; may be repeated")
-    parser.add_argument("--only", metavar="PATTERN", help="only operations whose path matches")
+    parser.add_argument("--cases", type=int, default=50, help="cases for each operation as an owner (default 50)")
+    parser.add_argument("--role", action="append", choices=(*ROLES, NOBODY), help="try only this role; may be repeated")
+    parser.add_argument("--only", metavar="PATTERN", help="try only operations whose path matches")
     parser.add_argument("--seed", type=int, help="replay: the seed that an earlier run printed")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""The daemon that the API is tried on: a folder of its own, a key for each role, and something of each kind in it."""
+"""The daemon for trials of the API: a separate folder, a key for each role, and one object of each kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    """`url` is that of a relay (`tests/api/relay.py`), which every call goes through."""
+    """The daemon under trial. `url` is the address of a relay (`tests/api/relay.py`), which every call uses."""
 
     daemon: Daemon
     url: str
@@ -31,7 +31,7 @@ class Bed:
         return {} if role == NOBODY else {"Authorization": f"Bearer {_key(role)}"}
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, role: str = "owner") -> Any:
-        """What is answered, which must be a success."""
+        """Call an operation, which must succeed, and return its answer."""
         answer = requests.request(method, self.url + path, json=body, headers=self.headers(role), timeout=_SECONDS)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
@@ -58,7 +58,7 @@ def _key(role: str) -> str:
 
 
 def _furnish(bed: Bed) -> None:
-    """One thing of each kind, so that lists have items whose shapes are judged."""
+    """Create one object of each kind, so that lists have items whose shapes can be checked."""
     place = {"platform": "web", "channelId": "web-owner"}
     bed.call("POST", "/api/agents", {"slug": "tried", "name": "Tried", "prompt": "You are tried."})
     said = bed.call("POST", "/api/messages", {"content": "hello", "channelId": "dashboard-agent-tried"})
@@ -84,7 +84,7 @@ def _furnish(bed: Bed) -> None:
 
 
 def _furnish_workflows(bed: Bed) -> None:
-    """One with a draft behind it, an agent that works by it, a run that is over and one that waits for a person."""
+    """Create a workflow with a draft, an agent that uses it, a finished run, and a run that waits for a person."""
     bed.call("POST", "/api/workflows", {"name": "Asks", "slug": "asks", "document": _asks()})
     bed.call("PATCH", "/api/workflows/asks", {"document": {**_asks(), "nodes": []}, "draft": True})
     bed.call("POST", "/api/agents", {"slug": "drawn", "name": "Drawn", "graph": "workflow:asks"})
@@ -109,5 +109,5 @@ def _asks() -> dict[str, Any]:
 def _until(found: Callable[[], Any]) -> None:
     end = time.monotonic() + _SECONDS
     while not found():
-        assert time.monotonic() < end, "nobody is asked"
+        assert time.monotonic() < end, "the run asks no question"
         time.sleep(0.05)

@@ -1,6 +1,8 @@
-"""A relay in front of the daemon under trial: each connection reaches the daemon from another address of this machine.
+"""A relay in front of the daemon under trial. Each connection reaches the daemon from a different address of this
+machine.
 
-The daemon limits wrong keys by address. Trials offer a wrong key to every operation, and each one must be judged by itself.
+The daemon limits wrong keys by address. Trials send a wrong key to every operation, and each of them must be judged
+separately.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
-    """Pass all bytes on, and then the end."""
+    """Pass all bytes on, and then the end of the stream."""
     with contextlib.suppress(OSError):
         while piece := source.recv(_PIECE):
             target.sendall(piece)
@@ -50,7 +52,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 @contextlib.contextmanager
 def relayed(port: int) -> Iterator[str]:
-    """The address of a relay to this port of 127.0.0.1, until the end of the block."""
+    """Run a relay to this port of 127.0.0.1 until the end of the block, and yield its address."""
     with _Server(port) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

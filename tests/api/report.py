@@ -1,4 +1,4 @@
-"""What trials found, as a table and in words."""
+"""The results of trials, as a table and as text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from tests.api.trial import LEFT_OUT, Tally
 
-#: The trials of all roles, by role.
+#: The tallies of each role, by role.
 Results = Mapping[str, Mapping[str, Tally]]
 
 
 def table(results: Results) -> str:
-    """A line for each role."""
+    """Return a table with one line for each role."""
     lines = [f"{'role':<10}{'operations':>11}{'cases':>9}{'5xx':>6}{'deviations':>12}{'let in':>8}"]
     for role, found in results.items():
         tallies = list(found.values())
@@ -23,7 +23,7 @@ def table(results: Results) -> str:
 
 
 def explain(results: Results) -> str:
-    """What a person has to look at; "" when there is nothing."""
+    """Return the findings that a person must check, or "" if there are none."""
     lines = []
     for role, found in results.items():
         for label, tally in sorted(found.items()):

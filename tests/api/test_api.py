@@ -1,4 +1,5 @@
-"""Every operation answers as /openapi.json says, to whom it says; `python -m tests.api` tries far more."""
+"""Every operation answers as /openapi.json says, and only for the allowed roles; `python -m tests.api` tries far
+more cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial: Schemathesis calls every operation as one role, and what it finds is counted."""
+"""One trial: Schemathesis calls every operation as one role, and the results are counted."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from schemathesis.engine.recorder import ScenarioRecorder
 
 from tests.api.bed import NOBODY, Bed
 
-#: Operation -> why it is left out.
+#: Operation -> the reason why trials leave it out.
 LEFT_OUT: Mapping[str, str] = {}
-#: Checks that say nothing here, with the reason.
+#: Check of Schemathesis -> the reason why it does not apply here.
 UNFIT: Mapping[str, str] = {
     "positive_data_acceptance": "a body of the right shape may name an agent, a zone or a cron line that there is not",
     "missing_required_header": "no header is required besides the credential, which ignored_auth tries",
 }
 _SERVER_ERROR = 500
-#: What a route may say that waits for somebody else; the document has to name it.
+#: Statuses that a route may return when it waits for another service; the document must name them.
 _HONEST = (501, 502, 503, 504)
 _REFUSED = 400
 _SECONDS = 30
@@ -32,31 +32,30 @@ _MOST_SHOWN = 600
 
 @dataclass(slots=True)
 class Tally:
-    """What was seen of one operation. `deviations` are texts, each with how often it was seen."""
+    """The results of one operation."""
 
     cases: int = 0
     server_errors: int = 0
     let_in: int = 0
-    deviations: Counter[str] = field(default_factory=Counter)
+    deviations: Counter[str] = field(default_factory=Counter)  # text -> how often it was found
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`cases` for each operation; `thorough` adds the edges of every shape, `chains` calls that follow
-    from one another; `only` is a pattern of paths."""
+    """The settings of a trial."""
 
     role: str
-    cases: int
+    cases: int  # for each operation
     seed: int
-    thorough: bool = False
-    chains: bool = False
-    only: str | None = None
+    thorough: bool = False  # also try the edge cases of every shape
+    chains: bool = False  # also try calls that follow from one another
+    only: str | None = None  # a pattern of paths
 
 
 def run(
     bed: Bed, plan: Plan, document: Mapping[str, Any], say: Callable[[str], None] = lambda _: None
 ) -> dict[str, Tally]:
-    """What was found, by operation (`GET /api/jobs`); `say` hears how far it is."""
+    """Run a trial and return its results by operation (`GET /api/jobs`); `say` receives the progress."""
     schema = schemathesis.openapi.from_dict(dict(document), config=_config(bed, plan))
     secured = {f"{method.upper()} {path}": _roles(item) for path, method, item in operations(document)}
     found = {label: Tally() for label in secured if label not in LEFT_OUT and _wanted(label, plan)}
@@ -84,7 +83,7 @@ def operations(document: Mapping[str, Any]) -> Iterable[tuple[str, str, Mapping[
 
 
 def _roles(operation: Mapping[str, Any]) -> frozenset[str] | None:
-    """Who may call it; None: everybody."""
+    """Return the roles that may call an operation; None: everyone."""
     return frozenset(operation["x-roles"]) if operation["security"] else None
 
 
@@ -96,7 +95,7 @@ def _config(bed: Bed, plan: Plan) -> schemathesis.Config:
         "base-url": bed.url,
         "continue-on-failure": True,
         "request-timeout": _SECONDS,
-        # Several threads trip over Python 3.11's own `ast`, which Hypothesis uses.
+        # With several threads, Hypothesis fails in Python 3.11's own `ast`.
         "workers": 1,
         "generation": {
             "max-examples": plan.cases,
@@ -118,7 +117,7 @@ def _config(bed: Bed, plan: Plan) -> schemathesis.Config:
     if plan.only is not None:
         settings["operations"].append({"exclude-path-regex": plan.only, "enabled": False})
     if plan.role == NOBODY:
-        # Without a credential it is the answer's form that is judged, whatever was sent.
+        # Without a credential only the form of an answer is checked, for any request.
         settings["checks"] |= {"negative_data_rejection": {"enabled": False}, "unsupported_method": {"enabled": False}}
     else:
         key = bed.headers(plan.role)["Authorization"].removeprefix("Bearer ")

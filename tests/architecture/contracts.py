@@ -1,6 +1,6 @@
-"""Two kinds of import contract that import-linter does not have; `pyproject.toml` fills them in.
+"""Two kinds of import contract that import-linter does not have; `pyproject.toml` configures them.
 
-They take names of modules that may be absent, so a rule can stand before the code it guards.
+They accept names of modules that do not exist yet, so a rule can be written before the code.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
-#: module that imports, what it imports, line, text of the line
+#: The importing module, the imported module, the line's number, and its text.
 Breach = tuple[str, str, int, str]
 
 
 class _DirectImports(Contract):
-    """A contract that looks at each direct import by itself."""
+    """A contract that checks each direct import separately."""
 
     def breaches(self, graph: ImportGraph) -> Iterator[tuple[str, str]]:
         raise NotImplementedError
@@ -31,7 +31,7 @@ class _DirectImports(Contract):
 
 
 class OnlyIn(_DirectImports):
-    """`vendors` are imported in `homes` and nowhere else."""
+    """A contract that only `homes` import `vendors`."""
 
     vendors = fields.SetField(subfield=fields.StringField())
     homes = fields.SetField(subfield=fields.StringField())
@@ -44,7 +44,7 @@ class OnlyIn(_DirectImports):
 
 
 class StandardLibrary(_DirectImports):
-    """`modules` import our own modules and the standard library, nothing else."""
+    """A contract that `modules` import only our own modules and the standard library."""
 
     modules = fields.SetField(subfield=fields.StringField())
 

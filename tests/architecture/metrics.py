@@ -1,7 +1,8 @@
 """`python -m tests.architecture.metrics [ROOT]`: measure how readable the code is.
 
-All figures but the walk are read from the source of ROOT (default: this repository), so that two trees can be compared. The walk
-lists the functions of the project that run for one message, from its acceptance to its delivery, and needs this repository.
+All figures but the walk are read from the source of ROOT (default: this repository), so that two trees can be compared.
+The walk lists the functions of the project that run for one message, from its acceptance to its delivery. It always
+uses this repository.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def absent(files: list[Path]) -> int:
 
 
 class Walk:
-    """The functions of the project that run while this is open, in all threads, in the order of their calls."""
+    """The functions of the project that run in any thread while this is open, in the order of their calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, int]] = []
@@ -174,7 +175,7 @@ class Walk:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(self._roots) or code.co_name.startswith("<"):
             return
-        # A coroutine that goes on after an `await` is one more call event, at a later instruction.
+        # A coroutine that resumes after an `await` causes another call event, at a later instruction.
         begins_at = self._begins.setdefault(code, frame.f_lasti)
         if frame.f_lasti <= begins_at and not self._closed:
             self.calls.append((code.co_filename, code.co_qualname, code.co_firstlineno))
@@ -199,7 +200,10 @@ class Walk:
 
 
 async def walk_of_a_hello() -> dict[str, str]:
-    """Let a scripted model answer one plain message over a scripted platform; the second one, so that all is loaded."""
+    """Let a scripted model answer one plain message over a scripted platform.
+
+    The second message is measured, so all modules are loaded.
+    """
     from arvis.domain.events import DeliverySettled  # noqa: PLC0415 only for this tree
     from arvis.store.open import Database  # noqa: PLC0415 only for this tree
     from tests.flows.app_harness import open_app  # noqa: PLC0415 only for this tree

@@ -1,4 +1,5 @@
-"""Every beginning of an agent's work asks whether this agent may be used: a new one that forgets to ask fails here."""
+"""Every call that starts an agent's work checks whether the agent may be used; new calls without this check fail
+here."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from tests.architecture.tree import ROOT, parse
 
 PACKAGE = ROOT / "arvis"
 
-#: The calls that let an agent work: they begin an execution, or make the state with which a child begins.
+#: The calls that let an agent work: they begin an execution, or create the state with which a child begins.
 BEGINNINGS = frozenset(
     {"lifecycle.begin", "begin_turn", "turns.begin_turn", "begin_agent_turn", "child_state", "called_state"}
 )
-#: The calls that decide; a function that holds one of the beginnings holds one of these, too,
+#: The calls that check access. A function that uses one of BEGINNINGS must use one of these,
 DECISIONS = frozenset({"check_use", "refusal", "may_reach", "agent_of", "agent_for"})
-#: or stands here with the place that has decided before it.
+#: or be listed here with the place that has already checked.
 DECIDED_BEFORE = {
     "inbox/accept.py enqueue_turn": "the router chose the agent, with `permit`",
     "turns/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
@@ -49,7 +50,7 @@ def name_of(call: ast.Call) -> str:
 
 
 def functions(file: Path) -> Iterator[tuple[str, set[str]]]:
-    """The name of each function and what it calls, but for those of functions within it."""
+    """Yield the name of each function with the calls in it, including the calls of nested functions."""
     for node in ast.walk(parse(file)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, {name_of(each) for each in ast.walk(node) if isinstance(each, ast.Call)}
@@ -78,13 +79,13 @@ def test_the_list_names_nothing_that_is_gone() -> None:
 
 
 def test_runs_are_judged_where_they_begin() -> None:
-    """So that no caller can forget it."""
+    """The check is inside these functions, so that no caller can forget it."""
     for place in ("tasks/task.py begin_run", "services/workflow_runs.py begin_keyed"):
         assert "check_use" in beginnings()[place]
 
 
 def test_the_decision_is_made_in_one_place() -> None:
-    """Lists of people (`allow_users`) are read where it is decided who may, and nowhere else."""
+    """Only the code that checks access, and code that stores or displays the list, reads `allow_users`."""
     readers = {
         str(file.relative_to(PACKAGE))
         for file in PACKAGE.rglob("*.py")
@@ -92,10 +93,10 @@ def test_the_decision_is_made_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "allow_users" and isinstance(node.ctx, ast.Load)
     }
     assert readers <= {
-        "tasks/access.py",  # the decision
-        "routing.py",  # the same for messages of a talk
-        "llm/budgets.py",  # whoever is listed is no stranger to the budget
-        "domain/agents.py",  # its form
-        "store/repositories/agents.py", "web/api/agents.py",  # kept and shown
-        "graphs/agent/prompt.py",  # of whom an agent is told
+        "tasks/access.py",  # the check
+        "routing.py",  # the same check for messages of a conversation
+        "llm/budgets.py",  # a listed user is not an unknown person for the budget
+        "domain/agents.py",  # the shape of the value
+        "store/repositories/agents.py", "web/api/agents.py",  # stored and displayed
+        "graphs/agent/prompt.py",  # the agents that a prompt names
     }  # fmt: skip

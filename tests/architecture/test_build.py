@@ -1,4 +1,4 @@
-"""The build hook: when the dashboard is built, and what is said when it cannot be."""
+"""The build hook: when the dashboard is built, and which error appears when Node.js is missing or too old."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.architecture.tree import ROOT
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The least that the hook looks at: sources, and what was built of them."""
+    """Create the minimum that the hook reads: sources, and a build of them."""
     sources = tmp_path / "arvis" / "web" / "ui"
     (sources / "src").mkdir(parents=True)
     for name in ("package.json", "package-lock.json"):

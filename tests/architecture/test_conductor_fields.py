@@ -1,4 +1,4 @@
-"""What a page may set of agents, schedules and heartbeats, a conductor's tag may set as well, under the same name."""
+"""A conductor's tag can set the same fields of agents, crons and heartbeats as the dashboard, under the same names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from arvis.tags import read
 from arvis.web.api import agents, schedules
 
-#: Fields that tags call by the names of the seeds.
+#: Fields that have another name in tags.
 OTHER_NAMES = {"misfirePolicy": "missed", "misfireGraceMs": "grace", "maxIterations": "max_cycles"}
-#: Fields of the page that no tag sets, each with the reason.
+#: Fields of the dashboard that no tag sets, with the reason.
 EXCEPT = {
     "allowUsers": "rights are written by no tag",
     "channelId": "the tag says `channel`",

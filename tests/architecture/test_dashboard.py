@@ -1,4 +1,4 @@
-"""The sources of the dashboard keep to the rules of the project, and what is made of the routes is up to date."""
+"""The sources of the dashboard follow the project's rules, and its generated types match the routes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fixtures.api_types import ROUTES, current
 UI = ROOT / "arvis" / "web" / "ui"
 SOURCES = sorted(file for file in (UI / "src").rglob("*.ts*") if file != ROUTES)
 
-#: What would let a text of somebody become markup or code, or fetch something from elsewhere.
+#: Code that could turn a user's text into markup or code.
 DANGEROUS = re.compile(
     r"dangerouslySetInnerHTML|\.innerHTML|\.outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
 )

@@ -1,4 +1,7 @@
-"""What the program imports is declared: a library that another one happens to bring may go with its next version."""
+"""Every imported library is declared.
+
+A library that only comes as a dependency of another one may disappear with the next version.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tests.architecture.tree import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = [each for group in PROJECT["optional-dependencies"].values() for each in group]
 
-#: Modules of libraries that are declared under another name, or that belong to one that is.
+#: Modules whose library is declared under another name, or comes with a declared library.
 BELONGS_TO = {
     "anyio": "mcp",
     "httpx2": "mcp",

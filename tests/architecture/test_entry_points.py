@@ -1,4 +1,5 @@
-"""What `pyproject.toml` registers exists: a stale name would show only when somebody configures it."""
+"""Every target that `pyproject.toml` registers exists; otherwise a wrong name would fail only when a user configures
+it."""
 
 from __future__ import annotations
 

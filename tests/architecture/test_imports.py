@@ -1,4 +1,4 @@
-"""The import contracts of `pyproject.toml` hold, and each of them can break."""
+"""The import contracts of `pyproject.toml` are kept, and each contract detects a breach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.architecture.tree import ROOT
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 
-#: A forbidden import: the module that makes it, and the contract that must notice.
+#: A forbidden import: the importing module, the line, and the contract that must detect it.
 BREACHES = [
     ("arvis.domain", "import arvis.ports", "floors"),
     ("arvis.queue", "import arvis.llm", "floors"),
@@ -43,14 +43,14 @@ BREACHES = [
 
 
 def lint(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """The contracts, checked against the packages in `folder`."""
+    """Check the contracts against the packages in `folder`."""
     command = [str(LINT_IMPORTS), "--no-cache", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 
 
 def build(folder: Path, module: str, line: str) -> None:
-    """A tree with empty packages, in which one module has one line."""
+    """Create a tree of empty packages, with one line in one of the modules."""
     shutil.copy(ROOT / "pyproject.toml", folder)
     floors = "domain ports bus config queue llm message_flow operations web app cli store providers net testing graphs workflows"
     for name in {"arvis", "connectors", module, *(f"arvis.{floor}" for floor in floors.split())}:

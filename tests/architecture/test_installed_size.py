@@ -1,4 +1,4 @@
-"""The default install stays small: the sum of the files of Arvis and what it needs, without byte code."""
+"""The default install stays small: the total size of Arvis and its dependencies, without byte code, is limited."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MB = 1_000_000
 
 
 def needed(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[str]]]) -> set[str]:
-    """Names of the distributions that `name` with these extras pulls in on this machine, itself included."""
+    """Return the names of the distributions that `name` with these extras needs on this machine, including itself."""
     if (name, extras) in seen:
         return set()
     seen.add((name, extras))
@@ -31,12 +31,12 @@ def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
 
 
 def size_of(found: Distribution) -> int:
-    """Bytes, from the installer's record, which leaves the sizes of byte code open."""
+    """Return the bytes in the installer's record, without byte code, whose sizes it does not record."""
     return sum(file.size or 0 for file in found.files or [] if file.suffix != ".pyc")
 
 
 def size_of_arvis() -> int:
-    """Bytes of our own part of a wheel; an editable install records only a pointer."""
+    """Return the bytes of our own part of a wheel; the record of an editable install contains only a pointer."""
     inside = [file for file in kept_files() if file.relative_to(ROOT).parts[0] in {"arvis", "connectors", "migrations"}]
     travelling = [file for file in inside if not file.is_relative_to(ROOT / "arvis" / "web" / "ui")]
     built = [file for file in (ROOT / "arvis" / "web" / "static").rglob("*") if file.is_file()]

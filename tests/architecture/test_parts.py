@@ -1,4 +1,4 @@
-"""The parts of the machine that other tests need, told once."""
+"""The programs that other tests need are installed, or their tests are skipped with a hint."""
 
 from __future__ import annotations
 

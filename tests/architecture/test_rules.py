@@ -1,4 +1,4 @@
-"""Rules that no linter knows: where broad handlers, SQL, versions and addresses may stand."""
+"""Rules that no linter checks: the allowed places of broad handlers, SQL, versions and addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.architecture.tree import ROOT, kept_files, lines_with, modules, parse, python_files, relative
 
-#: The seven places that may catch everything, and why (CONTRIBUTING.md).
+#: The seven kinds of places that may catch everything; CONTRIBUTING.md gives the reasons.
 BROAD_HANDLERS = {
     "job boundary": re.compile(r"arvis/queue/"),
     "bus subscriber": re.compile(r"arvis/bus\.py"),
@@ -29,7 +29,7 @@ SQL = re.compile(
 )
 SQL_FILES = re.compile(r"(migrations|arvis/store/queries(/postgres)?|tests/fixtures/unfinished)/[^/]+\.sql")
 
-# The brackets keep this file from naming them.
+# The brackets keep this file from matching its own patterns.
 REGISTRIES = re.compile(r"py[p]i\.org|python[h]osted|npm[j]s\.(org|com)|deb[i]an\.org/debian")
 MACHINE_PATHS = re.compile(r"(?<![\w.~])/(work|root|home|Users)/\w")
 MOCKS = re.compile(r"\bunittest(\.| import )mock\b|^\s*(from|import) mock\b")
@@ -38,7 +38,10 @@ VERSIONS = re.compile(r"""^(__version__|version)\s*=\s*["']""")
 
 
 def catches_everything(node: ast.AST) -> bool:
-    """A handler that ends by raising what it caught only tidies up, and lets everything pass."""
+    """Return whether a handler catches everything.
+
+    A handler that ends by raising the error again only cleans up and does not count.
+    """
     match node:
         case ast.ExceptHandler(body=[*_, ast.Raise(exc=None)]):
             return False
@@ -56,7 +59,7 @@ def _names_broad(caught: ast.expr) -> bool:
 
 
 def broad_handlers(file: Path) -> Iterator[tuple[int, bool]]:
-    """Line of each, and whether a comment on that line or beside it gives its reason."""
+    """Yield the line of each broad handler, and whether a comment on that line or next to it gives the reason."""
     lines = ["", *file.read_text(encoding="utf-8").splitlines(), ""]
     for node in ast.walk(parse(file)):
         if isinstance(node, ast.ExceptHandler | ast.Call) and catches_everything(node):
@@ -91,7 +94,7 @@ def test_sql_stands_only_in_the_store() -> None:
 
 
 def test_sql_files_lie_in_two_folders() -> None:
-    """Beside them there are only the databases that the tests restore."""
+    """Other folders hold no `.sql` file, except for the unfinished databases that the tests restore."""
     names = [relative(file) for file in kept_files() if file.suffix == ".sql"]
     assert [name for name in names if not SQL_FILES.fullmatch(name)] == []
 

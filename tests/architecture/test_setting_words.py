@@ -1,4 +1,4 @@
-"""What is said of each setting is said once: in the comments of config.yaml, and in the product with the same words."""
+"""The comments of config.yaml and the descriptions of settings in the product have the same texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE = re.compile(r"^(?P<indent> *)(?P<name>[a-z_]+):.*?(?:\s#\s(?P<words>.*))?
 
 
 def comments() -> dict[str, str | None]:
-    """Of each key its comment on the same line; None: it has none."""
+    """Return each key's comment on the same line, or None."""
     found: dict[str, str | None] = {}
     above: list[str] = []
     for line in (ROOT / "config.yaml").read_text("utf-8").splitlines():

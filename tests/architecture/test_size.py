@@ -1,7 +1,7 @@
-"""Modules of 100 to 400 lines; past 600, or 60 in a function, they are split by reason to change.
+"""Modules should have 100 to 400 lines; a module over 600 lines or a function over 60 is split by reason to change.
 
-The opposite is limited, too: a small module with one importer is a part of that importer, and a private helper that
-only passes its arguments on is a part of its caller. Both need a reason.
+Very small units are limited, too: a small module with one importer belongs into that importer, and a private helper
+that only passes its arguments on belongs into its caller. Exceptions need a reason.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_no_function_is_past_the_limit(figures: list[str]) -> None:
     assert over(sizes_of_functions(python_files()), FUNCTION_LIMIT) == {}
 
 
-#: Modules of fewer than 60 lines with one importer that stay alone, and why.
+#: Modules of fewer than 60 lines with one importer that stay separate, with the reason.
 ALONE: Mapping[str, str] = {}
 
 
@@ -58,7 +58,7 @@ def test_a_small_module_with_one_importer_has_a_reason() -> None:
     assert set(small_modules_of_one_importer(trees, ROOT)) == set(ALONE)
 
 
-#: Private helpers that only forward to another function and stay, and why.
+#: Private helpers that only forward to another function and stay, with the reason.
 FORWARDERS: Mapping[str, str] = {
     "arvis/process/subprocesses.py _wait": "it gives the wait for a process the type of the other tasks",
 }
@@ -70,8 +70,8 @@ def test_a_private_helper_that_only_forwards_has_a_reason() -> None:
 
 
 def forwarders(tree: ast.Module) -> Iterator[str]:
-    """Yield the private functions of at most SHORT lines with one caller that call one other function with names, attributes
-    and constants, and do nothing else."""
+    """Yield the private functions that only forward: at most SHORT lines, one caller, and one call with names,
+    attributes and constants as its arguments."""
     names: Counter[str] = Counter()
     called: Counter[str] = Counter()
     for node in ast.walk(tree):
@@ -91,7 +91,7 @@ def forwarders(tree: ast.Module) -> Iterator[str]:
 
 
 def _only_forwards(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """A decorator does something, and so it makes a function more than a forwarder."""
+    """Return whether a function only forwards. A decorated function does more than that."""
     body = function.body[1:] if ast.get_docstring(function) else function.body
     if function.decorator_list or len(body) != 1 or (function.end_lineno or 0) - function.lineno >= SHORT:
         return False

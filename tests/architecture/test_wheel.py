@@ -1,4 +1,4 @@
-"""What is installed is what the repository holds: no data file is left behind, and no stale copy is made."""
+"""The wheel contains what the repository holds: every data file, and no outdated copy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UI = "arvis/web/ui/"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names inside a wheel built from this tree."""
+    """Return the names of the files in a wheel that is built from this tree."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -30,7 +30,7 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: set[str]) -> None:
 
 
 def test_the_dashboard_travels_built(wheel: set[str]) -> None:
-    """Whoever installs a wheel needs no Node; the sources stay behind."""
+    """Installing a wheel needs no Node.js: it contains the built dashboard, not the sources."""
     assert not [name for name in wheel if name.startswith(UI)]
     parts = {name for name in wheel if name.startswith("arvis/web/static/")}
     assert {"arvis/web/static/index.html", "arvis/web/static/index.html.gz", "arvis/web/static/.stamp"} <= parts

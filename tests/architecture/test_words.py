@@ -1,6 +1,8 @@
-"""The words of docs/style.md: docstrings, comments, messages, guides and the dashboard avoid idioms that strangers read twice.
+"""The words of docs/style.md: docstrings, comments, messages, guides and the dashboard avoid idioms that need a second
+reading.
 
-ALLOWED holds how many such places a part still has. A part that has fewer fails, too, so that the figure follows.
+ALLOWED holds the number of such places that a part still has. A part with fewer places fails, too, so that the number
+is lowered.
 """
 
 from __future__ import annotations
@@ -14,14 +16,14 @@ from pathlib import Path
 
 from tests.architecture.tree import ROOT, modules, parse, relative
 
-#: Words that name nobody and nothing, verbs of telling and standing for states, metaphors as terms.
+#: Words that name no actor, verbs of telling and standing for states, and metaphors as terms.
 AVOIDED = re.compile(
     r"\b(anew|came of|comes to rest|else's|errands?|foreign(?!\s+key)|nobody|somebody|mend(s|ed|ing)?|so many|stands|stood|"
     r"standing|strangers?|tells? of|told|whoever|the house|purse|keeper)\b",
     re.IGNORECASE,
 )
 WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That which)\b")
-#: Places that each part still has, counted by this file.
+#: The number of places that each part still has.
 ALLOWED: dict[str, int] = {
     "docs": 5,
     "memory": 2,

@@ -1,4 +1,4 @@
-"""What the editor knows of kinds of nodes and of rules is what `arvis/workflows/` says."""
+"""The editor's generated files match the kinds of nodes and the rules in `arvis/workflows/`."""
 
 from __future__ import annotations
 

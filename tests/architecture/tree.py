@@ -1,4 +1,4 @@
-"""The project's own files, for the tests that read them."""
+"""The project's own files, for tests that read them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 
-#: What runs in production; the rules about size and exceptions are about these.
+#: The packages that run in production. The rules about size and exceptions apply to them.
 PACKAGES = ("arvis", "connectors")
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`where` is `file:line name`; `lines` counts from its first decorator to its end."""
+    """A function of the project."""
 
-    where: str
-    lines: int
+    where: str  # `file:line name`
+    lines: int  # counted from its first decorator to its end
 
 
 def modules() -> list[Path]:
@@ -34,7 +34,7 @@ def python_files() -> list[Path]:
 
 
 def kept_files() -> list[Path]:
-    """What the repository keeps or is about to keep; in an unpacked sdist, everything that is there."""
+    """Return the files that git tracks or would add; in an unpacked sdist, all files but generated ones."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         return [file for file in ROOT.rglob("*") if file.is_file() and not _made(file)]
@@ -63,7 +63,7 @@ def functions(file: Path) -> Iterator[Function]:
 
 
 def lines_with(pattern: re.Pattern[str], files: Iterable[Path]) -> list[str]:
-    """`file:line: text` of each line in which the pattern is found; files that are not text are passed over."""
+    """Return `file:line: text` of each line that matches the pattern; binary files are skipped."""
     found = []
     for file in files:
         try:

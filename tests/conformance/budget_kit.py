@@ -33,7 +33,7 @@ def call(cost: int, **more: Any) -> ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The two scripts with the limits of one daemon."""
+    """The reservation and the settlement of budgets, with the limits of one daemon."""
 
     store: Store
     limits: SpendingLimits

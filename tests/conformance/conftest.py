@@ -1,4 +1,4 @@
-"""A store on real SQLite and a clock that is moved by hand."""
+"""A store on real SQLite, and a clock that tests move by hand."""
 
 from __future__ import annotations
 

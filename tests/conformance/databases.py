@@ -1,4 +1,4 @@
-"""Databases as these tests open them: migrated, with real ids."""
+"""The databases of these tests: migrated, with real ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def id_maker() -> IdMaker:
 
 
 def migrated(database: Database, now: int = NOW) -> None:
-    """Bring a database up to date. A new file is a copy of one that this process migrated: that takes a tenth of the time."""
+    """Bring a database up to date. A new file is copied from a migrated one, which takes a tenth of the time."""
     if database.url is None and not database.file.exists():
         new = _new_database()
         for file in new.parent.glob(f"{new.name}*"):
@@ -43,7 +43,7 @@ def _new_database() -> Path:
     return file
 
 
-#: Folders that live as long as this process.
+#: Temporary folders that exist until this process ends.
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
@@ -55,12 +55,12 @@ async def opened(database: Database, boot: str = "boot-1", *, emergency: Emergen
 
 
 def emptied(database: Database) -> None:
-    """Bring a PostgreSQL database up to date and forget what a case before wrote."""
+    """Bring a PostgreSQL database up to date and delete the rows of earlier cases."""
     assert database.url is not None
     bring_up_to_date(database, NOW)
     with psycopg.connect(database.url) as connection:
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        # Much faster than TRUNCATE, which makes new files; without foreign keys the order does not matter.
+        # DELETE is much faster than TRUNCATE, which creates new files. Without foreign keys, the order does not matter.
         connection.execute("SET session_replication_role = replica")
         for (table,) in found:
             if table != "migrations":

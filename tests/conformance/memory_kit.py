@@ -1,4 +1,4 @@
-"""What the tests of memory share: a store on each database, and short ways to tell and to look."""
+"""Helpers for the tests of memory: a store on each database, and short ways to store and read facts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def either_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database that is up to date, because making one costs more than a case."""
+    """Migrate one database that every case copies, because migrating takes longer than a case."""
     file = tmp_path_factory.mktemp("template") / "arvis.db"
     migrated(Database(file, None, file.parent), NOW)
     return file

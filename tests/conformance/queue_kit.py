@@ -1,4 +1,4 @@
-"""A queue with real parts: a store, a handler that does as the test says, a clock that is moved by hand."""
+"""A queue with real parts: a store, a handler that the test controls, and a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Work = Callable[[Job], Awaitable[JobResult | None]]
 
 
 class HandClock:
-    """Time stands still until the test moves it; sleepers wake when their time has come."""
+    """A clock that stands still until the test moves it; then it wakes the sleepers whose time has come."""
 
     def __init__(self) -> None:
         self._now = NOW
@@ -52,7 +52,10 @@ class HandClock:
 
 
 class ToldHandler:
-    """Does the `work`, and settles the job when that returns None. Counts what runs at once and how often."""
+    """A handler that does the `work`, and settles the job if `work` returns None.
+
+    It counts runs, and jobs that run at once.
+    """
 
     def __init__(self, store: Store, clock: Clock, work: Work) -> None:
         self._store = store
@@ -89,7 +92,7 @@ class ToldHandler:
 
 
 class CountingStore:
-    """A store that counts its writes and fails the next ones when told to."""
+    """A store that counts its writes and raises the given failures first."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -120,7 +123,7 @@ class CountingStore:
 
 
 def nothing_expires(tx: Transaction, now: int) -> None:
-    """For queues without questions."""
+    """Expire no question: these queues have none."""
 
 
 def make_queue(
@@ -173,7 +176,7 @@ async def job_of(store: Store, job_id: str) -> Job:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Ask again and again, for what no event tells."""
+    """Poll the condition, which no event signals."""
     async with asyncio.timeout(PATIENCE):
         while not await condition():  # noqa: ASYNC110 the database has no event for it
             await asyncio.sleep(0.005)
@@ -199,7 +202,7 @@ def always(verdict: JobResult) -> Callable[[Job], Awaitable[JobResult]]:
 
 
 class Gate:
-    """Work that begins, says so, and ends when it is let go."""
+    """Work that reports its start, and ends when `go` is set."""
 
     def __init__(self) -> None:
         self.begun: asyncio.Queue[Job] = asyncio.Queue()

@@ -1,7 +1,8 @@
-"""Processes that want a role, and are frozen while they hold it: `python -m tests.conformance.takeovers --times 1000`.
+"""Processes that compete for a role and are frozen while they hold it: `python -m tests.conformance.takeovers --times
+1000`.
 
-Processes are event-loop tasks with stores and clocks of their own over one real PostgreSQL; a frozen process is one
-whose clock has run on while it did nothing.
+Each process is a group of event-loop tasks with its own store and clock, over one real PostgreSQL. A frozen process
+does nothing while its clock runs on.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from tests.conformance.databases import NOW, id_maker, migrated
 from tests.parts import require
 from tests.postgres import running_postgres
 
-#: A sixtieth of the real one.
+#: A sixtieth of the product's pace.
 PACE = Pace(beat=0.0125, trust=0.033, look=0.0125, silence=0.05)
 ROLE = "scheduler"
 
 
 @asynccontextmanager
 async def stores(database: Database, number: int) -> AsyncIterator[list[Store]]:
-    """As many as there are processes."""
+    """Open a store for each of `number` processes."""
     migrated(database, NOW)
     async with AsyncExitStack() as stack:
         opened = [
@@ -41,7 +42,7 @@ async def stores(database: Database, number: int) -> AsyncIterator[list[Store]]:
 
 
 class Work:
-    """What a holder does, seen from outside: who took the role, and how often two held it at once."""
+    """The work of a role's holders as seen from outside: who took the role, and how often two held it at once."""
 
     def __init__(self) -> None:
         self.holdings: dict[str, Holding] = {}
@@ -56,12 +57,12 @@ class Work:
         self.look()
 
     def look(self) -> None:
-        """A frozen process counts, too: it might wake at this very moment."""
+        """Count an overlap. A frozen process counts, too, because it may wake at any moment."""
         self.overlaps += sum(holding.held for holding in self.holdings.values()) > 1
 
 
 class Candidate:
-    """A process that wants the role. `freeze` stops it where it stands, without a word to the database."""
+    """A process that wants the role. `freeze` stops it without a write to the database."""
 
     def __init__(self, name: str, store: Store, work: Work, *, node: str | None = None, pace: Pace = PACE) -> None:
         self._name = name
@@ -92,7 +93,7 @@ class Candidate:
 
 
 class FreezingClock(SystemClock):
-    """Sleeps do not end while the process is frozen; its time runs on."""
+    """A clock whose sleeps do not end while the process is frozen; its time runs on."""
 
     def __init__(self, awake: asyncio.Event) -> None:
         self._awake = awake
@@ -103,8 +104,10 @@ class FreezingClock(SystemClock):
 
 
 async def play(database: Database, times: int, *, seed: int = 7, pace: Pace = PACE) -> tuple[list[float], int]:
-    """Freeze the holder again and again, and wake it when another one has taken the role: the seconds that each
-    take-over took, and how often two held it."""
+    """Freeze the holder `times` times, and wake it when another one has taken the role.
+
+    Return the seconds of each take-over, and how often two held the role.
+    """
     work, chance = Work(), random.Random(seed)
     seconds: list[float] = []
     async with stores(database, 3) as opened:
@@ -135,7 +138,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.takeovers", description=__doc__)
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--real", action="store_true", help="at the pace of the product, four seconds each")
+    parser.add_argument("--real", action="store_true", help="use the product's pace, four seconds for each take-over")
     options = parser.parse_args()
     pace = Pace() if options.real else PACE
     with (

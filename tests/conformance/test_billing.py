@@ -1,4 +1,4 @@
-"""What clients are charged for answers, on both databases: once, together with the balance."""
+"""Charges of clients for answers on both databases: each is booked once, in one commit with the balance."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def begin(
 
 
 def answered(tx: Transaction, cost: int, channel: str = "hall") -> Charge | None:
-    """The end of a turn: the last call is booked and the client is charged in one commit."""
+    """End a turn: book the last call and charge the client in one commit."""
     execution = begin(tx, channel=channel)
     settle(tx, spender(execution.id), SpendingLimits(), (call(cost),), NOON)
     return charge_turn(tx, execution, NOON, message_id="m1")

@@ -1,4 +1,4 @@
-"""On PostgreSQL each bot runs in one process at a time, and what a process that lost it still brings is not kept."""
+"""On PostgreSQL each bot runs in one process at a time, and events from a process that lost the bot are refused."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.conformance.takeovers import stores
 from tests.flows.bot_kit import entry, playing, simple_inbox
 from tests.flows.web_server import eventually
 
-#: Looks often, and gives a busy machine time enough to beat.
+#: Frequent looks, and enough time for a busy machine to renew its lease.
 PACE = Pace(beat=0.1, trust=1.5, look=0.02, silence=2.0)
 BOTS = [entry(token="one"), entry("second", token="two")]
 
 
 class CountingClock(SystemClock):
-    """Says how often somebody has looked whether a bot is free."""
+    """A clock that counts how often a process has looked whether a bot is free."""
 
     def __init__(self) -> None:
         self.sleeps = 0
@@ -51,8 +51,8 @@ async def test_another_process_takes_over_when_the_first_ends(server: Database, 
         waiting = CountingClock()
         async with playing(two, tmp_path, configured=BOTS, owner="two", pace=PACE, clock=waiting) as second:
             await eventually(lambda: waiting.sleeps > 30)
-            assert [puppet.runs for puppet in second.workshop.made] == [0, 0], "they stand ready to send"
-            assert (await second.status()).state is BotState.RUNNING, "who waits says nothing"
+            assert [puppet.runs for puppet in second.workshop.made] == [0, 0], "the bots are made, but do not run"
+            assert (await second.status()).state is BotState.RUNNING, "the waiting process reports no state"
             await first.stop()
             await second.until(BotState.RUNNING, BotState.RUNNING)
             assert (await second.status()).state is BotState.RUNNING
@@ -67,7 +67,7 @@ async def test_what_a_process_brings_that_lost_its_bot_is_refused(server: Databa
         return simple_inbox(fence)
 
     def steal(tx: Transaction) -> bool:
-        """False when the holder has shown a sign of life in between."""
+        """Take the role, or return False if the holder has renewed its lease in the meantime."""
         seen = tx.role_leases.find("bot:plain:main")
         return tx.role_leases.take("bot:plain:main", "thief", "elsewhere", seen) is not None
 
@@ -88,7 +88,7 @@ async def test_what_a_process_brings_that_lost_its_bot_is_refused(server: Databa
 
 async def test_who_lost_a_bot_says_no_more_how_it_is(server: Database) -> None:
     def tell(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> None:
-        """The owner, whom nothing reaches here."""
+        """Drop the notice: the owner cannot be reached here."""
 
     async with stores(server, 2) as (one, two):
         clock = SystemClock()

@@ -1,4 +1,5 @@
-"""Budgets on both databases: what is refused, what waits, what is booked, and never more than one call too much."""
+"""Budgets on both databases: which calls are refused, which wait, what is booked, and an overspending of one call at
+most."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ CENT = 10_000
 
 @pytest.fixture(scope="module")
 def url(postgres: PostgresServer) -> Iterator[str]:
-    """One database for all cases, because making one costs more than a case."""
+    """Create one database for all cases, because creating one takes longer than a case."""
     with postgres.database("budgets") as url:
         yield url
 
@@ -79,7 +80,7 @@ async def test_a_cent_is_overspent_by_one_call_at_most(store: Store) -> None:
     assert outcomes[:3] == [Reserved(9_000)] * 3
     refused = OverBudget(Budget.DAY, CENT, 12_000, NOON + 12 * HOUR_MS)
     assert outcomes[3:] == [refused, refused]
-    assert await made.reserve(spender(), 1, NOON + DAY_MS) == Reserved(1), "the next day it opens again"
+    assert await made.reserve(spender(), 1, NOON + DAY_MS) == Reserved(1), "the next day has a new budget"
 
 
 @pytest.mark.parametrize(
@@ -111,9 +112,11 @@ async def test_one_of_several_people_leaves_a_share_of_the_day_to_the_others(sto
     await made.settle(spender(principal_id=ann), 40)
     refused = OverBudget(Budget.SHARE, 40, 40, NOON + 12 * HOUR_MS)
     assert await made.reserve(spender("turn-2", principal_id=ann), 1) == refused
-    assert await made.reserve(spender("turn-2", principal_id=ann), 0) == Reserved(0), "what costs nothing goes on"
+    assert await made.reserve(spender("turn-2", principal_id=ann), 0) == Reserved(0), (
+        "calls that cost nothing are not refused"
+    )
     assert await made.reserve(spender("turn-3", principal_id=bob), 30) == Reserved(30)
-    assert await made.reserve(spender("turn-4", principal_id=None), 10) == Reserved(10), "the work of nobody"
+    assert await made.reserve(spender("turn-4", principal_id=None), 10) == Reserved(10), "work without a person"
     complaint = await made.complaint(spender("turn-2", principal_id=ann))
     assert str(complaint).startswith("This person's share of the day's budget is used up: $0.00004 of $0.00004")
     assert "budgets.per_principal_daily_percent" in (complaint.fix or "")
@@ -151,7 +154,7 @@ async def test_what_is_in_flight_counts_and_what_waits_may_go_on(store: Store) -
     await made.settle(second, 30)
     assert await made.reserve(second, 50) == Reserved(50)
     await made.settle(second, 49)
-    assert await made.reserve(first, 1_000) == Reserved(1_000), "alone, and something is left"
+    assert await made.reserve(first, 1_000) == Reserved(1_000), "no other call, and the budget is not used up"
     assert await made.reserve(second, 1) == Busy(Budget.DAY)
 
 
@@ -200,7 +203,7 @@ async def test_a_limit_of_nothing_refuses_what_costs_something(store: Store) -> 
 async def test_a_turn_without_a_price_is_counted_once_whoever_asked(store: Store) -> None:
     made, who = desk(store, daily=1), spender()
     assert await made.reserve(who, 0) == Reserved(0)
-    assert await made.spent(who, Budget.DAY) == Spent(), "nothing is set aside for it"
+    assert await made.spent(who, Budget.DAY) == Spent(), "the refused call has no reservation"
     for visit in ("1", "1", "2"):
         await made.settle(spender(visit=visit), 0)
         for budget in (Budget.DAY, Budget.AGENT, Budget.PRINCIPAL, Budget.TURN):
@@ -209,7 +212,7 @@ async def test_a_turn_without_a_price_is_counted_once_whoever_asked(store: Store
     assert await made.spent(who, Budget.DAY) == Spent(0, 0, 2)
 
 
-# -- strangers ---------------------------------------------------------------------------------------------
+# -- people without a pairing ------------------------------------------------------------------------------
 
 
 async def test_strangers_have_so_many_turns_a_day(store: Store) -> None:
@@ -311,12 +314,12 @@ async def test_a_client_has_a_budget_of_the_month(store: Store, own: int | None,
 
 @pytest.mark.parametrize("estimate", [0, 60])
 async def test_credit_is_set_aside(store: Store, estimate: int) -> None:
-    """A turn costs 40 and what its models cost."""
+    """The price of a turn is 40 plus the cost of its model calls."""
     acme = Client("", "A", plan=ClientPlan.PREPAID, balance=1, price_per_task=40, token_factor_milli=1000)
     client = await store.write(add_client, acme, NOON)
     made = desk(store)
     first, second = spender("turn-1", client_id=client.id), spender("turn-2", client_id=client.id)
-    assert await made.reserve(first, estimate) == Reserved(estimate), "alone, and something is left"
+    assert await made.reserve(first, estimate) == Reserved(estimate), "no other call, and the credit is not used up"
     assert await made.reserve(first, estimate) == Reserved(estimate), "the same visit"
     assert await made.reserve(second, estimate) == Busy(Budget.CREDIT)
     assert isinstance(await made.complaint(second, estimate), BudgetBusy)
@@ -334,7 +337,7 @@ async def test_the_calls_of_a_turn_use_up_the_credit_before_it_is_charged(store:
     made, who = desk(store), spender(client_id=client.id)
     assert await made.reserve(who, 10) == Reserved(10)
     await made.settle(who, 49)
-    assert await made.reserve(who, 10) == Reserved(10), "something is left"
+    assert await made.reserve(who, 10) == Reserved(10), "the credit is not used up"
     await made.settle(who, 8)
     assert await made.reserve(who, 10) == OverBudget(Budget.CREDIT, 0, 7, None)
 
@@ -356,7 +359,7 @@ async def test_an_execution_that_ends_sets_nothing_aside(store: Store) -> None:
     assert await made.reserve(spender("turn-3"), 90) == Reserved(90)
 
 
-# -- words -------------------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------------
 
 
 async def test_a_refusal_says_what_and_how_to_mend_it(store: Store) -> None:
@@ -394,7 +397,7 @@ async def test_what_nobody_looks_at_again_leaves(store: Store) -> None:
     assert await store.read(booked, new, "UTC", NOON) == dict.fromkeys(new.pots("UTC", NOON), 1)
 
 
-# -- at the same time --------------------------------------------------------------------------------------
+# -- many callers at once ----------------------------------------------------------------------------------
 
 
 async def test_processes_spend_together_and_never_wait_for_one_another(

@@ -1,5 +1,5 @@
-"""Any order of calls, ends, crashes and lost reservations: no limit is overspent by more than one call, what is booked is
-what was called, and whoever waits may go on once nothing is under way."""
+"""Any order of calls, ends, crashes and lost reservations: no limit is overspent by more than one call, the booked
+costs equal the calls' costs, and waiting calls may go on once no other call is under way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.postgres import PostgresServer
 DEAREST = 40
 SPENDERS = 4
 
-#: The end of a call costs what was estimated or less; a call that goes on alone may cost more than is left.
+#: A call costs at most its estimate. A call without concurrent ones may cost more than the rest of the budget.
 ACTS = st.lists(
     st.tuples(
         st.sampled_from(["call", "call", "end", "end", "crash", "again", "expire"]),
@@ -44,16 +44,16 @@ LIMITS = st.builds(
 )
 
 
-#: What is set aside for a call, and in which pots.
+#: The amount that a call reserves, and its pots.
 _Held = tuple[int, set[Pot]]
 
 
 class Town:
-    """Spenders who share agents, people, clients and turns, and what each of them has under way."""
+    """Spenders who share agents, people, clients and turns, with the calls that each has under way."""
 
     def __init__(self, desk: Desk, example: int, clients: list[str]) -> None:
         self.desk = desk
-        # Every example has a month of its own.
+        # Every example uses a different month.
         self.now = NOON + 31 * DAY_MS * example
         self.under_way: dict[int, _Held] = {}
         self.lost: dict[int, _Held] = {}
@@ -72,7 +72,7 @@ class Town:
                 await self._call(number, amount)
             case "end" if number in self.under_way:
                 most, _ = self.under_way.pop(number)
-                # Half of all calls cost what was expected.
+                # Half of all calls cost their estimate.
                 await self._end(number, most if amount % 2 else min(amount, most))
             case "crash" if number in self.under_way:
                 self.lost[number] = self.under_way.pop(number)
@@ -95,7 +95,7 @@ class Town:
             case OverBudget(budget=budget):
                 assert budget in self._limits(who)
             case Busy():
-                assert self.under_way or self.lost.keys() - {number}, "nobody waits for nothing"
+                assert self.under_way or self.lost.keys() - {number}, "a call waits although no other one is under way"
         assert type(verdict) is self._expected(number, who, estimate)
 
     def _expected(self, number: int, who: Spender, estimate: int) -> type:
@@ -115,7 +115,7 @@ class Town:
         for pot in who.pots("UTC", self.now).values():
             self.cost[pot] = self.cost.get(pot, 0) + cost
         for budget, limit in self._limits(who).items():
-            assert self._spent(who, budget) < limit + DEAREST, "more than one call too much"
+            assert self._spent(who, budget) < limit + DEAREST, "overspent by more than one call"
 
     def _spent(self, who: Spender, budget: Budget) -> int:
         return self.cost.get(who.pots("UTC", self.now)[budget], 0)

@@ -1,4 +1,4 @@
-"""The suite for connectors passes a good one, and each case finds the flaw that it is there for."""
+"""The suite for connectors passes a good connector, and each case finds the flaw that it checks."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ class Flawed(ConnectorConformance):
 async def test_a_flaw_is_found(flaw: str) -> None:
     case = getattr(Flawed(flaw), FLAWS[flaw])
     with pytest.raises((AssertionError, TimeoutError, pytest.fail.Exception)):
-        # What never comes need not be waited for as long as the suite does.
+        # An event that never comes need not be awaited as long as in the suite.
         async with asyncio.timeout(0.3):
             await case(**ARGUMENTS.get(FLAWS[flaw], {}))

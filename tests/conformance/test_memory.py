@@ -1,4 +1,4 @@
-"""Memory on both databases: what is told is kept once and up to date, recalled where it belongs, and fades unused."""
+"""Memory on both databases: facts are stored once and updated, recalled in their scope, and forgotten when unused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.conformance.memory_kit import (
 )
 from tests.conformance.store.scripts import AGENT, NOW
 
-# -- kept once, and up to date (behaviour.md 1.7, vectors M1 to M3) -------------------------------------------
+# -- stored once, and up to date ------------------------------------------------------------------------------
 
 
 async def test_m1_and_m2_a_fact_and_a_state_are_kept(either_store: Store) -> None:
@@ -166,7 +166,7 @@ async def test_what_is_tainted_takes_the_room_of_nothing_that_is_vouched_for(eit
 
 
 async def test_a_full_memory_is_looked_through_in_no_time(either_store: Store) -> None:
-    """A reply may hold twenty notes, and everybody waits for the transaction that keeps them."""
+    """A reply may contain twenty notes, and other writers wait for the transaction that stores them."""
 
     def text(number: int) -> str:
         words = [f"w{number * place % 2003}x" for place in range(1, 9)]
@@ -190,7 +190,7 @@ async def test_the_same_text_without_words_is_known(either_store: Store) -> None
     assert (first.kind, again.kind) == (Kept.ADDED, Kept.REFRESHED)
 
 
-# -- taint (reliability.md T8) --------------------------------------------------------------------------------
+# -- taint ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("content", ["prefers Python 3.11", "prefers Python 3.12"])

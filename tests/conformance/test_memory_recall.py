@@ -1,4 +1,4 @@
-"""Recall and decay on both databases: what belongs to a turn comes to mind, and what nobody uses fades."""
+"""Recall and decay on both databases: facts that match a turn are recalled, and unused facts decay."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_what_people_tell_pushes_out_nothing_that_holds_everywhere(either_
     found = await either_store.read(recall, AGENT.id, scopes_of(HALL, "ann"), "", NOW)
     rules = [fact.scope for fact in found.sticky]
     assert [rules.count(scope) for scope in (EVERYWHERE, room, ANN)] == ([2, 1, 1] if size else [2, 30, 18])
-    assert rules == sorted(rules, key=[EVERYWHERE, room, ANN].index), "a prompt that is short of room drops the last"
+    assert rules == sorted(rules, key=[EVERYWHERE, room, ANN].index), "a prompt that is too long drops the last ones"
     states = [state.scope for state in found.states]
     assert [states.count(scope) for scope in (EVERYWHERE, room, ANN)] == ([2, 1, 1] if size else [2, 30, 18])
     assert found.left_out == 2 * (92 - len(rules))

@@ -1,4 +1,4 @@
-"""The plugins that come with Arvis, by the rules for all."""
+"""The plugins that come with Arvis, checked by the suite for all plugins."""
 
 from __future__ import annotations
 

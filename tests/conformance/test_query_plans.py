@@ -1,7 +1,7 @@
-"""Every query that a message or a job waits for is served by an index, on both databases.
+"""Every query that delays a message or a job uses an index, on both databases.
 
-A plan that reads a whole table is found here, not in production with a million rows. Queries that may scan are listed
-with the reason; a new query must be put on one of the two lists.
+These tests find a plan that reads a whole table before production does. Queries that may scan are listed with the
+reason; a new query must use an index or be added to a list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.conformance.databases import NOW
 
 QUERIES = Path(__file__).parents[2] / "arvis" / "store" / "queries"
 
-#: Name of a query that may scan or sort -> why that is no harm.
+#: Name of a query that may scan or sort -> the reason why that is harmless.
 COLD = {
     "create_migrations": "once a start",
     "lock_migrations": "once a start",
@@ -109,7 +109,7 @@ COLD = {
     "prune_jobs": "once an hour; looks at a fixed number of rows at the front of the primary key",
 }
 
-#: Sorts of a few rows that an index has found: by query.
+#: Name of a query that sorts a few rows found by an index -> these rows.
 SMALL_SORTS = {
     "feeds_of_bot": "the channels of one bot, once after a gap",
     "message_by_album": "the few messages that one album became",
@@ -153,14 +153,15 @@ SMALL_SORTS = {
     "usage_report": "a page of the dashboard; the groups of a range of receipts",
 }
 
-#: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run, drafts
-#: that are shown, projects that are worked on, times of schedules that run, runs of workflows that are not over.
+#: Partial indexes that stay small however large the table is: heads that wait for a time, running jobs, visible drafts,
+#: active projects, running times of schedules, open runs of workflows.
 SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|schedule_runs_running|executions_open_runs_newest"
 
 SCAN = re.compile(
     r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest|tree)"
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
-    # What FTS5 calls a scan when it looks up words or a row; without a number after it, it reads everything.
+    # SQLite's plan calls a lookup of words or of a row in FTS5 a scan. Without a number at the end, it reads
+    # everything.
     r"(?!fact_index VIRTUAL TABLE INDEX \d+:\S)"
 )
 SORT = "USE TEMP B-TREE"
@@ -172,7 +173,7 @@ def names() -> list[str]:
 
 
 def parameters(query: str, pattern: str) -> dict[str, Any]:
-    """A value for each parameter: numbers where a limit or a time is meant."""
+    """Return a value for each parameter: a number for limits and times, otherwise a text."""
     numbers = {"limit", "minutes", "work", "background", "delivery", "now", "before_ms"}
     return {name: 1 if name in numbers else "x" for name in re.findall(pattern, query)}
 
@@ -191,7 +192,8 @@ def sqlite_plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str
 
 @pytest.fixture(scope="module")
 def postgres_plans(postgres_database: str) -> dict[str, list[dict[str, Any]]]:
-    """With scans and sorts made dear, so that a plan that still has one had no index to use."""
+    """Explain the queries with sequential scans made expensive, so that a plan that still has one had no usable
+    index."""
     plans = {}
     with psycopg.connect(postgres_database) as connection:
         connection.execute("SET enable_seqscan = off")
@@ -210,7 +212,7 @@ def postgres_database(postgres: Any) -> Iterator[str]:
 
 
 def _explained(connection: psycopg.Connection[Any], query: str) -> dict[str, Any]:
-    """The generic plan: values that nobody knows yet."""
+    """Return the generic plan, which does not depend on values."""
     order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", query)))
     numbered = re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", query).replace("%%", "%")
     connection.execute(f"PREPARE explained AS {numbered}".encode())
@@ -228,7 +230,7 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(below)
 
 
-# -- every query is hot or has a reason ---------------------------------------------------------------------
+# -- every query uses an index or has a reason --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", names())
@@ -250,7 +252,7 @@ def test_no_hot_query_scans_on_postgres(postgres_plans: dict[str, list[dict[str,
 
 
 def test_the_claim_reads_its_index_in_order(sqlite_plans: dict[str, list[str]]) -> None:
-    """One row for each lane that waits, the first in rank first, whatever stands behind."""
+    """The plan reads one row for each waiting lane in the order of rank, however long the lanes are."""
     reads = [line for line in sqlite_plans["claim_jobs"] if "jobs_claim" in line]
     assert len(reads) == 3
     assert all("(pool=?)" in line for line in reads)
@@ -287,12 +289,12 @@ def test_a_scan_would_be_seen(tmp_path: Path) -> None:
     assert any(SORT in row["detail"] for row in sort)
 
 
-# -- the texts themselves -----------------------------------------------------------------------------------
+# -- the texts of the queries -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dialect", [SqliteDialect(), PostgresDialect()], ids=lambda dialect: dialect.name)
 def test_no_query_speaks_of_transactions(dialect: SqliteDialect | PostgresDialect) -> None:
-    """A script that committed half of itself would be no transaction any more."""
+    """Otherwise a script could commit half of its work."""
     words = re.compile(
         r"\b(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|VACUUM|SET\s+TRANSACTION)\b", re.IGNORECASE
     )

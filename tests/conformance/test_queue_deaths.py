@@ -1,4 +1,4 @@
-"""Processes that die again and again: for a reason of their own, or because of what they work on."""
+"""Processes that die repeatedly, for their own reasons or because of one job."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from arvis.queue import queue
 from tests.conformance.databases import NOW
 from tests.conformance.queue_kit import NODE, HandClock, ToldHandler, add, at_once, job_of, make_queue, message, running
 
-#: How often a process of these tests looks for work (ms).
+#: The interval (ms) at which a process of these tests looks for work.
 LOOK_MS = 100
 
 
 class Life:
-    """One process: what it holds, until it dies."""
+    """One process and the jobs that it holds, until it dies."""
 
     def __init__(self, store: Store, number: int, now: int) -> None:
         self.store = store
@@ -26,7 +26,7 @@ class Life:
         await self.store.write(queue.begin, NODE, self.boot, self.now)
 
     async def look(self) -> list[Job]:
-        """Start what may run now; end as poison what has been part of enough deaths. The jobs that began."""
+        """Start the claimable jobs and return them. End a job as poison if it was part of too many crashes."""
         begun = []
         for job in await self.store.write(self._claim):
             if job.crashes >= POISON_CRASHES:
@@ -51,8 +51,10 @@ def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> bool:
 
 
 async def _lives(store: Store, slow: str, *, length: int, count: int, busy: bool) -> Life:
-    """Processes that end `length` ms after their start, whatever they do; what they are about to do in the slow job takes
-    longer. The last one, which does not end."""
+    """Run `count` processes that die `length` ms after their start, while the slow job takes longer.
+
+    Return a last process, which does not die.
+    """
     now, life = NOW, None
     for number in range(count):
         life = Life(store, number, now)
@@ -92,7 +94,7 @@ async def test_so_it_is_where_nothing_else_is_to_do(store: Store) -> None:
 
 
 async def test_a_job_that_kills_each_process_ends_after_five_deaths(store: Store) -> None:
-    """Whatever else runs there, and although orderly restarts and long lives lie between."""
+    """Other jobs, orderly restarts and long-lived processes in between do not change this."""
     poison = await add(store, message("poison"))
     now, deaths, answered = NOW, 0, 0
     life = Life(store, 0, now)

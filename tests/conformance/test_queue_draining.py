@@ -1,4 +1,4 @@
-"""The end of a queue: what runs may end, what does not is handed back, nothing counts as a crash."""
+"""The end of a queue: running jobs may end in time, others are handed back, and no job counts a crash."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_a_drain_hands_back_what_does_not_end(store: Store, clock: HandClo
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_stop_at_any_moment_leaves_nothing_running(store: Store, clock: HandClock, turns: int) -> None:
-    """Claimed and not begun, on its way from the writer, half settled: nothing counts as a crash."""
+    """Jobs may be claimed and not begun, on their way from the writer, or half settled; none counts a crash."""
     queue = make_queue(store, clock, ToldHandler(store, clock, at_once))
     await queue.start()
     adding = [asyncio.create_task(add(store, message(f"lane-{n % 9}"))) for n in range(40)]

@@ -1,4 +1,4 @@
-"""Leases at run time: renewed, lost, and what nobody could settle; and the queue's own troubles."""
+"""Leases at run time: renewed, lost, and jobs that could not be settled; and failures of the queue itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ONE = Slots(1, 1, 1)
 
 
 def _taken_away(tx: Transaction, job_id: str) -> None:
-    """As another process does after a lease has expired."""
+    """Take a job away, as another process does after the lease has expired."""
     later = NOW + 60_000
     kept = [job.id for lane in ("a", "b") if (job := tx.jobs.head_of_lane(lane)) is not None and job.id != job_id]
     tx.jobs.extend(kept, BOOT, later)
@@ -109,7 +109,7 @@ async def test_a_jump_of_the_clock_takes_nothing_that_runs(store: Store, clock: 
 
 
 async def test_a_job_whose_end_could_not_be_written_runs_again(store: Store, clock: HandClock) -> None:
-    """The disk was full for a moment: neither the job nor its lane is lost."""
+    """The disk was full for a moment, but neither the job nor its lane is lost."""
     verdicts: list[JobResult | None] = [Retry("no"), None, None]
     counted = CountingStore(store)
 
@@ -134,7 +134,7 @@ async def test_a_job_whose_end_could_not_be_written_runs_again(store: Store, clo
     assert handler.runs == {job_id: 2, follower: 1}
 
 
-# -- its own troubles ---------------------------------------------------------------------------------------
+# -- failures of the queue itself ---------------------------------------------------------------------------
 
 
 async def test_a_look_that_failed_is_tried_again(store: Store, clock: HandClock) -> None:

@@ -1,4 +1,4 @@
-"""The database of several processes goes away while they work: that is neither an attempt nor a crash of any job."""
+"""The shared database of several processes is down while they work: no job counts an attempt or a crash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.queue_kit import Gate, ToldHandler, add, ended, make_queu
 from tests.parts import require
 from tests.unsteady_postgres import unsteady_postgres
 
-#: Seconds. The outage is several leases long.
+#: In seconds. The outage lasts longer than several leases.
 LEASE, OUTAGE = 0.6, 2.0
 
 
@@ -42,7 +42,7 @@ async def test_an_outage_longer_than_a_lease_costs_no_job_an_attempt_or_a_crash(
                 await gate.next()
             await asyncio.to_thread(unsteady.kill)
             await asyncio.sleep(OUTAGE)
-            gate.go.set()  # their ends are to be written now, and cannot be
+            gate.go.set()  # the jobs end now, but their results cannot be written
             await asyncio.sleep(LEASE)
             await asyncio.to_thread(unsteady.start)
             settled = [await ended(RetryingStore(store=stores[0], clock=clock), job) for job in jobs]

@@ -1,6 +1,6 @@
-"""Several processes on one PostgreSQL: each job once, each lane in order, woken by one another.
+"""Several processes on one PostgreSQL: each job runs once, each lane in order, and the processes wake each other.
 
-Each "process" is a store and a queue of its own with a boot id of its own: nothing is shared but the server.
+Each "process" is a separate store and queue with its own boot id; they share only the server.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from tests.conformance.queue_kit import (
 JOBS = 2_000
 LANES = 100
 
-#: Seconds after which a process that has started listens; nothing tells when.
+#: Seconds until a started process listens for notices; no event signals it.
 LISTENING = 0.3
 
 
 class Processes:
-    """Starts processes on one database; `ran` lists what they ran, in order."""
+    """A factory of processes on one database; `ran` lists their jobs in the order in which they ran."""
 
     def __init__(self, database: Database, stack: AsyncExitStack) -> None:
         self._database = database
@@ -112,7 +112,7 @@ async def test_two_processes_run_each_job_once_and_each_lane_in_order(processes:
 
 
 async def test_a_process_is_woken_by_another_ones_notice(processes: Processes) -> None:
-    """Sooner than it would look by itself."""
+    """The job starts before the other process would look by itself."""
     worker, _ = await processes.start("boot-a", "node-a")
     other = await processes.open("boot-b")
     await _listens(processes, worker, other)
@@ -122,7 +122,7 @@ async def test_a_process_is_woken_by_another_ones_notice(processes: Processes) -
 
 
 async def test_idle_processes_leave_one_another_in_peace(processes: Processes) -> None:
-    """A look that finds nothing is no news: told to the others, it would come back for ever."""
+    """A look that finds nothing sends no notice; otherwise the processes would wake each other for ever."""
     first, _ = await processes.start("boot-a", "node-a")
     second, _ = await processes.start("boot-b", "node-b")
     await _listens(processes, first, second)
@@ -132,7 +132,7 @@ async def test_idle_processes_leave_one_another_in_peace(processes: Processes) -
 
 
 async def test_what_a_process_leaves_behind_is_taken_over(processes: Processes, postgres_url: str) -> None:
-    """A drain hands back, and says so."""
+    """A draining process hands its jobs back and notifies the others."""
     gate = asyncio.Event()
     leaving = await processes.open("boot-a")
 
@@ -153,7 +153,7 @@ async def test_what_a_process_leaves_behind_is_taken_over(processes: Processes, 
 
 
 async def test_a_server_that_drops_every_connection_loses_nothing(processes: Processes, postgres_url: str) -> None:
-    """Idle connections are made anew; a write that had not reached its commit is done again."""
+    """Idle connections are replaced, and a write without a commit is repeated."""
     store, _ = await processes.start("boot-a", "node-a")
     await asyncio.gather(*(processes.add(store) for _ in range(16)))
     _rows(postgres_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
@@ -163,7 +163,7 @@ async def test_a_server_that_drops_every_connection_loses_nothing(processes: Pro
 
 
 async def _listens(processes: Processes, *stores: Store) -> None:
-    """Until everything has come to rest and everybody listens."""
+    """Wait until all jobs have ended and all processes listen."""
     for store in stores:
         await ended(store, await processes.add(store))
     await asyncio.sleep(LISTENING)

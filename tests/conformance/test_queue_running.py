@@ -1,4 +1,4 @@
-"""The queue at run time, on real SQLite: what starts, what waits, what becomes of what fails."""
+"""The queue at run time on real SQLite: which jobs start, which wait, and how failures end."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tests.conformance.queue_kit import (
 ONE = Slots(1, 1, 1)
 
 
-# -- what starts --------------------------------------------------------------------------------------------
+# -- jobs that start ----------------------------------------------------------------------------------------
 
 
 async def test_a_commit_that_adds_a_job_starts_it(store: Store, clock: HandClock) -> None:
-    """On a clock that stands still: nothing polls."""
+    """The clock stands still, so no polling can start the job."""
     gate = Gate()
     async with running(make_queue(store, clock, ToldHandler(store, clock, gate.work))):
         job_id = await add(store, message())
@@ -79,7 +79,7 @@ async def test_a_job_for_later_starts_when_its_time_comes(store: Store) -> None:
 
 
 async def test_each_settlement_claims_the_next_job_in_its_commit(store: Store, clock: HandClock) -> None:
-    """64 jobs and 8 workers: no write but the settlements, and the four of a start."""
+    """64 jobs and 8 workers need no writes but the settlements and the four of a start."""
     counted = CountingStore(store)
     ids = [await add(store, message()) for _ in range(64)]
     handler = ToldHandler(counted, clock, at_once)
@@ -92,7 +92,7 @@ async def test_each_settlement_claims_the_next_job_in_its_commit(store: Store, c
 
 
 async def test_messages_of_one_lane_follow_one_another(store: Store, clock: HandClock) -> None:
-    """Vector Q3: the second starts after the first has ended."""
+    """The second job starts after the first has ended."""
     gate = Gate()
     async with running(make_queue(store, clock, ToldHandler(store, clock, gate.work))):
         first, second = [await add(store, message("a")) for _ in range(2)]
@@ -124,7 +124,7 @@ async def test_each_pool_keeps_to_its_slots(store: Store, clock: HandClock) -> N
 
 
 async def test_a_mixed_history_leaves_every_slot_free(store: Store, clock: HandClock) -> None:
-    """Successes, errors, retries at once, waits, cancellations: in the end all slots can be used again."""
+    """After successes, errors, immediate retries, waits and cancellations, all slots can be used again."""
     numbers = iter(range(10_000))
 
     async def work(job: Job) -> JobResult | None:
@@ -165,11 +165,11 @@ async def test_a_mixed_history_leaves_every_slot_free(store: Store, clock: HandC
     assert handler.most_running[Pool.INTERACTIVE] <= 4
 
 
-# -- what fails ---------------------------------------------------------------------------------------------
+# -- jobs that fail -----------------------------------------------------------------------------------------
 
 
 async def test_a_job_that_fails_three_times_is_failed(store: Store, clock: HandClock) -> None:
-    """Vector Q2: again after two minutes, again after four, then it is given up."""
+    """The job is retried after two minutes and after four, then it is given up."""
     handler = ToldHandler(store, clock, always(Retry("timeout")))
     queue = make_queue(store, clock, handler)
     async with running(queue):
@@ -255,7 +255,7 @@ async def test_the_fifth_crash_is_poison(store: Store, clock: HandClock) -> None
 async def test_a_job_claimed_again_in_its_own_commit_keeps_its_slot_and_its_lease(
     store: Store, clock: HandClock
 ) -> None:
-    """Postponed to now, it runs again before its first task has ended."""
+    """A job that is postponed to now runs again before its first task has ended."""
     gate = Gate()
 
     async def work(job: Job) -> JobResult | None:

@@ -1,4 +1,4 @@
-"""Notices between processes: each reaches the others once, in order, and a burst costs few transactions."""
+"""Notices between processes: each reaches the others once and in order, and a burst costs few transactions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CROSSING: list[Event] = [
 
 
 class Process:
-    """A bus with a bridge; `heard` is all that was published on it."""
+    """A bus with a bridge; `heard` lists the events published on it."""
 
     def __init__(self, relay: Relay, topics: list[Topic]) -> None:
         self.bus = EventBus()

@@ -1,4 +1,4 @@
-"""What is past its time leaves in slices; what still lives, or is young, stays."""
+"""Rows past their retention are deleted in slices; live and recent rows stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A role that only one process may hold: taken over soon after its holder's death, never held by two at once."""
+"""A role that only one process may hold: taken over soon after the holder's death, and never held by two at once."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ async def test_the_first_who_asks_holds_the_role_and_gives_it_back(database: Dat
         assert (taken.owner, taken.claim) == ("a", 1)
         assert await store.write(lambda tx: tx.role_leases.take(ROLE, "b", "node", None)) is None
         assert await store.write(lambda tx: tx.role_leases.renew(taken))
-        assert await store.write(lambda tx: tx.role_leases.take(ROLE, "b", "node", taken)) is None, "it has shown life"
+        assert await store.write(lambda tx: tx.role_leases.take(ROLE, "b", "node", taken)) is None, (
+            "the holder has renewed its lease"
+        )
         seen = await store.read(lambda tx: tx.role_leases.find(ROLE))
         other = await store.write(lambda tx: tx.role_leases.take(ROLE, "b", "node", seen))
         assert other is not None
         assert other.claim == 2
         assert not await store.write(lambda tx: tx.role_leases.renew(taken))
         await store.write(lambda tx: tx.role_leases.release(taken))
-        assert await store.read(of) == "b", "only who holds it gives it back"
+        assert await store.read(of) == "b", "only the holder can give it back"
         await store.write(lambda tx: tx.role_leases.release(other))
         assert await store.read(of) is None
 

@@ -1,4 +1,5 @@
-"""Agents that are changed, on both databases: what changes, what stays, what is refused, and what can be undone."""
+"""Changes of agents on both databases: which fields change, which stay, which changes are refused, and which can be
+undone."""
 
 from __future__ import annotations
 
@@ -71,7 +72,6 @@ async def test_an_agent_is_made_with_its_channels_and_its_first_version(store: S
 
 
 async def test_what_a_change_does_not_name_stays(store: Store) -> None:
-    """Vector C1."""
     agent = await made(store, NEWS, HALL)
     changed = await change(store, agent, description="reads the weather")
     assert (changed.name, changed.role, changed.prompt, changed.tools) == (
@@ -256,7 +256,7 @@ async def test_without_a_change_there_is_nothing_to_undo(store: Store) -> None:
 
 
 async def test_the_state_before_the_first_change_is_kept(store: Store) -> None:
-    """Agents of before there were versions."""
+    """Agents may be older than their versions."""
     old = Agent("old", "old", "Old")
     await store.write(lambda tx: tx.agents.add(old, NOW))
     await store.write(lambda tx: tx.agents.bind(Binding("web", "yard", "old"), NOW))
@@ -316,7 +316,7 @@ async def test_an_older_conductor_of_another_slug_stays_the_only_one(store: Stor
 
 
 async def test_the_conductor_is_changed_but_never_deleted(store: Store) -> None:
-    """Vector C2, the part that holds for owners, too."""
+    """This rule applies to owners, too."""
     agent = await conductor(store)
     assert (await change(store, agent, prompt="Be kind.")).prompt == "Be kind."
     refused: list[ArvisError] = []

@@ -1,4 +1,5 @@
-"""The server of the store goes away: nothing is lost, nothing is done twice, and whoever asks is answered at once."""
+"""The store's server is down: nothing is lost, nothing is done twice, and callers receive an answer or an error at
+once."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ async def line(unsteady: UnsteadyPostgres) -> AsyncIterator[CutLine]:
 
 @pytest.fixture
 async def far(unsteady: UnsteadyPostgres, line: CutLine, name: str, tmp_path: Path) -> AsyncIterator[PostgresStore]:
-    """A store at the other end of the line."""
+    """Open a store that connects through the line."""
     bring_up_to_date(Database(tmp_path / "none.db", unsteady.server.url(name), tmp_path), NOW)
     database = Database(tmp_path / "none.db", line.url(name), tmp_path)
     async with open_store(database, boot="boot-1", new_id=id_maker()) as (store, _):
@@ -62,7 +63,7 @@ async def far(unsteady: UnsteadyPostgres, line: CutLine, name: str, tmp_path: Pa
 
 
 def count_up(tx: Transaction) -> int:
-    """Done twice, it shows."""
+    """Increment a number, so that a repeated write is visible."""
     tx.jobs.lock(["number"])
     number = int(tx.settings.get("number") or 0) + 1
     tx.settings.put("number", str(number), NOW)
@@ -74,7 +75,7 @@ def number(tx: Transaction) -> int:
 
 
 class TakingClaimer:
-    """A queue with room for everything, that writes down what it was given."""
+    """A queue with room for all jobs, which records the jobs that it receives."""
 
     def __init__(self) -> None:
         self.given: asyncio.Queue[list[str] | None] = asyncio.Queue()

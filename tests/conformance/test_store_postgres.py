@@ -1,4 +1,4 @@
-"""The store on PostgreSQL keeps the rules of its port."""
+"""The store on PostgreSQL follows the rules of its port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.postgres import PostgresServer
 
 @pytest.fixture(scope="module")
 def url(postgres: PostgresServer) -> Iterator[str]:
-    """One database for all cases, because making one costs more than a case."""
+    """Create one database for all cases, because creating one takes longer than a case."""
     with postgres.database("conformance") as url:
         yield url
 

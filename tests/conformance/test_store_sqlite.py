@@ -1,4 +1,4 @@
-"""The store on SQLite keeps the rules of its port."""
+"""The store on SQLite follows the rules of its port."""
 
 from __future__ import annotations
 

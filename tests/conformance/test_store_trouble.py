@@ -1,5 +1,7 @@
-"""SQLite in trouble: locked by somebody else, full, a commit that fails: the writer outlives that. What makes the file
-doubtful it does not."""
+"""Failures of SQLite: the writer survives a lock, a full disk and a failed commit.
+
+It stops when the file may be damaged.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ async def store(file: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def pragma(store: SqliteStore, text: str) -> None:
-    """On the writing connection, between two groups."""
+    """Run a pragma on the writing connection, between two groups."""
     await store.write(lambda tx: None)
     store._writer._connection.execute(f"PRAGMA {text}").fetchall()
 
@@ -54,7 +56,7 @@ async def test_a_write_waits_for_a_lock_that_passes(store: SqliteStore, file: Pa
 
 
 async def test_a_lock_is_waited_for_longer_than_sqlite_would(store: SqliteStore, file: Path) -> None:
-    """Nothing fails, nothing is acknowledged; readers go on."""
+    """No write fails or is acknowledged meanwhile, and reads continue."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         write = asyncio.create_task(store.write(put_setting, "word", "kept"))
@@ -81,7 +83,7 @@ async def test_a_stop_ends_the_wait_for_a_lock(file: Path) -> None:
 
 
 async def test_a_full_disk_refuses_and_resumes(store: SqliteStore) -> None:
-    await pragma(store, "max_page_count = 1")  # as many pages as there are
+    await pragma(store, "max_page_count = 1")  # the present size is the limit
     outcomes = await asyncio.gather(
         *(store.write(put_setting, f"word-{n}", "x" * 100_000) for n in range(8)), return_exceptions=True
     )
@@ -93,7 +95,7 @@ async def test_a_full_disk_refuses_and_resumes(store: SqliteStore) -> None:
 
 
 async def test_room_that_is_given_up_saves_the_group(file: Path) -> None:
-    """Asked for once, then tried again once."""
+    """Room is requested once, and then the group is written again once."""
     asked: list[int] = []
 
     def make_room() -> None:
@@ -111,7 +113,7 @@ async def test_room_that_is_given_up_saves_the_group(file: Path) -> None:
 
 
 class Witness:
-    """Hears that the store is lost, in place of a daemon that would end."""
+    """A recorder of the store's loss, in place of a daemon that would stop."""
 
     def __init__(self) -> None:
         self.heard: list[StoreLost] = []
@@ -120,7 +122,7 @@ class Witness:
 
 @contextlib.contextmanager
 def no_file_grows_past(size: int) -> Iterator[None]:
-    """Writing further fails, as on a disk with a broken block: `SQLITE_IOERR_WRITE`."""
+    """Make further writes fail with `SQLITE_IOERR_WRITE`, as on a disk with a broken block."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -130,8 +132,10 @@ def no_file_grows_past(size: int) -> Iterator[None]:
 
 
 async def test_after_an_io_error_nobody_is_acknowledged_any_more(file: Path) -> None:
-    """Neither those of the group nor who comes later, although the disk works again; the next start goes on from what
-    is stored."""
+    """Neither the group nor later writes are acknowledged, although the disk works again.
+
+    The next start continues from the stored data.
+    """
     witness, database = Witness(), Database(file, None, file.parent)
     async with opened(database, emergency=witness.emergency) as store:
         await store.write(put_setting, "word", "kept")
@@ -158,7 +162,7 @@ async def test_a_file_that_cannot_be_stored_leaves_nothing_behind(store: SqliteS
 
 @pytest.mark.parametrize("side", ["write", "read"])
 async def test_damage_ends_the_store(file: Path, side: str) -> None:
-    """Whoever meets it first: nothing is served from a file that is known to be damaged."""
+    """The first reader or writer that meets the damage ends the store: nothing is served from a damaged file."""
     witness, database = Witness(), Database(file, None, file.parent)
     async with opened(database) as store:
         await asyncio.gather(*(store.write(put_setting, f"word-{n:04}", "x" * 500) for n in range(2000)))
@@ -172,7 +176,7 @@ async def test_damage_ends_the_store(file: Path, side: str) -> None:
 
 
 def overwrite_pages(file: Path) -> None:
-    """All of the latter half, which are settings: there are more of them than of everything else."""
+    """Overwrite the second half of the file, which consists mostly of settings."""
     with file.open("r+b") as damaged:
         size = file.stat().st_size // 4096
         damaged.seek(size // 2 * 4096)
@@ -183,7 +187,7 @@ async def test_a_writer_that_dies_of_anything_else_is_told_of(file: Path) -> Non
     witness = Witness()
     async with opened(Database(file, None, file.parent), emergency=witness.emergency) as store:
         assert isinstance(store, SqliteStore)
-        await store.write(put_setting, "word", "kept")  # the writer now waits, and does not use the connection
+        await store.write(put_setting, "word", "kept")  # the writer now waits and does not use the connection
         store._writer._connection.close()
         with pytest.raises(StoreLost, match="The thread that writes the database"):
             await store.write(put_setting, "word", "lost")
@@ -191,7 +195,7 @@ async def test_a_writer_that_dies_of_anything_else_is_told_of(file: Path) -> Non
 
 
 def let_commits_fail(store: SqliteStore) -> None:
-    """From now on the query `orphan` breaks a foreign key that speaks only at the commit."""
+    """Add a query `orphan` that breaks a foreign key, which is checked only at the commit."""
     writer = store._writer
     writer._connection.executescript(
         "CREATE TABLE parents (id TEXT PRIMARY KEY);"
@@ -202,7 +206,7 @@ def let_commits_fail(store: SqliteStore) -> None:
 
 
 async def test_a_commit_that_fails_takes_only_its_script_with_it(store: SqliteStore) -> None:
-    """The others of the group are committed singly, once each."""
+    """The other scripts of the group are committed one by one, once each."""
     let_commits_fail(store)
 
     def script(tx: Transaction, number: int) -> int:
@@ -216,7 +220,7 @@ async def test_a_commit_that_fails_takes_only_its_script_with_it(store: SqliteSt
 
 
 class ToldClaimer:
-    """A queue with one slot that writes down what it hears."""
+    """A queue with one slot that records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[Sequence[str], Sequence[str] | None]] = []
@@ -250,7 +254,7 @@ async def test_a_claim_hears_whether_its_commit_failed(store: SqliteStore) -> No
     with pytest.raises(StoreError):
         await store.write(script, fail=True)
     await store.write(script, fail=False)
-    # Once for the group, once for the script alone: neither was committed.
+    # Two failed commits: the group's, and that of the script alone.
     assert claimer.heard == [((), [first.id]), *[((first.id,), None)] * 2, ((first.id,), [second.id])]
 
 
@@ -280,7 +284,7 @@ async def test_what_waits_at_the_end_is_committed(file: Path) -> None:
 
 
 async def test_the_log_is_folded_back(store: SqliteStore, file: Path) -> None:
-    """Also while others read: nobody keeps a snapshot open."""
+    """This holds also during reads, because no reader keeps a snapshot open."""
     log = file.with_name(f"{file.name}-wal")
     for _ in range(30):
         await asyncio.gather(

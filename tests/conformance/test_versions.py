@@ -1,5 +1,4 @@
-"""Schedules and clients that are set back, on both databases: what was made, changed and removed is undone and done
-again."""
+"""Versions of schedules and clients on both databases: creations, changes and removals can be undone and redone."""
 
 from __future__ import annotations
 
@@ -102,7 +101,7 @@ async def test_when_it_ran_last_is_no_part_of_a_version(store: Store) -> None:
 async def test_one_that_was_removed_comes_back_under_its_id(store: Store) -> None:
     first = await made(store)
     await store.write(remove_schedule, first.id, NOW, by="ann")
-    # Only a new interval comes at once.
+    # Only a new interval becomes due at once.
     assert await undone(store, first, by="ann") == replace(first, author_id="ann", next_run=NOW + HOUR)
     assert await undone(store, first) is None
 

@@ -1,4 +1,4 @@
-"""Pages about workflows and their runs, on both databases."""
+"""The dashboard's data about workflows and their runs, on both databases."""
 
 from __future__ import annotations
 

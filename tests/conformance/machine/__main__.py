@@ -1,5 +1,8 @@
-"""`python -m tests.conformance.machine --steps 100000`: random histories until so many steps were made, and what came of
-them; on PostgreSQL before that every meeting of two transactions at each of their statements."""
+"""`python -m tests.conformance.machine --steps 100000`: run random histories until this number of steps, and print the
+result.
+
+On PostgreSQL, it first races the two transactions of every meeting, with a pause before each statement.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from tests.conformance.machine.town import Town
 from tests.parts import find
 from tests.postgres import running_postgres
 
-#: Histories between two lines of progress; long ones go deeper, many go wider.
+#: The histories between two lines of progress, and the steps of each. More steps reach deeper states, more histories
+#: cover more.
 BATCH, LENGTH = 50, 60
 
 
@@ -30,7 +34,7 @@ def main() -> int:
         seed = options.seed
         while tally.steps < options.steps:
             print(f"seed {seed}: {tally.steps} steps, {time.monotonic() - began:.0f} s", flush=True)
-            # Raises with the history that went wrong.
+            # This raises an error that shows the failed history.
             run_histories(url, tally, histories=BATCH, steps=LENGTH, seed=seed)
             seed += 1
     happened = ", ".join(f"{what} {times}" for what, times in sorted(tally.happened.items()))
@@ -55,7 +59,7 @@ def _database(name: str | None) -> Iterator[str | None]:
         return
     program = find("initdb")
     if program is None:
-        sys.exit("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
+        sys.exit("PostgreSQL is not installed (Debian: apt-get install postgresql)")
     with running_postgres(program) as server, server.database("machine") as url:
         yield url
 
@@ -63,8 +67,12 @@ def _database(name: str | None) -> Iterator[str | None]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.machine", description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first histories")
-    parser.add_argument("--database", help="a PostgreSQL database, which is emptied; `new` starts a server for it")
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(1_000_000), help="the seed of the first histories"
+    )
+    parser.add_argument(
+        "--database", help="the address of a PostgreSQL database, which is emptied; `new`: start a server"
+    )
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
-"""The two databases as the machine drives them: one whole transaction at a time, with the claim that rides in it, as the
-product's store does, and with a commit that may fail.
+"""The two databases as the machine drives them: one transaction at a time, with the claim in its commit, as in the
+product's store. A commit may fail.
 
-On PostgreSQL two transactions can also be run against each other (`race.py`).
+On PostgreSQL two transactions can also run against each other (`race.py`).
 """
 
 from __future__ import annotations
@@ -36,27 +36,26 @@ Script = Callable[[Transaction], Any]
 
 
 class Fate(Enum):
-    """What becomes of a commit, or of a call to the outside."""
+    """The result of a commit or of an external call."""
 
     KEPT = "kept"
-    REFUSED = "refused"  # it did not happen, and its caller hears so
-    FULL = "full"  # it did not happen for now
-    LOST = "lost"  # it happened, and its caller hears that it failed
+    REFUSED = "refused"  # it did not happen, and its caller receives an error
+    FULL = "full"  # it did not happen, because the disk is full for now
+    LOST = "lost"  # it happened, but its caller receives an error
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a transaction came to: what its caller is told, the calls that count (none when nothing was kept), and
-    whether it left work for other processes."""
+    """The result of a transaction."""
 
-    result: Any = None
+    result: Any = None  # what its caller receives
     error: BaseException | None = None
-    calls: Sequence[Call] = ()
-    left: bool = False
+    calls: Sequence[Call] = ()  # the calls of the job store; none if nothing was committed
+    left: bool = False  # whether it left work for other processes
 
 
 class RecordedJobs:
-    """A `JobStore` that remembers what was asked of it."""
+    """A `JobStore` that records its calls."""
 
     def __init__(self, jobs: JobStore, progress: Callable[[], Mapping[str, int]]) -> None:
         self._jobs = jobs
@@ -75,7 +74,7 @@ class RecordedJobs:
 
 
 class RecordedTransaction:
-    """A transaction whose calls of the job store are remembered."""
+    """A transaction that records its calls of the job store."""
 
     def __init__(self, session: Session, progress: Callable[[], Mapping[str, int]]) -> None:
         self._transaction = SqlTransaction(session)
@@ -88,7 +87,7 @@ class RecordedTransaction:
 
 @dataclass(slots=True)
 class Attempt:
-    """One script in one session. `commit` and `roll_back` are the session's."""
+    """One run of a script in one session. `commit` and `roll_back` belong to the session."""
 
     session: Session
     commit: Callable[[], object]
@@ -97,7 +96,7 @@ class Attempt:
     committed: bool = field(default=False, init=False)
 
     def run(self, script: Script, claimer: Claimer | None) -> Outcome:
-        """As the stores do it. What the database itself says (a deadlock) is raised."""
+        """Run the script as the stores do. Errors of the database, such as a deadlock, are raised."""
         notices = self.session.notices = Notices()
         transaction = RecordedTransaction(self.session, self._progress)
         outcome = Outcome()
@@ -117,7 +116,7 @@ class Attempt:
         return outcome
 
     def _progress(self) -> Mapping[str, int]:
-        """How far each execution got, as this transaction sees it: its steps and its finished effects."""
+        """Count the steps and the finished effects of each execution, as this transaction sees them."""
         session: Any = self.session
         connection = session.connection if isinstance(session, PostgresSession) else session._connection
         rows = connection.execute(
@@ -138,21 +137,21 @@ class Attempt:
 
 
 class Backend(Protocol):
-    """One database."""
+    """A database under test."""
 
     def write(self, script: Script, claimer: Claimer | None, fate: Fate) -> Outcome: ...
 
     def read(self, script: Script) -> Any: ...
 
     def rows(self, query: str) -> Sequence[Row]:
-        """For the eyes of the invariants."""
+        """Run a query for the invariants."""
         ...
 
     def close(self) -> None: ...
 
 
 class SqliteBackend:
-    """A database in memory."""
+    """An SQLite database in memory."""
 
     def __init__(self, new_id: IdMaker) -> None:
         self._connection = connect(Path(":memory:"), writing=True)
@@ -177,8 +176,10 @@ class SqliteBackend:
 
 
 class PostgresBackend:
-    """A database on a server. `sessions` are three: one that reads, and two so that two transactions can be open at
-    once."""
+    """A database on a PostgreSQL server.
+
+    It has three `sessions`: two, so that two transactions can be open at once, and one for reads.
+    """
 
     def __init__(self, url: str, new_id: IdMaker) -> None:
         emptied(Database(Path("unused"), url, Path("unused")))
@@ -211,7 +212,7 @@ class PostgresBackend:
         return self._eyes.execute(query.encode()).fetchall()
 
     def is_blocked(self, pid: int) -> bool:
-        """Return whether the session of this server process waits for another one's lock."""
+        """Return whether this server process waits for another session's lock."""
         found = self._eyes.execute("SELECT cardinality(pg_blocking_pids(%s)) > 0 AS blocked", (pid,)).fetchone()
         return found is not None and found["blocked"]
 
@@ -222,6 +223,6 @@ class PostgresBackend:
 
 @contextmanager
 def database_of(url: str | None, new_id: IdMaker) -> Iterator[Backend]:
-    """SQLite, or PostgreSQL at this address, which is emptied."""
+    """Open SQLite, or the PostgreSQL database at this address, which is emptied."""
     with closing(SqliteBackend(new_id) if url is None else PostgresBackend(url, new_id)) as backend:
         yield backend

@@ -1,4 +1,4 @@
-"""After the storm: nothing fails any more, and everything that was accepted must come to its end."""
+"""The end of a history: nothing fails any more, and everything that was accepted must end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.conformance.machine.tables import FINAL, OPEN, Rows, demand
 from tests.conformance.machine.town import Town
 
 NODE = "node-1"
-#: More than any history needs: looks at the clock, and commits between two of them.
+#: Limits that no history should reach: moves of the clock, and commits between two of them.
 LOOKS, COMMITS = 400, 5_000
-#: In seconds: after so long the lease of a dead process is over.
+#: In seconds. After this time the lease of a dead process has expired.
 LEASE_IS_OVER = LEASE_SECONDS + 1.0
 
 
 def come_to_rest(town: Town) -> None:
-    """Every process wakes, every event is brought once more, every question is answered."""
+    """Wake every process, send every event again, answer every question, and check that everything ends."""
     for process in town.processes.values():
         process.frozen = False
     town.rest()
@@ -37,31 +37,31 @@ def come_to_rest(town: Town) -> None:
         drain(town)
     left = unended(check(town))
     demand(not left, f"never ends: {left}")
-    demand(all(event.message_id for event in town.records.events), "an event was never taken")
+    demand(all(event.message_id for event in town.records.events), "an event was never accepted")
 
 
 def drain(town: Town) -> None:
-    """Let happen all that waits, in order."""
+    """Carry out all waiting requests in order."""
     for _ in range(COMMITS):
         if not town.waiting:
             return
         town.proceed(town.waiting[0])
-    demand(False, "it never comes to rest")
+    demand(False, "too many commits before the clock moves")
 
 
 def nothing_is_forgotten(town: Town) -> None:
-    """Once all has happened that waited, whatever may run does: no time has to pass for it, unless a look was refused."""
+    """Check that every claimable job has run, without any time passing. Only a refused write may need the next look."""
     check(town)
     if town.records.calls["refused"]:
         town.pass_time(LOOK_SECONDS)
         drain(town)
     if any(not process.stopping for process in town.processes.values()):
         ready = [job.id for job in town.jobs.claimable()]
-        demand(not ready, f"could run, and nobody runs it: {ready}")
+        demand(not ready, f"claimable, but no process runs it: {ready}")
 
 
 def until_something_is_due(town: Town, rows: Rows) -> float:
-    """In seconds: the soonest job that rests, or question with a deadline."""
+    """Return the seconds until the next due time of a job or question."""
     open_waits = [row["expires_at"] for row in rows.waits.values() if row["answered_at"] is None]
     due = [at for at in (town.jobs.next_due(), *open_waits) if at is not None]
     return (min(due, default=0) - town.wall.now) / 1000
@@ -77,7 +77,7 @@ def answer_everything(town: Town, rows: Rows) -> None:
 
 
 def unended(rows: Rows) -> list[str]:
-    """Whatever is not at its end."""
+    """Return the ids of everything that has not ended."""
     return [
         *(row["id"] for row in rows.asked if row["status"] not in FINAL),
         *(row["id"] for row in rows.jobs.values() if row["status"] in LIVE),

@@ -1,4 +1,5 @@
-"""What must be true after every step (reliability.md §6.2), read from the rows and compared with what is known outside."""
+"""The conditions that must hold after every step, checked against the rows and the facts known outside of the
+database."""
 
 from __future__ import annotations
 
@@ -25,12 +26,14 @@ def check(town: Town) -> Rows:
 
 
 def check_messages(town: Town, rows: Rows) -> None:
-    """Every event that was acknowledged is one message, in one turn, and stays there unless it is folded."""
+    """Check that every acknowledged event is one message, and that the message stays in its turn."""
     events = Counter(row["event_id"] for row in rows.asked)
-    demand(all(times == 1 for times in events.values()), f"events twice: {events}")
+    demand(all(times == 1 for times in events.values()), f"an event has several messages: {events}")
     ids = {row["id"] for row in rows.asked}
     for event in town.records.events:
-        demand(event.message_id is None or event.message_id in ids, f"{event} was acknowledged and is lost")
+        demand(
+            event.message_id is None or event.message_id in ids, f"{event} was acknowledged, but its message is missing"
+        )
     for row in rows.asked:
         turn = town.turn_of.setdefault(row["id"], row["execution_id"])
         demand(row["execution_id"] == turn, f"{row['id']} is in {row['execution_id']}, not {turn}")
@@ -38,7 +41,8 @@ def check_messages(town: Town, rows: Rows) -> None:
 
 
 def check_replies(rows: Rows) -> None:
-    """One reply or notice a turn; whoever is answered is linked to it, and the answer was given to all that was asked."""
+    """Check that a turn has one reply or notice, that its messages are linked to it, and that it answers all of
+    them."""
     replies = {row["execution_id"]: row for row in rows.said}
     demand(len(replies) == len(rows.said), "a turn with two replies")
     contents: dict[str, list[str]] = defaultdict(list)
@@ -56,32 +60,35 @@ def check_replies(rows: Rows) -> None:
 
 
 def check_executions(rows: Rows) -> None:
-    """Whoever is not at an end has a live job, or waits for something that is still to come."""
+    """Check that an open execution has a live job, or waits for a person, a time or a child that is still open."""
     live = Counter(row["execution_id"] for row in rows.jobs.values() if row["status"] in LIVE)
     children = {row["parent_wait"]: row for row in rows.executions.values() if row["parent_wait"]}
     for execution in rows.executions.values():
         cursors = rows.cursors.get(execution["id"], ())
         if execution["status"] not in OPEN:
-            demand(execution["status"] == "failed" or not cursors, f"{execution['id']} is over and stands somewhere")
+            demand(
+                execution["status"] == "failed" or not cursors, f"{execution['id']} has ended and still has positions"
+            )
             continue
         if live[execution["id"]]:
             continue
-        demand(execution["status"] == "paused", f"{execution['id']} runs and nothing runs it")
+        demand(execution["status"] == "paused", f"{execution['id']} is running without a live job")
         waits = [rows.waits[cursor["wait_id"]] for cursor in cursors if cursor["wait_id"]]
-        demand(waits and len(waits) == len(cursors), f"{execution['id']} sleeps for ever")
+        demand(waits and len(waits) == len(cursors), f"{execution['id']} is paused without a wait")
         for wait in waits:
-            demand(wait["answered_at"] is None, f"{execution['id']} does not hear the answer to {wait['prompt']}")
+            demand(wait["answered_at"] is None, f"{execution['id']} has not received the answer to {wait['prompt']}")
             child = children.get(wait["id"])
             demand(
                 wait["kind"] != "child" or (child and child["status"] in OPEN), f"{execution['id']} has lost a child"
             )
     closed = {row["id"] for row in rows.executions.values() if row["status"] in {"done", "cancelled"}}
     left = [row["id"] for row in rows.waits.values() if row["execution_id"] in closed and row["answered_at"] is None]
-    demand(not left, f"questions of what has ended: {left}")
+    demand(not left, f"open questions of ended executions: {left}")
 
 
 def check_order(town: Town, rows: Rows) -> None:
-    """Turns of a conversation end in the order in which they began, but for those that slept or were tried again."""
+    """Check that the turns of a conversation end in the order in which they began, except for those that waited or
+    were retried."""
     late = {row["execution_id"] for row in rows.waits.values()} | town.records.retried
     ended: dict[str, int] = {}
     for row in rows.asked:  # in the order of their ids, which grow
@@ -93,15 +100,15 @@ def check_order(town: Town, rows: Rows) -> None:
 
 
 def check_deliveries(town: Town, rows: Rows) -> None:
-    """What was said has one delivery, carried by a job until it has an end, and reaches the platform once."""
+    """Check that a reply has one delivery, that a job carries the delivery until its end, and that it is sent once."""
     of = Counter(row["message_id"] for row in rows.deliveries.values())
     demand(all(times == 1 for times in of.values()), f"two deliveries of one message: {of}")
     said = {row["id"] for row in rows.messages if row["role"] != "user"}
-    demand(said == of.keys(), f"said and not to be sent: {said - of.keys()}")
+    demand(said == of.keys(), f"replies without a delivery: {said - of.keys()}")
     carried = {row["delivery_id"] for row in rows.jobs.values() if row["status"] in LIVE}
     for row in rows.deliveries.values():
         if row["state"] in {"pending", "sending"}:
-            demand(row["id"] in carried, f"{row['id']} is {row['state']} and nobody sends it")
+            demand(row["id"] in carried, f"{row['id']} is {row['state']} and no job sends it")
         elif row["state"] == "sent":
             demand(row["id"] in town.records.sent, f"{row['id']} was never sent")
     if not town.safe_resend:
@@ -112,7 +119,7 @@ def check_deliveries(town: Town, rows: Rows) -> None:
 
 
 def check_effects(town: Town) -> None:
-    """A payment happens once, unless its process had lost its lease and did not know."""
+    """Check that a payment happens once, unless its process had lost its lease without noticing it."""
     records = town.records
     for what, times in records.happened.items():
         if what.startswith("pay "):

@@ -1,5 +1,7 @@
-"""The job store as plain dictionaries: what queue.md says, without SQL. Every call that a committed transaction made is
-seen here, too, and must have had the same result."""
+"""The job store as plain dictionaries: the rules of the queue without SQL.
+
+The model repeats each call of every committed transaction, and each must have had the same result.
+"""
 
 from __future__ import annotations
 
@@ -78,27 +80,29 @@ class ModelJob:
         return self.status == "running" and (self.owner, self.claim) == (claim.owner, claim.claim)
 
     def waits(self, now: int) -> bool:
-        """More than that the clock was put back since it was added."""
+        """Return whether the job was postponed, and not only added before the clock was set back."""
         return self.told_to_wait and self.run_at > now
 
 
 @dataclass(slots=True)
 class JobModel:
-    """`jobs` by id, and for each lane its live jobs in order."""
+    """The jobs by id, and the live jobs of each lane in order."""
 
     jobs: dict[str, ModelJob] = field(default_factory=dict)
     lanes: dict[str, list[ModelJob]] = field(default_factory=dict)
 
     def see(self, call: Call, *, alone: bool) -> None:
-        """Do the same and compare. Beside another transaction (not `alone`) a claim may have found less than all there
-        was, and what was only read may be older."""
+        """Repeat a call and compare the results.
+
+        Next to another transaction (not `alone`), a claim may have found fewer jobs, and reads may be outdated.
+        """
         if call.name == "claim" and not alone:
             self._see_some_claims(*call.args, result=call.result)
         elif alone or call.name not in _ONLY_READ:
             seen: Callable[..., None] = getattr(self, f"_see_{call.name}")
             seen(*call.args, **call.options, result=call.result)
 
-    # -- what can be asked ---------------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------------
 
     def holds(self, claim: Job) -> bool:
         return claim.id in self.jobs and self.jobs[claim.id].held_by(claim)
@@ -108,12 +112,12 @@ class JobModel:
         return min((head.run_at for head in heads if head.status == "pending" and not head.claimable), default=None)
 
     def claimable(self) -> list[ModelJob]:
-        """Heads that wait for nothing but a slot, in the order in which they are claimed."""
+        """Return the claimable heads in the order in which they are claimed."""
         heads = (lane[0] for lane in self.lanes.values())
         return sorted((h for h in heads if h.status == "pending" and h.claimable), key=lambda job: (job.rank, job.id))
 
     def ready(self, job: ModelJob) -> int:
-        """The value of the column `ready`."""
+        """Return the expected value of the column `ready`."""
         if job.status not in LIVE or self.lanes[job.lane][0] is not job:
             return 0
         return 3 if job.status == "running" else 1 if job.claimable else 2
@@ -121,10 +125,10 @@ class JobModel:
     # -- calls ---------------------------------------------------------------------------------------------
 
     def _see_lock(self, lanes: Sequence[str], *, result: None) -> None:
-        """Changes nothing."""
+        """Check nothing: a lock changes no job."""
 
     def _see_get(self, job_id: str, *, result: Job | None) -> None:
-        """Read without a lock: it may be older."""
+        """Check nothing: a read without a lock may be outdated."""
 
     def _see_held(self, claim: Job, *, result: bool) -> None:
         assert result == self.holds(claim), f"held {claim.id}"
@@ -178,7 +182,7 @@ class JobModel:
         self, slots: Slots, owner: str, node: str, now: int, lease_until: int, *, result: list[Job]
     ) -> None:
         ready = {job.id for job in self.claimable()}
-        assert {job.id for job in result} <= ready, "claimed what nobody may claim"
+        assert {job.id for job in result} <= ready, "claimed a job that is not claimable"
         pools = [self.jobs[job.id].pool for job in result]
         assert pools.count(Pool.DELIVERY) <= slots.delivery
         assert pools.count(Pool.BACKGROUND) <= slots.background
@@ -192,7 +196,9 @@ class JobModel:
             self.jobs[job_id].lease_until = lease_until
 
     def _see_settle(self, claim: Job, outcome: Settlement, now: int, *, result: bool) -> None:
-        assert result == self.holds(claim), f"settled {claim.id} without holding it, or not though it was held"
+        assert result == self.holds(claim), (
+            f"settled {claim.id} without holding it, or failed to settle it while holding it"
+        )
         if not result:
             return
         job = self.jobs[claim.id]
@@ -270,7 +276,7 @@ class JobModel:
     def _see_defer(self, job_id: str, run_at: int, *, result: bool) -> None:
         job = self.jobs.get(job_id)
         unbegun = job is not None and job.status == "pending" and job.claim == 0
-        assert result == unbegun, "told to wait"
+        assert result == unbegun, "deferred"
         if job is not None and unbegun:
             job.run_at, job.claimable, job.told_to_wait = run_at, False, run_at > job.made_at
 
@@ -347,7 +353,7 @@ class JobModel:
         for job_id in old:
             del self.jobs[job_id]
 
-    # -- what they do --------------------------------------------------------------------------------------
+    # -- changes of the model ------------------------------------------------------------------------------
 
     def _runs_for(self, job_id: str, owner: str) -> bool:
         return self.jobs[job_id].status == "running" and self.jobs[job_id].owner == owner

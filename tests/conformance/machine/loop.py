@@ -1,6 +1,6 @@
-"""An event loop and a clock that stand still: a test says when something may run and when time passes.
+"""An event loop and a clock that stand still: a test decides when callbacks run and when time passes.
 
-So a whole process with its timers is one deterministic thing, and a history that failed can be played again.
+So a whole process with its timers is deterministic, and a failed history can be repeated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ START = 1_800_000_000_000
 
 
 class HandLoop(asyncio.SelectorEventLoop):
-    """Runs what can run when it is told to; its timers follow `pass_time`, not the machine's clock."""
+    """An event loop that runs ready callbacks on request. Its timers follow `pass_time`, not the machine's clock."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -38,7 +38,7 @@ class HandLoop(asyncio.SelectorEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        # Whoever calls from a thread does so while the loop stands still.
+        # Other threads call this only while the loop does not run.
         return self.call_soon(callback, *args, context=context)
 
     def call_at(
@@ -48,7 +48,7 @@ class HandLoop(asyncio.SelectorEventLoop):
         return super().call_at(when, callback, *args, context=context)
 
     def rest(self) -> None:
-        """Run until nothing can run any more."""
+        """Run until no callback is ready."""
         self._stirred = True
         while self._stirred:
             self._stirred = False
@@ -57,7 +57,7 @@ class HandLoop(asyncio.SelectorEventLoop):
 
 
 class WallClock:
-    """The time of day, the same for all processes; it may jump."""
+    """The time of day, which all processes share; it may jump."""
 
     def __init__(self) -> None:
         self.now = START
@@ -67,7 +67,7 @@ class WallClock:
 
 
 class ProcessClock:
-    """`Clock` of a process with such a loop."""
+    """The `Clock` of a process with such a loop."""
 
     def __init__(self, loop: HandLoop, wall: WallClock) -> None:
         self._loop = loop

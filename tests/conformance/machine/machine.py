@@ -1,8 +1,8 @@
-"""Random histories of several processes, checked after every step (reliability.md R6).
+"""Random histories of several processes, checked after every step.
 
 People write and platforms repeat events; processes start, stop, freeze and die; commits are refused, lost or raced
-against each other; clocks pass and jump; operators retry, cancel, delete and answer. Forbidden states are in
-`invariants.py`; the final state is checked in `calm.py`.
+against each other; clocks advance and jump; operators retry, cancel, delete and answer. `invariants.py` defines the
+forbidden states, and `calm.py` checks the final state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.conformance.machine.script import WORDS, content_of
 from tests.conformance.machine.town import NODES, Town
 
 WHICH = st.integers(min_value=0, max_value=10_000)
-#: The waiting requests that are carried out, one after the other.
+#: The indexes of the waiting requests to carry out, one after the other.
 THEN = st.lists(WHICH, max_size=6)
 FATES = st.sampled_from([Fate.REFUSED, Fate.FULL, Fate.LOST])
 SECONDS = st.sampled_from([0.02, 1, 5, 11, 31, 70, 240, 4_000])
@@ -34,7 +34,7 @@ JUMPS = st.sampled_from([-90_000, -3_600, -40, -1, 1, 40, 3_600, 90_000])
 
 @dataclass(slots=True)
 class Tally:
-    """The rules of all histories, and their results."""
+    """The counts of all histories."""
 
     steps: int = 0
     happened: Counter[str] = field(default_factory=Counter)

@@ -1,6 +1,6 @@
-"""Two things that people or processes do at the same moment, and where they meet in the database.
+"""Pairs of actions that people or processes do at the same time, and that meet in the database.
 
-Each sets up a town so that the two transactions wait to be run: the last two of `town.waiting`.
+Each meeting prepares a town so that the two transactions wait to run: the last two of `town.waiting`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ YES = WaitAnswer("approve")
 
 
 class Meeting:
-    """One place in a town with two processes, `here` and `there`, and nothing else going on."""
+    """A room in a town with two processes, `here` and `there`, and no other activity."""
 
     def __init__(self, town: Town, room: str) -> None:
         self.town = town
@@ -35,7 +35,7 @@ class Meeting:
         return self.town.records.events[number]
 
     def said(self, *words: str, person: str = "ann") -> Event:
-        """And all that follows from it until time must pass."""
+        """Send a message, and carry out all work that follows without time passing."""
         event = self.say(self.here, *words, person=person)
         drain(self.town)
         return event
@@ -51,7 +51,7 @@ class Meeting:
         return list(self.town.backend.rows(f"SELECT * FROM {table} ORDER BY id"))
 
     def answer(self, process: Process) -> None:
-        """Approve the last question."""
+        """Approve the newest question."""
         wait = [row for row in self.rows("waits") if row["kind"] != "child"][-1]
         process.do(process.operations.answer_wait(wait["id"], YES, OWNER_IN_PERSON))
 
@@ -73,7 +73,7 @@ def the_first_two_messages(meeting: Meeting) -> None:
 
 
 def an_answer_and_a_claim(meeting: Meeting) -> None:
-    """One branch waits for an answer while another one's turn to be tried again has come."""
+    """One branch waits for an answer, while the retry of another one is due."""
     meeting.said("split", "timeout", "ask")
     meeting.town.wall.move(300)
     meeting.answer(meeting.here)
@@ -81,7 +81,7 @@ def an_answer_and_a_claim(meeting: Meeting) -> None:
 
 
 def an_answer_and_an_end(meeting: Meeting) -> None:
-    """One branch waits for an answer while another one ends everything."""
+    """One branch waits for an answer, while another one ends the execution."""
     meeting.say(meeting.here, "split")
     meeting.until(meeting.errand)
     meeting.until(lambda: not meeting.errand())
@@ -118,12 +118,12 @@ def a_fold_and_a_cancel(meeting: Meeting) -> None:
         meeting.say(meeting.here)
         meeting.town.proceed(meeting.town.waiting[-1])
     meeting.town.proceed(errand)
-    meeting.town.proceed(meeting.town.waiting[0])  # the answer to bob; now a turn begins that folds the other message
+    meeting.town.proceed(meeting.town.waiting[0])  # the answer to bob; a turn begins that folds the other message
     meeting.cancel_last_job(meeting.there)
 
 
 def a_parent_and_its_child(meeting: Meeting) -> None:
-    """The child comes to its end while its parent is cancelled."""
+    """The child ends while its parent is cancelled."""
     meeting.say(meeting.here, "call")
     meeting.town.proceed(meeting.town.waiting[0])
     meeting.town.proceed(meeting.town.waiting[0])
@@ -132,7 +132,7 @@ def a_parent_and_its_child(meeting: Meeting) -> None:
 
 
 def two_rescues(meeting: Meeting) -> None:
-    """A process dies, and two others take back what it ran."""
+    """A process dies, and two others rescue its job."""
     meeting.say(meeting.there)
     meeting.until(meeting.errand)
     node = meeting.there.node
@@ -166,8 +166,7 @@ MEETINGS = (
 
 
 def hold(town: Town, meet: Callable[[Meeting], None], stride: int) -> None:
-    """Race the two against each other, the first standing still before every `stride`-th of its statements; then the other
-    way round."""
+    """Race the two transactions, the first pausing before every `stride`-th of its statements; then exchange them."""
     for swapped in (False, True):
         for pause in count(0, stride):
             meet(Meeting(town, f"room {swapped} {pause}"))

@@ -234,7 +234,7 @@ class Process:
 
 
 async def _told(work: Coroutine[Any, Any, Any]) -> None:
-    """Return whether this is an error that a person or a platform may receive, and so no defect."""
+    """Run the work. Errors that a person or a platform may receive are no defects; report all others."""
     with suppress(UsageError, StoreError):
         await work
 

@@ -1,6 +1,5 @@
-"""Two transactions at once on PostgreSQL: the first stands still after some of its statements while the second runs to its
-end or to a lock, then both go on. Deterministic as far as a server is.
-"""
+"""Two transactions at once on PostgreSQL: the first pauses after some statements while the second runs to its end or
+to a lock, then both continue. This is as deterministic as a server allows."""
 
 from __future__ import annotations
 
@@ -18,24 +17,23 @@ from arvis.store.postgres.errors import AGAIN
 from arvis.store.postgres.session import PostgresSession
 from tests.conformance.machine.backends import Attempt, Outcome, PostgresBackend, Script
 
-#: In seconds. Nothing here takes long unless it is broken.
+#: In seconds. Only a defect makes a wait this long.
 PATIENCE = 30.0
 ATTEMPTS = 20
 
 
 @dataclass(slots=True)
 class Race:
-    """What both came to, in the order in which they were given; `first_won` says which was committed first, `met` whether
-    the first had so many statements that it stood still."""
+    """The results of two transactions."""
 
-    outcomes: list[Outcome]
-    first_won: bool
+    outcomes: list[Outcome]  # of the first and of the second transaction
+    first_won: bool  # whether the first was committed first
     deadlocks: int
-    met: bool
+    met: bool  # whether the first had enough statements to pause
 
 
 class PausingSession(PostgresSession):
-    """Stands still after so many statements, at the latest before its commit, until it is let go."""
+    """A session that pauses after this number of statements, or before its commit, until `go` is set."""
 
     def __init__(self, backend: PostgresBackend, pause: int) -> None:
         connection = backend.sessions[0].connection
@@ -62,8 +60,10 @@ class PausingSession(PostgresSession):
 
 @dataclass(slots=True)
 class Runner:
-    """One of the two, in a thread of its own. A deadlock or a lost race for a unique key runs it again, as in the
-    store."""
+    """One of the two transactions in its own thread.
+
+    After a deadlock or a lost race for a unique key it runs again, as in the store.
+    """
 
     session: PostgresSession
     script: Script
@@ -101,8 +101,11 @@ def raced(
     pause: int,
     heard: Callable[[Outcome], None],
 ) -> Race:
-    """`heard` is told what the second came to: at once if the first still stands still, so that what follows from it may
-    read what the first has not committed yet."""
+    """Race the two transactions.
+
+    `heard` receives the second one's result: immediately if the first still pauses, so that later work may read data
+    from before the first one's commit.
+    """
     finish: list[Runner] = []
     pausing = PausingSession(backend, pause)
     leader = Runner(pausing, *first, finish)
@@ -131,7 +134,7 @@ def raced(
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    """The server tells of a lock to those who ask."""
+    """Poll the condition; the server reports a lock only on request."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Runs the machine: so many histories of so many steps, the same ones for the same seed."""
+"""Runs the machine: a number of histories with a number of steps each, the same ones for the same seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from tests.conformance.machine.machine import Machine, Tally
 
 
 def run_histories(url: str | None, tally: Tally, *, histories: int, steps: int, seed: int | None = None) -> None:
-    """On SQLite, or on the PostgreSQL database at this address. Raises `Violation` with the shortest history found."""
+    """Run histories on SQLite, or on the PostgreSQL database at this address.
+
+    Raise `Violation` with the shortest history found.
+    """
     machine = type("Histories", (Machine,), {"url": url, "tally": tally})
     if seed is not None:
         machine = seeded(seed)(machine)

@@ -1,8 +1,8 @@
-"""Agents that do what a message tells them, word by word: what a turn can meet, in any order.
+"""Agents that follow a message word by word, so that a turn can meet any events in any order.
 
-`effect` and `pay` call the outside (a payment must not happen twice), `ask` asks the person, `approve` an owner, `rest` waits
-for a time, `call` and `fail` run another graph, `split` goes on in two branches, `throw`, `busy`, `refused` and `timeout`
-fail. After the last word the turn answers with all that it was asked.
+`effect` and `pay` make external calls (a payment must not happen twice), `ask` asks the person, `approve` an owner,
+`rest` waits for a time, `call` and `fail` run another graph, `split` continues in two branches, `throw`, `busy`,
+`refused` and `timeout` fail. After the last word the turn's reply repeats all of its messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.conformance.machine.process import Process
 
 WORDS = ("effect", "pay", "ask", "approve", "rest", "call", "fail", "split", "throw", "busy", "refused", "timeout")
 
-#: Kinds of provider errors by word; each of these fails once and then no more.
+#: The provider errors by word; each word of a message fails once.
 _ERRORS = {
     "busy": ProviderErrorKind.RATE_LIMIT,
     "refused": ProviderErrorKind.AUTH,
@@ -31,13 +31,15 @@ _ERRORS = {
 
 
 def content_of(number: int, words: list[str]) -> str:
-    """A message that can be told from any other."""
+    """Return the text of a message that differs from all others."""
     return " ".join([f"#{number}", *words])
 
 
 def scripted_graphs(first_time: Callable[[str], bool]) -> Callable[[Process], Mapping[str, Graph]]:
-    """The graphs `agent` and `child` for a process. `first_time` says whether something was never asked before, by
-    anybody."""
+    """Return a function that makes the graphs `agent` and `child` for a process.
+
+    `first_time` returns whether its argument is new to all processes.
+    """
 
     def make(process: Process) -> Mapping[str, Graph]:
         nodes = _Nodes(process, first_time)
@@ -80,11 +82,11 @@ class _Nodes:
         return Goto("act", rest)
 
     async def left(self, context: NodeContext) -> Decision:
-        """A branch that asks, and ends with the answer."""
+        """Ask in one branch, and end the execution with the answer."""
         return Pause(WaitKind.APPROVAL, "well?") if context.answer is None else Goto("act", [])
 
     async def right(self, context: NodeContext) -> Decision:
-        """A branch that pays at once, and goes on."""
+        """Pay immediately in the other branch, and continue."""
         payment = f"pay {context.execution.id} {len(context.value)} branch"
         await context.once(payment, self._errand(payment), repeatable=False)
         return Goto("act", context.value)

@@ -1,4 +1,4 @@
-"""The tables as they are, and what of them the model of the job store knows exactly."""
+"""The rows of the tables, and the part of them that the model of the job store predicts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FINAL = {status.value for status in FINAL_STATUSES}
 
 
 class Violation(AssertionError):
-    """Something that must never happen did."""
+    """A forbidden state or event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """All of them, by id where that helps."""
+    """All rows, by id where that helps."""
 
     jobs: Mapping[str, Row]
     lanes: Mapping[str, Row]
@@ -37,7 +37,7 @@ class Rows:
 
     @property
     def said(self) -> list[Row]:
-        """Replies and notices that answer; neither words on the way nor what a retry by hand replaced."""
+        """Return the replies and notices that end turns, without progress messages and superseded replies."""
         answers = [row for row in self.messages if row["role"] not in {"user", "progress"} and row["execution_id"]]
         return [row for row in answers if not row["superseded"]]
 
@@ -64,30 +64,33 @@ def demand(truth: object, what: object) -> None:
 
 
 def check_jobs(model: JobModel, rows: Rows) -> None:
-    """The table is the model's."""
-    demand(rows.jobs.keys() == model.jobs.keys(), "other jobs than the model's")
+    """Check that the table has the jobs of the model."""
+    demand(rows.jobs.keys() == model.jobs.keys(), "the jobs are not those of the model")
     for job in model.jobs.values():
         row = rows.jobs[job.id]
         known = (job.status, job.attempts, job.crashes, job.owner, job.claim, job.key, job.merged_into, job.run_at)
         columns = ("status", "attempts", "crashes", "owner", "claim", "key", "merged_into", "run_at")
-        demand(tuple(row[column] for column in columns) == known, f"{dict(row)} is no {known}")
+        demand(tuple(row[column] for column in columns) == known, f"{dict(row)} is not {known}")
         demand(row["ready"] == model.ready(job), f"{job.id} is ready {row['ready']}, not {model.ready(job)}")
 
 
 def check_lanes(model: JobModel, rows: Rows) -> None:
-    """Each lane has one live head, an order, and counters that are right."""
+    """Check that each lane has one live head, the model's order, and correct counters."""
     live: dict[str, list[Row]] = defaultdict(list)
     for row in rows.jobs.values():
         if row["status"] in LIVE:
             live[row["lane"]].append(row)
-    for jobs in live.values():  # a head that has begun stays in front of what was added first
+    for jobs in live.values():  # a head that has begun stays before jobs that were put first
         jobs.sort(key=lambda row: (row["ready"] == 0, row["position"]))
     known = {lane: [job.id for job in jobs] for lane, jobs in model.lanes.items()}
-    demand({lane: [row["id"] for row in jobs] for lane, jobs in live.items()} == known, "another order in a lane")
+    demand(
+        {lane: [row["id"] for row in jobs] for lane, jobs in live.items()} == known,
+        "a lane has another order than in the model",
+    )
     for lane, jobs in live.items():
         heads = [row["id"] for row in jobs if row["ready"] > 0]
         demand(heads == [jobs[0]["id"]], f"heads of {lane}: {heads}")
         demand(rows.lanes[lane]["live"] == len(jobs), f"{lane} counts {rows.lanes[lane]['live']} of {len(jobs)}")
         demand(rows.lanes[lane]["tail"] >= max(row["position"] for row in jobs), f"{lane} would number backwards")
     empty = [lane for lane in rows.lanes.keys() - live.keys() if rows.lanes[lane]["live"] != 0]
-    demand(not empty, f"lanes that count what is not there: {empty}")
+    demand(not empty, f"empty lanes that count live jobs: {empty}")

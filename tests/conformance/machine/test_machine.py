@@ -1,5 +1,7 @@
-"""Short histories of the machine on both databases, and the ones that once went wrong (`python -m tests.conformance.machine`
-runs long ones)."""
+"""Short histories of the machine on both databases, and the histories that once failed.
+
+`python -m tests.conformance.machine` runs long ones.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,12 @@ def test_histories_on_postgres(postgres_url: str, figures: list[str]) -> None:
     figures.append(f"state machine on PostgreSQL: {tally.steps} steps, {tally.happened['race']} races")
 
 
-# -- what once went wrong ----------------------------------------------------------------------------------
+# -- histories that once failed ----------------------------------------------------------------------------
 
 
 @pytest.fixture
 def town() -> Iterator[Town]:
-    """One process, and nothing to do."""
+    """Start a process that has no work."""
     with closing(Town(None, safe_resend=False)) as town:
         town.start(NODE)
         drain(town)
@@ -51,14 +53,14 @@ def say(town: Town, *words: str) -> None:
 
 
 def until_outside(town: Town, what: str) -> Errand:
-    """Until a process is about to call the outside for this."""
+    """Proceed until a process is about to make this external call."""
     for _ in range(100):
         for one in town.waiting:
             if isinstance(one, Errand) and one.what.startswith(what):
                 return one
         town.proceed(town.waiting[0])
         check(town)
-    raise AssertionError(f"nobody calls {what}")
+    raise AssertionError(f"no process calls {what}")
 
 
 def die_and_begin_again(town: Town) -> None:
@@ -86,7 +88,7 @@ def test_it_comes_to_its_end(town: Town, words: list[str]) -> None:
 
 
 def test_a_conversation_that_grows_too_long_comes_to_its_end(town: Town) -> None:
-    """Nobody here can sum it up: the job that wants to fails, and its execution with it."""
+    """No compaction is possible here: its job fails, and its execution with it."""
     for _ in range(DUE_MESSAGES // 2 + 1):
         say(town)
         drain(town)
@@ -96,7 +98,8 @@ def test_a_conversation_that_grows_too_long_comes_to_its_end(town: Town) -> None
 
 
 def test_a_word_about_an_interrupted_payment_holds_for_one_start(town: Town) -> None:
-    """Twice the process dies while it pays: before it happened, and (when somebody has said “run again”) after."""
+    """The process dies twice while it pays: before the payment, and again after the payment that a person has
+    allowed to repeat."""
     say(town, "pay")
     until_outside(town, "pay")
     die_and_begin_again(town)
@@ -115,7 +118,7 @@ def test_a_payment_in_a_new_branch_is_found_again(town: Town) -> None:
 
 
 def test_a_lease_from_before_the_clock_was_put_back_ends_soon(town: Town) -> None:
-    """A process of another node dies, and then it is yesterday."""
+    """A process of another node dies, and the clock is set back."""
     town.start("node-2")
     drain(town)
     town.say(town.processes["node-2"], "ann", "square", content_of(0, []))
@@ -148,11 +151,11 @@ def test_a_lease_from_before_the_clock_was_put_back_ends_soon(town: Town) -> Non
     ],
 )
 def test_what_is_wrong_is_seen(town: Town, lie: str) -> None:
-    """A machine that compares nothing would pass everything."""
+    """A machine that compares nothing would accept everything."""
     say(town)
     drain(town)
     check(town)
-    town.backend.rows("DELETE FROM delivery_parts")  # what hangs on a delivery would keep it
+    town.backend.rows("DELETE FROM delivery_parts")  # parts would keep the deliveries from being deleted
     town.backend.rows(lie)
     with pytest.raises(Violation):
         check(town)
@@ -168,7 +171,7 @@ def test_a_second_payment_is_seen(town: Town) -> None:
 
 
 def test_a_call_that_answers_otherwise_is_seen(town: Town) -> None:
-    """Every call of a committed transaction must have had the model's result."""
+    """Every call of a committed transaction must have the model's result."""
     say(town)
     town.proceed(town.waiting[0])
     (job,) = town.jobs.jobs.values()

@@ -1,6 +1,8 @@
-"""Two transactions at the same moment on PostgreSQL, at some of their statements (`python -m tests.conformance.machine` takes
-each): what they leave is what one after the other could have left, nothing is lost between them, and neither waits for the
-other in a circle."""
+"""Two transactions at the same time on PostgreSQL, with a pause before some of their statements.
+
+Their effect equals that of running one after the other: nothing is lost, and no deadlock happens. `python -m
+tests.conformance.machine` pauses before every statement.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def test_two_at_once_leave_what_one_after_the_other_leaves(meet: Callable[[Meeti
 
 
 def test_an_answer_is_not_missed_by_a_job_that_begins_meanwhile(postgres_url: str) -> None:
-    """Once it was: the job was claimed after the answer had seen it wait, and had read before the answer was committed."""
+    """The answer once was missed: it had seen the job wait, and the job was claimed and read before the answer's
+    commit."""
     with closing(Town(postgres_url, safe_resend=False)) as town:
         town.start_all()
         hold(town, an_answer_and_a_claim, 1)

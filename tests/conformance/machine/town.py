@@ -1,5 +1,5 @@
-"""The surroundings of the processes: the database, the clock, messages of people, deliveries to them, and all certain
-facts about these. This module decides which commit happens next and with what result."""
+"""The surroundings of the processes: the database, the clock, people's messages, deliveries to people, and all facts
+that are certain about these. This module decides which commit happens next and with what result."""
 
 from __future__ import annotations
 
@@ -35,30 +35,29 @@ HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
 @dataclass(slots=True)
 class Event:
-    """A person's message, as the platform knows it. `message_id` is the id that the platform received, once it did;
-    `taken` counts how often the platform was told that it is new."""
+    """A person's message, as the platform knows it."""
 
     message: IncomingMessage
-    message_id: str | None = None
-    taken: int = 0
+    message_id: str | None = None  # the id that the platform received when the message was accepted
+    taken: int = 0  # how often the platform was told that the message is new
 
 
 @dataclass(slots=True)
 class Records:
-    """The facts outside of the database. `sent` counts arrived messages, `happened` the external calls, `excused`
-    those of a process whose lease was already lost, which no fence can prevent."""
+    """The facts outside of the database."""
 
     events: list[Event] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
-    happened: Counter[str] = field(default_factory=Counter)
+    sent: list[str] = field(default_factory=list)  # deliveries that arrived
+    happened: Counter[str] = field(default_factory=Counter)  # external calls
+    # calls of a process that had lost its lease; no fence can prevent them
     excused: Counter[str] = field(default_factory=Counter)
-    told: set[str] = field(default_factory=set)
-    retried: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)  # names that `_first_time` has seen
+    retried: set[str] = field(default_factory=set)  # executions and deliveries whose jobs were retried
     calls: Counter[str] = field(default_factory=Counter)
 
 
 def name_of(call: Call) -> str:
-    """Return a name for the report: histories in which nothing happens prove nothing."""
+    """Return a name for the report, which shows that the histories did something."""
     if call.name == "settle":
         return f"settle {type(call.args[1]).__name__}" if call.result else "settle fenced"
     return call.name if call.result else f"{call.name} in vain"
@@ -69,7 +68,7 @@ class Town:
 
     def __init__(self, url: str | None, *, safe_resend: bool) -> None:
         self._stack = ExitStack()
-        self._stack.enter_context(capture_logs())  # what the product logs of all these accidents nobody reads
+        self._stack.enter_context(capture_logs())  # the log of these failures is not needed
         self.wall = WallClock()
         self.new_id = IdMaker(clock=self, random_bits=lambda _: 0)
         self.backend: Backend = self._stack.enter_context(database_of(url, self.new_id))
@@ -142,7 +141,7 @@ class Town:
             process.loop.pass_time(seconds)
         self.rest()
 
-    # -- what processes ask for (`Desk`) -------------------------------------------------------------------
+    # -- requests of processes (`Desk`) --------------------------------------------------------------------
 
     def wait(self, something: Write | Errand) -> None:
         self.waiting.append(something)
@@ -162,7 +161,7 @@ class Town:
         self.records.told.add(what)
         return first
 
-    # -- what happens next ---------------------------------------------------------------------------------
+    # -- the next request ------------------------------------------------------------------------------------
 
     def ready(self) -> list[Write | Errand]:
         """Return the waiting requests of processes that are not frozen, in order."""
@@ -258,7 +257,7 @@ class Town:
         if errand.job is not None and not self.jobs.holds(errand.job):
             self.records.excused[errand.what] += 1
 
-    # -- what is known -------------------------------------------------------------------------------------
+    # -- known facts ---------------------------------------------------------------------------------------
 
     def _see_both(self, outcomes: Sequence[Outcome]) -> None:
         """Compare in the order of the commits, else the other way round: one may have read before the other wrote."""
@@ -308,7 +307,7 @@ class Town:
                 case Call("requeue", _, Job(delivery_id=str(delivery_id))):
                     self.records.retried.add(delivery_id)
 
-    # -- what people do ------------------------------------------------------------------------------------
+    # -- people --------------------------------------------------------------------------------------------
 
     def say(self, process: Process, person: str, room: str, content: str) -> None:
         number = len(self.records.events)

@@ -1,4 +1,4 @@
-"""Cases for jobs: claims, leases, settlements (queue.md)."""
+"""Cases for jobs: claims, leases, settlements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class JobCases(RecordCases):
     # -- order and slots -----------------------------------------------------------------------------------
 
     async def test_the_urgent_come_first(self, store: Store) -> None:
-        """Vector Q1: an older heartbeat, a message, and the owner's newest."""
+        """The order is the owner's newest message, another message, and an older heartbeat."""
         await store.write(add, loose(JobKind.HEARTBEAT, Priority.BACKGROUND), NOW - CLASS_MS + 1)
         await store.write(add, loose(JobKind.CRON, Priority.MESSAGE), NOW)
         await store.write(add, loose(JobKind.ADVANCE, Priority.OWNER), NOW + 1)

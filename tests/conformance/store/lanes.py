@@ -1,4 +1,4 @@
-"""Cases for lanes: one job at a time, in order, whatever happens to the jobs of a lane (queue.md)."""
+"""Cases for lanes: their jobs run one at a time and in order, even if some fail, are cancelled or are folded."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class LaneCases(RecoveryCases):
         assert await store.write(fold, stale) == []
         assert len(await store.write(fold, await store.write(claim_one))) == 2
 
-    # -- before all that waits -----------------------------------------------------------------------------
+    # -- jobs before all that wait -------------------------------------------------------------------------
 
     async def test_jobs_that_are_put_first_run_before_all_that_waits(self, store: Store) -> None:
         ids = [(await store.write(add, message("a", principal=person))).id for person in "abc"]
@@ -271,10 +271,13 @@ class LaneCases(RecoveryCases):
         assert (head.id, head.followers) == (first, 1)
         assert [job.id for job in await store.write(fold, head)] == [third]
 
-    # -- all at once ---------------------------------------------------------------------------------------
+    # -- many callers at once ------------------------------------------------------------------------------
 
     async def test_lanes_hold_under_adders_and_workers_at_once(self, store: Store) -> None:
-        """Run 200 lanes of 10 jobs: no two of a lane at the same time, none before its turn, none lost, none twice."""
+        """Run 200 lanes of 10 jobs.
+
+        No two jobs of a lane run at once or out of order, and no job is lost or runs twice.
+        """
         load = _Load(store, lanes=200, depth=10, chance=random.Random(7))
         await asyncio.gather(*(load.add() for _ in range(8)), *(load.work(f"boot-{n}") for n in range(8)))
         assert load.overlaps == 0

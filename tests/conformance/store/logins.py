@@ -19,7 +19,7 @@ _ALL = (10**15, "g")
 
 
 def log_in(tx: Transaction, user_id: str, *tokens: str) -> str:
-    """Create logins one after the other, and return the id of their person."""
+    """Create logins one after the other, and return their user's id."""
     person = tx.principals.seen("web", user_id, user_id, None, NOW)
     for number, token in enumerate(tokens):
         tx.logins.open_session(token, person.id, "Firefox on Linux", NOW + number)

@@ -42,7 +42,7 @@ def accept(tx: Transaction, event_id: str) -> tuple[str, AddedJob | None]:
 
 
 class RecordCases(TransactionCases):
-    # -- acceptance (reliability.md H1, H2) ----------------------------------------------------------------
+    # -- acceptance ----------------------------------------------------------------------------------------
 
     async def test_the_same_event_is_one_message_however_often_it_comes(self, store: Store) -> None:
         await store.write(add_agent)

@@ -1,4 +1,4 @@
-"""Cases for jobs that survive a worker: recovery, keys, and manual operations (queue.md)."""
+"""Cases for jobs whose worker died: recovery, keys, and manual operations."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RecoveryCases(JobCases):
         assert len(await store.write(rescue, NOW + LEASE + 1)) == 1
 
     async def test_our_own_boot_keeps_what_it_renews(self, store: Store) -> None:
-        """Even when the clock jumps: the sweep renews and rescues in one commit."""
+        """This holds even when the clock jumps, because the sweep renews and rescues in one commit."""
         for lane in ("a", "b"):
             await store.write(add, message(lane))
         known, orphan = await store.write(claim)
@@ -78,7 +78,7 @@ class RecoveryCases(JobCases):
         assert await store.write(sweep, NOW + 3_600_000) == [orphan.id]
 
     async def test_each_crash_rests_longer_and_is_counted(self, store: Store) -> None:
-        """The waits are 0, 1, 5 and 30 s; the fifth time it comes back immediately, to be given up (queue.md)."""
+        """The waits are 0, 1, 5 and 30 s. After the fifth crash the job comes back immediately, to be given up."""
         await store.write(add, message())
         now, rests = NOW, []
         for crash in range(1, 6):
@@ -118,7 +118,7 @@ class RecoveryCases(JobCases):
         assert crashes == [1, 0, 1, 0]
 
     async def test_suspects_start_one_by_one(self, store: Store) -> None:
-        """If they started together, the faulty job would crash the others with it each time (reliability.md H14)."""
+        """If suspects started together, the faulty job would crash the others with it each time."""
         for lane in ("a", "b", "c"):
             await store.write(add, message(lane))
         rescued: list[Job] = []
@@ -134,7 +134,7 @@ class RecoveryCases(JobCases):
         await store.write(settle, job, Done(), now)
         now += 2 * SUSPECT_RETRY_MS
         assert (await self._only(store, now)).id == second
-        now += SUSPECT_ALONE_MS  # a long turn is no reason to wait for ever
+        now += SUSPECT_ALONE_MS  # a long turn must not hold back other suspects for ever
         assert (await self._only(store, now)).id == third
 
     async def test_a_retry_goes_on_when_a_model_can_answer_again(self, store: Store) -> None:
@@ -171,7 +171,8 @@ class RecoveryCases(JobCases):
         assert {job.id for job in await self._started(store, suspect.run_at)} == {suspect.id, other.id}
 
     async def test_a_death_without_a_suspect_takes_one_crash_of_each_suspect_back(self, store: Store) -> None:
-        """A process that crashes without the job, too, is no evidence against it; it stays a suspect."""
+        """If a process crashes without running the job, the job probably did not cause the crashes; it stays a
+        suspect."""
         await store.write(add, message("slow"))
         now = await self._crashed(store, POISON_CRASHES - 1)
         for crashes in (POISON_CRASHES - 2, SUSPECT_CRASHES, SUSPECT_CRASHES):

@@ -46,8 +46,11 @@ class StoreConformance(
     WorkflowCases,
     TimingCases,
 ):
-    """All cases for stores. Override the fixture `open_store`: a function that opens the test's store, always the
-    same one, as an asynchronous context. It is opened several times in sequence, never twice at the same time."""
+    """All cases for stores.
+
+    Override the fixture `open_store`: a function that opens the test's store as an asynchronous context, always the
+    same one. It is opened several times in sequence, never twice at the same time.
+    """
 
 
 __all__ = ["OpenStore", "StoreConformance"]

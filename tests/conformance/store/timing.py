@@ -1,4 +1,5 @@
-"""Cases for the times of schedules: taken once, skipped while they run, and found if no process ends them."""
+"""Cases for the times of schedules: each is taken once, skipped while the previous one runs, and found if no process
+ended it."""
 
 from __future__ import annotations
 

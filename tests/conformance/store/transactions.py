@@ -1,4 +1,4 @@
-"""Cases for transaction scripts: atomic, isolated from one another's failures, safe to run again."""
+"""Cases for transaction scripts: atomic, isolated from each other's failures, safe to run again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
 
 
 class TransactionCases:
-    """The guarantees for every script (architecture §4)."""
+    """The guarantees for every script."""
 
     @pytest.fixture
     async def store(self, open_store: OpenStore) -> AsyncIterator[Store]:

@@ -1,4 +1,4 @@
-"""Cases for workflows, their versions, their triggers, their runs and the logs of these."""
+"""Cases for workflows, their versions, their triggers, their runs and the runs' logs."""
 
 from __future__ import annotations
 
