@@ -19,7 +19,7 @@ from tests.postgres import PostgresServer, running_postgres
 
 __all__ = ["require"]
 
-#: Figures that appear at the end of a run even if the tests pass.
+#: Figures that appear at the end of a run even if all tests pass.
 FIGURES = pytest.StashKey[list[str]]()
 
 CSP_MARK = "CSP violation:"
@@ -27,7 +27,7 @@ CSP_LISTENER = f"""addEventListener("securitypolicyviolation", event =>
     console.error("{CSP_MARK}", event.violatedDirective, event.blockedURI))"""
 
 
-#: Tests sync many thousand times, so their files are in memory if this folder has this many free bytes.
+#: Tests sync thousands of times, so their files are in memory if this folder has this many free bytes.
 MEMORY = Path("/dev/shm")
 ENOUGH = 4_000_000_000
 
@@ -44,8 +44,10 @@ keep_files_in_memory()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let browser tests share the session's event loop, since a browser belongs to the loop that launched it. A server
-    in the test's process must do the same, by a fixture with `loop_scope="session"`."""
+    """Let browser tests share the session's event loop, since a browser belongs to the loop that started it.
+
+    A server in the test's process must use the same loop, by a fixture with `loop_scope="session"`.
+    """
     for item in items:
         if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -55,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send a worker's lines to the process that prints them."""
+    """Send a worker's figures to the process that prints them."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["figures"] = session.config.stash.get(FIGURES, [])
 
@@ -79,21 +81,21 @@ def figures(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server without fsync, for tests of behaviour. A crash test starts its own with `running_postgres`."""
+    """Run one server without fsync for the whole session. A crash test starts its own with `running_postgres`."""
     with running_postgres(require("initdb")) as server:
         yield server
 
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """The address of a separate database for the test."""
+    """Create a database for the test and yield its address."""
     with postgres.database(f"test_{uuid4().hex}") as url:
         yield url
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Debian's Chromium, headless, and without a sandbox as root, where the sandbox does not work."""
+    """Run Debian's Chromium headless; as root without the sandbox, which does not work there."""
     program = require("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -105,7 +107,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page with its own cookies; the test fails if a script raises an error or violates the content policy."""
+    """Yield a page with its own cookies. The test fails if a script raises an error or violates the content policy."""
     complaints: list[str] = []
 
     def note(message: ConsoleMessage) -> None:

@@ -19,7 +19,7 @@ AGENT = Agent(id="a", slug="helper", name="Helper", description="helping", promp
 #: Sunday, 22 November 2026, 07:40 in Berlin.
 NOW = 1_795_329_600_000
 DAY = 86_400_000
-#: A token for each character, and none per message.
+#: One token for each character, and none for each message.
 LETTERS = Estimator((1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0))
 
 

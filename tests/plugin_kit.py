@@ -43,8 +43,10 @@ def agent(slug: str, **changes: Any) -> Agent:
 
 
 class Scripted(QuietPlugin):
-    """A plugin that returns the given values. `asked` names the called hooks, `resets` lists the reset
-    conversations."""
+    """A plugin that returns the given values.
+
+    `asked` lists the called hooks, and `resets` the reset conversations.
+    """
 
     def __init__(self) -> None:
         self.its_blocks: Sequence[PluginBlock] = ()
@@ -91,7 +93,7 @@ class Scripted(QuietPlugin):
 
 
 class GivenPlugins:
-    """`Plugins` with the given plugins."""
+    """A `Plugins` of the given plugins."""
 
     def __init__(self, **plugins: QuietPlugin) -> None:
         self.plugins = plugins

@@ -21,7 +21,7 @@ from psycopg import sql
 #: Time limit in seconds; a start takes about one.
 START_DEADLINE = 60
 
-#: Settings for tests of behaviour; a crash test must not use them.
+#: Settings for speed; a crash test must not use them.
 NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
@@ -102,6 +102,6 @@ def await_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
         except psycopg.OperationalError:
             if server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"PostgreSQL did not start:\n{(folder / 'log').read_text()}") from None
-            time.sleep(0.02)  # it says "ready" only in its log
+            time.sleep(0.02)  # the server reports "ready" only in its log
         else:
             return

@@ -47,7 +47,7 @@ class UnsteadyPostgres:
     def kill(self) -> None:
         """Send SIGKILL to the server and its child processes, and return when all have ended."""
         assert self._process is not None
-        os.kill(self._process.pid, signal.SIGSTOP)  # so that it starts no more of them
+        os.kill(self._process.pid, signal.SIGSTOP)  # so that it starts no more child processes
         children = _children(self._process.pid)
         for pid in (self._process.pid, *children):
             with contextlib.suppress(ProcessLookupError):
@@ -101,8 +101,8 @@ def _await_end(pid: int) -> None:
 
 
 class CutLine:
-    """A proxy to a server. It breaks at the next statement that contains `at`: before the statement is forwarded, or
-    after the server has answered it and before the answer is forwarded."""
+    """A proxy to a server, which can break at a statement that contains `at`: before forwarding the statement, or
+    after the server's answer and before forwarding that."""
 
     def __init__(self) -> None:
         self.at: bytes | None = None

@@ -1,7 +1,8 @@
-"""Restores in processes that are killed before the N-th call that names, moves or opens a file of the data folder, for each N.
+"""Kill a restore before the N-th call that names, moves or opens a file of the data folder, for each N.
 
-`python -m tests.unit.backup_kills SCENE BACKUP WORK`: SCENE is a data folder as a kill left it (one commit stands in the
-log). Run in a process of its own, which has one thread and so may fork. Prints what each next start found.
+`python -m tests.unit.backup_kills SCENE BACKUP WORK`: SCENE is a data folder as a kill left it, with one commit in the
+log. The program runs in a separate process with one thread, so that it may fork. It prints the state that each next
+start found.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main(scene: Path, backup: Path, work: Path) -> dict[str, Any]:
 
 
 def _killed_at(number: int, database: Database, backup: Path) -> bool:
-    """Return whether the restore came to its end before that."""
+    """Kill a restore before its `number`-th call, and return whether it ended before that."""
     child = os.fork()
     if child == 0:
         calls = 0
@@ -65,7 +66,7 @@ def _killed_at(number: int, database: Database, backup: Path) -> bool:
 
 
 def _next_start(database: Database, backup: Path) -> tuple[str, str | None]:
-    """Which database the next start has, and what is wrong with that."""
+    """Return which database the next start has, and the problem with it, if any."""
     bring_up_to_date(database, NOW)
     lines = said(database)
     state = "old" if lines == OLD else "new"
@@ -84,7 +85,7 @@ def _next_start(database: Database, backup: Path) -> tuple[str, str | None]:
 
 
 def _aside(database: Database) -> list[list[str]]:
-    """What the databases hold that were put aside, read from copies."""
+    """Return the contents of the databases that were set aside, read from copies."""
     found = []
     for folder in sorted(database.aside.glob("*")):
         copy = database.folder / "look"

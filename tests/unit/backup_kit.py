@@ -1,4 +1,4 @@
-"""A data folder with something in it, and ways to look at what a backup or a restore made of it."""
+"""A data folder with data, and helpers to check the results of a backup or a restore."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.fixtures.make_database import fill
 
 NOW = 1_800_000_000_000
 DAY_MS = 86_400_000
-#: What `fill` and `_attach` write.
+#: The messages and files that `filled` writes.
 MESSAGES = 4
 FILES = (b"a cat", b"a dog" * 1000)
 HASHES = tuple(hashlib.sha256(data).hexdigest() for data in FILES)
 
 
 def filled(folder: Path) -> Database:
-    """A database with rows of every kind and two attachments, closed."""
+    """Create a database with rows of every kind and two attachments, and close it."""
     folder.mkdir(exist_ok=True)
     database = Database(folder / "arvis.db", None, folder)
     asyncio.run(_fill(database))
@@ -59,26 +59,26 @@ def _attach(tx: Transaction) -> None:
 
 
 def copied(template: Database, folder: Path, *, keep: int = 7) -> Database:
-    """The same in a folder of its own."""
+    """Copy the database into another folder."""
     shutil.copytree(template.folder, folder)
     return Database(folder / "arvis.db", None, folder, keep)
 
 
 def say(database: Database, text: str) -> None:
-    """One row more, by another program."""
+    """Add a row as another program would."""
     with contextlib.closing(sqlite3.connect(database.file)) as connection, connection:
         connection.execute("INSERT INTO settings VALUES (?, 'said', 0)", (text,))
 
 
 def said(database: Database) -> list[str]:
-    """What was said, in order; fails when the database is not sound."""
+    """Return the added rows in order; fail if the database is not sound."""
     with contextlib.closing(sqlite3.connect(database.file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return [key for (key,) in connection.execute("SELECT key FROM settings WHERE value = 'said' ORDER BY key")]
 
 
 def killed(database: Database, text: str) -> Database:
-    """The files as they are after a kill: a commit stands in the log, beside its index."""
+    """Copy the files as a kill leaves them: with a commit in the log, and the log's index."""
     folder = database.folder / "killed"
     folder.mkdir()
     with contextlib.closing(sqlite3.connect(database.file, isolation_level=None)) as connection:
@@ -90,7 +90,7 @@ def killed(database: Database, text: str) -> Database:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Every file by its path in the folder, but for locks and logs of SQLite that hold nothing."""
+    """Return every file by its path in the folder, except for SQLite's index and empty files."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -113,7 +113,7 @@ def manifest(archive: Path) -> Any:
 
 
 def rebuilt(path: Path, parts: Mapping[str, bytes | tarfile.TarInfo]) -> Path:
-    """An archive of these members, in this order; a ready header stands for a member of another kind."""
+    """Write an archive of these members in this order; a `TarInfo` stands for a member of another kind."""
     with gzip.open(path, "wb", compresslevel=1) as out, tarfile.open(fileobj=out, mode="w") as tar:
         for name, part in parts.items():
             if isinstance(part, tarfile.TarInfo):

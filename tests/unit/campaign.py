@@ -1,4 +1,7 @@
-"""Long runs of random examples, made to break a rule. The seed is printed; with it, the same examples come again."""
+"""Long runs of random examples that try to break a rule.
+
+Each run prints its seed; the same seed gives the same examples.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,17 @@ import secrets
 import time
 from collections.abc import Callable
 
-#: So many broken examples are enough to look at.
+#: The number of broken examples after which a run stops.
 _ENOUGH = 10
-#: After so many examples it says how far it is.
+#: The number of examples between two lines of progress.
 _STEP = 20_000
 
 
 def run_campaign(program: str, about: str | None, complaint: Callable[[random.Random], str | None]) -> int:
-    """`complaint` makes one example and says what is wrong with it. The exit code: 1 when something was."""
+    """Run a campaign and return the exit code, 1 if an example broke a rule.
+
+    `complaint` makes one example and returns its problem, or None.
+    """
     options = _options(program, about)
     print(f"seed {options.seed}", flush=True)
     chance = random.Random(options.seed)

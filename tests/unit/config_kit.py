@@ -1,4 +1,4 @@
-"""Reading configurations in tests; the folder is the test's own (fixture `empty_folder`)."""
+"""Helpers to read configurations in tests; each test has its own folder (fixture `empty_folder`)."""
 
 from __future__ import annotations
 

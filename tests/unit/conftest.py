@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def empty_folder(tmp_path: Path) -> Iterator[None]:
-    """`load` looks for `./config.yaml`, so every test stands in a folder of its own."""
+    """Run the test in a separate folder, because `load` looks for `./config.yaml`."""
     before = Path.cwd()
     os.chdir(tmp_path)
     yield

@@ -1,4 +1,4 @@
-"""A database at rest, as a clean stop or a kill leaves it, and hands that damage it."""
+"""A database after a clean stop or a kill, and helpers to damage it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADER = 32
 
 
 class Life:
-    """A writing connection as the daemon's writer uses it, and no daemon around."""
+    """A connection that writes as the daemon's writer does, without a daemon."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -35,14 +35,14 @@ class Life:
         self._parts = self.connection.execute("SELECT count(*) FROM deliveries").fetchone()[0]
 
     def say(self, *words: str) -> None:
-        """Each word is a transaction of a page or two."""
+        """Store each word in one transaction of a page or two."""
         for word in words:
             self.connection.execute("BEGIN IMMEDIATE")
             self.tx.settings.put(word, word * 500, NOW)
             self.connection.execute("COMMIT")
 
     def receive(self, *ids: str, at: int = NOW) -> None:
-        """Messages of people, each with a part of an answer that is to be sent."""
+        """Store messages of people, each with a part of a reply that is to be sent."""
         for message_id in ids:
             self.connection.execute("BEGIN IMMEDIATE")
             self._parts += 1
@@ -51,7 +51,7 @@ class Life:
             self.connection.execute("COMMIT")
 
     def killed(self, name: str = "dead") -> Database:
-        """The files as a kill at this moment would leave them, in a folder of this name."""
+        """Copy the files as a kill at this moment would leave them, into a folder of this name."""
         folder = self.database.folder.with_name(name)
         shutil.copytree(self.database.folder, folder)
         dead = Database(folder / "arvis.db", None, folder)
@@ -62,7 +62,7 @@ class Life:
 
 @contextlib.contextmanager
 def life(folder: Path) -> Iterator[Life]:
-    """A new database, and the life that works on it; stopped cleanly at the end."""
+    """Create a database and open it for writing; stop it cleanly at the end."""
     folder.mkdir()
     database = Database(folder / "arvis.db", None, folder)
     migrated(database, NOW)
@@ -80,7 +80,7 @@ def resumed(database: Database) -> Iterator[Life]:
 
 
 def kept_words(database: Database) -> list[str]:
-    """What was said, in order, as the daemon would find it. Every word must be whole."""
+    """Return the stored words in order, as the daemon would read them. Every word must be whole."""
     with sealed(database.file) as connection:
         rows = connection.execute("SELECT key, value FROM settings WHERE key LIKE 'word-%' ORDER BY rowid").fetchall()
     assert all(row["value"] == row["key"] * 500 for row in rows)

@@ -1,4 +1,5 @@
-"""`python -m tests.unit.markup_campaign --examples 1000000`: the rules for every text, on random texts made to break them."""
+"""`python -m tests.unit.markup_campaign --examples 1000000`: check the rules for every text on random texts that try
+to break them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def complaint(chance: random.Random) -> str | None:
 
 
 def _example(chance: random.Random) -> list[str]:
-    """Of few different fragments, so that some of them belong together."""
+    """Return a text of a few different fragments, so that some of them belong together, in pieces."""
     few = chance.sample(FRAGMENTS, chance.randint(2, 12))
     text = "".join(chance.choices(few, k=chance.randint(1, 30)))
     longest = chance.choice([2, 9, 60])

@@ -1,4 +1,4 @@
-"""Texts that are hard to read, and the rules that hold for every text whatsoever (P2)."""
+"""Texts that are hard to parse, and the rules that hold for every text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAGMENTS = [part.replace("|", " ") for part in re.split(r"\s+", _PARTS)] + _SPA
 
 
 def cut(text: str, sizes: Iterable[int]) -> Iterator[str]:
-    """The text in pieces of so many characters; the last one holds the rest."""
+    """Yield the text in pieces of these sizes; the last piece holds the rest."""
     position = 0
     for size in sizes:
         yield text[position : position + size]
@@ -27,7 +27,7 @@ def cut(text: str, sizes: Iterable[int]) -> Iterator[str]:
 
 
 def broken_rules(pieces: Sequence[str]) -> list[str]:
-    """Those that do not hold for a text that comes in these pieces."""
+    """Return the rules that do not hold for a text that arrives in these pieces."""
     text = "".join(pieces)
     shown, harmless, stream = visible(text), escape(text), Scanner()
     streamed = "".join([*map(stream.feed, pieces), stream.close()])

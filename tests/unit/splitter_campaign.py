@@ -1,5 +1,5 @@
-"""`python -m tests.unit.splitter_campaign --examples 1000000`: the rules for the parts of every text, on random texts made
-to break them."""
+"""`python -m tests.unit.splitter_campaign --examples 1000000`: check the rules for the parts of every text on random
+texts that try to break them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are hard to divide, and the rules that hold for the parts of every text (P3)."""
+"""Texts that are hard to split, and the rules that hold for the parts of every text."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """The clusters of a text by our rule, in order."""
+    """Yield the clusters of a text in order, by the splitter's rule."""
     start = 0
     for at in range(1, len(text)):
         if ends_grapheme(text, at, start):
@@ -82,7 +82,10 @@ def graphemes(text: str) -> Iterator[str]:
 
 
 def example(chance: random.Random) -> tuple[str, int, str]:
-    """A text, a limit and the name of a measure. Some texts hold code, some links: a link in code is only code."""
+    """Return a text, a limit and the name of a measure.
+
+    A text holds code or links, not both, because a link in code is not a link.
+    """
     kinds = [WORDS, CHARACTERS, MARKS, FENCES] if chance.random() < 0.6 else [WORDS, CHARACTERS, LINKS]
     few = [chance.choice(chance.choice(kinds)) for _ in range(chance.randint(2, 10))]
     pieces = chance.choices(few, k=chance.randint(1, 120))
@@ -91,7 +94,7 @@ def example(chance: random.Random) -> tuple[str, int, str]:
 
 
 def broken_rules(text: str, limit: int, measure_name: str) -> list[str]:
-    """Those that do not hold for the parts of a text."""
+    """Return the rules that do not hold for the parts of a text."""
     measure = MEASURES[measure_name]
     parts = split(text, limit, measure)
     rules = {
@@ -108,7 +111,8 @@ def broken_rules(text: str, limit: int, measure_name: str) -> list[str]:
 
 
 def _make_up(parts: Sequence[str], text: str) -> bool:
-    """With white space and the marks at the cuts left out of account, in every way that these may be read."""
+    """Return whether the parts make up the text, apart from white space and the fences that the splitter may have
+    added at the cuts."""
     wanted, ends = _squeezed(text), {0}
     for part in parts:
         lines = part.split("\n")
@@ -135,7 +139,7 @@ def _is_balanced(part: str) -> bool:
 
 
 def _has_endless_line(text: str, limit: int, measure: Callable[[str], int]) -> bool:
-    """Marks that take a good part of the room, or that begin a line and stand in it again."""
+    """Return whether a line has marks that take much of the limit, or a fence that occurs again in the same line."""
     long = any(measure(marks[0]) > limit // 6 for marks in _MARKS.finditer(text))
     return long or re.search(r"(?m)^.*(```|~~~).*```", text) is not None
 

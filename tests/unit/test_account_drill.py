@@ -1,4 +1,4 @@
-"""The drill of `python -m tests.accounts`: every turn is answered, and soon after an account could."""
+"""The drill of `python -m tests.accounts`: every turn is answered, soon after an account could answer it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.accounts.drill import jump
 
-#: Seconds.
+#: The highest allowed 95th percentile of the extra wait, in seconds.
 GATE = 2.0
 
 

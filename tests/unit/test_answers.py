@@ -1,4 +1,4 @@
-"""Whatever a platform answers, it is one of four outcomes."""
+"""Any answer of a platform is read as one of four outcomes."""
 
 from __future__ import annotations
 

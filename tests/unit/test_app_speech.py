@@ -1,4 +1,4 @@
-"""Which engine the configuration means."""
+"""The engine that the configuration names is used."""
 
 from __future__ import annotations
 

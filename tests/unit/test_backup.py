@@ -1,4 +1,4 @@
-"""A backup is whole, verified and private, or it is not there; the work beside it goes on."""
+"""A backup is whole, verified and private, or it does not exist; other work continues during a backup."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def names(database: Database) -> list[str]:
     return sorted(path.name for path in database.backups.iterdir())
 
 
-# -- what is in it ------------------------------------------------------------------------------------------
+# -- contents -----------------------------------------------------------------------------------------------
 
 
 def test_a_backup_holds_the_database_and_the_files_of_its_messages(database: Database) -> None:
@@ -86,7 +86,7 @@ def test_it_is_for_this_user_only(database: Database) -> None:
 
 
 class Meanwhile(threading.Event):
-    """Asked between two pieces of the work: somebody commits, the first hundred times."""
+    """A stop signal that commits a row in each of its first hundred checks, between two pieces of the backup."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def test_attachments_that_are_lost_are_named_and_cost_no_backup(database: Databa
     assert list(members(made.path)) == ["manifest.json", "arvis.db"]
 
 
-# -- whole or not there -------------------------------------------------------------------------------------
+# -- whole or absent ----------------------------------------------------------------------------------------
 
 
 def test_a_damaged_database_is_not_backed_up(database: Database) -> None:
@@ -188,7 +188,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_made(database: Database, 
 
 
 class StopsAt(threading.Event):
-    """Set when it has been asked so many times."""
+    """A stop signal that is set after this number of checks."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ def test_a_backup_that_is_stopped_anywhere_leaves_nothing(database: Database) ->
 
 
 class ChangesAt(StopsAt):
-    """Somebody changes the file of a message when this has been asked so many times."""
+    """A stop signal that changes a message's file after this number of checks."""
 
     def __init__(self, number: int, file: Path) -> None:
         super().__init__(number)
@@ -309,7 +309,7 @@ def test_a_backup_from_the_future_puts_off_nothing(database: Database) -> None:
     assert due_at(database, DAY_MS, NOW + 5) == NOW + DAY_MS
 
 
-# -- a file of one's own ------------------------------------------------------------------------------------
+# -- a backup to a given file -------------------------------------------------------------------------------
 
 
 def test_a_backup_to_a_file_leaves_the_data_folder_alone(database: Database, tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_only_a_backup_is_overwritten(database: Database, tmp_path: Path) -> Non
     assert said(database) == []
 
 
-# -- beside the daemon --------------------------------------------------------------------------------------
+# -- while the daemon runs ----------------------------------------------------------------------------------
 
 
 async def test_the_keeper_makes_one_when_it_is_due(database: Database) -> None:
@@ -362,4 +362,4 @@ async def test_a_cancelled_keeper_leaves_nothing_half_made(database: Database) -
         await making
     assert names(database) == []
     await asyncio.get_running_loop().shutdown_default_executor()
-    assert names(database) == [], "its thread has ended without a backup"
+    assert names(database) == [], "the thread has ended without a backup"

@@ -1,4 +1,4 @@
-"""Whatever an archive says or hides: it is a backup to the last byte, or it is refused and nothing is touched."""
+"""Any archive is either a valid backup to the last byte, or is refused without any change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def good(template: Database) -> Path:
 
 @pytest.fixture
 def database(template: Database, good: Path, tmp_path: Path) -> Database:
-    """Without the files of its messages: a restore would bring them back."""
+    """Copy the database without the files of its messages, which a restore would bring back."""
     database = copied(template, tmp_path / "data")
     shutil.rmtree(database.folder / "blobs")
     return database
@@ -50,7 +50,8 @@ def verify(path: Path) -> Any:
 
 
 def refused(database: Database, archive: Path) -> BackupDamaged:
-    """Why it was; nothing in the data folder or beside it has changed."""
+    """Restore the archive, which must be refused without any change in or next to the data folder, and return the
+    error."""
     before, around = everything(database.folder), sorted(database.folder.parent.iterdir())
     with pytest.raises(BackupDamaged) as raised:
         restore(database, archive, NOW)
@@ -65,7 +66,7 @@ def refused(database: Database, archive: Path) -> BackupDamaged:
 
 
 def with_manifest(parts: Parts, **changes: Any) -> Parts:
-    """`files` may be changed one by one: None takes a file out."""
+    """Change the manifest. `files` changes single entries; None removes an entry."""
     manifest = parts["manifest.json"]
     assert isinstance(manifest, bytes)
     data = json.loads(manifest)
@@ -76,7 +77,7 @@ def with_manifest(parts: Parts, **changes: Any) -> Parts:
 
 
 def named(parts: Parts, name: str, data: bytes = b"evil") -> Parts:
-    """With one more member, which the manifest vouches for."""
+    """Add another member, which the manifest lists."""
     entry = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
     return {**with_manifest(parts, files={name: entry}), name: data}
 
@@ -186,7 +187,7 @@ def test_an_archive_that_was_cut_anywhere_is_refused(good: Path, tmp_path: Path)
 
 
 def test_an_archive_with_flipped_bits_is_refused_or_says_the_same(good: Path, tmp_path: Path) -> None:
-    """Some bits of the packing change nothing of what is packed."""
+    """Some bits of the compressed data do not change the contents."""
     data, file, manifest = good.read_bytes(), tmp_path / "flipped.tar.gz", verify(good)
     random = Random(2)
     for place in {*range(40), *(random.randrange(len(data)) for _ in range(300)), *range(len(data) - 20, len(data))}:
@@ -201,7 +202,7 @@ def test_an_archive_with_flipped_bits_is_refused_or_says_the_same(good: Path, tm
 
 
 def test_an_unpacked_archive_with_flipped_bits_is_refused_or_says_the_same(good: Path, tmp_path: Path) -> None:
-    """The packing has a checksum of its own; without it the headers of the members meet every value."""
+    """Compressed data has its own checksum. Without compression, the flipped bits reach the headers of the members."""
     data, file, manifest = gzip.decompress(good.read_bytes()), tmp_path / "flipped.tar.gz", verify(good)
     random = Random(3)
     for place in {*range(0, 600, 3), *(random.randrange(len(data)) for _ in range(100))}:

@@ -1,4 +1,5 @@
-"""A restore puts the backup in place or nothing; what was there before is never lost, wherever a kill falls."""
+"""A restore puts the whole backup in place or nothing; the earlier data is never lost, whenever the process is
+killed."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def database(template: Database, tmp_path: Path) -> Database:
     return copied(template, tmp_path / "data")
 
 
-# -- what comes back ----------------------------------------------------------------------------------------
+# -- restored data ------------------------------------------------------------------------------------------
 
 
 def test_the_backup_takes_the_place_of_the_database(database: Database) -> None:
@@ -137,7 +138,7 @@ def test_an_older_backup_is_brought_up_to_date(tmp_path: Path) -> None:
     assert [path.name for path in database.backups.iterdir()] == [before.name]
 
 
-# -- what is refused ----------------------------------------------------------------------------------------
+# -- refused restores ---------------------------------------------------------------------------------------
 
 
 def test_a_backup_of_a_newer_arvis_is_refused(database: Database) -> None:
@@ -194,7 +195,7 @@ def test_postgresql_has_its_own_programs(tmp_path: Path) -> None:
         restore(Database(tmp_path / "arvis.db", "postgresql://x", tmp_path), tmp_path / "x", NOW)
 
 
-# -- the newest ---------------------------------------------------------------------------------------------
+# -- the newest backup --------------------------------------------------------------------------------------
 
 
 def test_the_newest_sound_backup_is_taken_and_the_others_are_named(database: Database) -> None:
@@ -233,8 +234,10 @@ def test_without_a_sound_backup_nothing_changes(database: Database) -> None:
 
 
 def test_a_restore_that_was_killed_anywhere_is_done_or_not_begun(database: Database) -> None:
-    """Killed before every call that names, moves or opens something; the next start finds one database or the other,
-    whole, and the restore can be made again."""
+    """A restore is killed before each call that names, moves or opens a file.
+
+    The next start finds the old or the new database, whole, and the restore can be repeated.
+    """
     made = make_backup(database, NOW)
     scene = killed(database, "in the log")
     shutil.copytree(database.folder / "blobs", scene.folder / "blobs")
@@ -268,7 +271,7 @@ def test_finishing_what_was_never_begun_changes_nothing(database: Database) -> N
     assert everything(database.folder) == before
 
 
-# -- what was under way (more of it in tests/flows/test_restore.py) -----------------------------------------
+# -- work under way (more of it in tests/flows/test_restore.py) ---------------------------------------------
 
 
 def changed(database: Database, *statements: str) -> None:
@@ -283,7 +286,7 @@ def column(database: Database, query: str) -> list[object]:
 
 
 def test_a_question_beside_running_work_stays_open(database: Database) -> None:
-    """A person may answer it, and all of the execution goes on then."""
+    """A person may answer it, and then the whole execution continues."""
     changed(
         database,
         "UPDATE waits SET expires_at = NULL, kind = 'approval'",

@@ -1,4 +1,4 @@
-"""The benchmarks run and give figures that mean something. Never how fast: that is for a quiet machine and a reader."""
+"""The benchmarks run and return valid figures. Speed is not tested: that needs a quiet machine and a human reader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bench.workers import workers
 from tests.acceptance.town import PLATFORMS
 from tests.parts import require
 
-#: Those that start no daemon, but the one that needs it for its prompt.
+#: Benchmarks that start no daemon, and `prompt`, which needs one.
 CHEAP = ["enqueue", "pickup", "drain", "depth", "lanes", "prompt", "size"]
 
 
@@ -34,7 +34,7 @@ def left_in(folder: Path) -> list[Path]:
 
 
 def by_name(found: Sequence[Figure]) -> dict[str, Figure]:
-    """Finite, with a name of their own each."""
+    """Return the figures by name; they must be finite, with unique names."""
     figures = {figure.name: figure for figure in found}
     assert len(figures) == len(found)
     for figure in found:
@@ -44,7 +44,7 @@ def by_name(found: Sequence[Figure]) -> dict[str, Figure]:
 
 
 def keep_nothing(_run: Run) -> None:
-    """For runs that a test looks at itself."""
+    """Store nothing, for runs whose result a test checks itself."""
 
 
 async def test_the_cheap_rows_give_finite_figures(tmp_path: Path) -> None:

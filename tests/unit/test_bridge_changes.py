@@ -1,4 +1,5 @@
-"""What changed crosses to the other processes gathered, and what only workers hear crosses as a change for pages."""
+"""The bridge sends changes to other processes in batches, and sends events for workers only as changes for the
+dashboard."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PLACE = Address("chat", "main", "hall")
 
 
 class Wire:
-    """A relay that keeps what was posted and brings what it is given."""
+    """A relay that records posted notices and delivers the given ones."""
 
     def __init__(self, brought: Sequence[str] = ()) -> None:
         self.posted: list[tuple[Topic, Event | None]] = []

@@ -1,4 +1,4 @@
-"""The bus: typed, ordered, and one listener's failure is its own."""
+"""The bus: typed and ordered, and a failing listener does not affect the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic: the same as exact fractions, in no noticeable time, and errors that a model understands."""
+"""Arithmetic: the results equal exact fractions, take no noticeable time, and errors are clear to a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedule texts: what they mean, when they come, and that no text does harm."""
+"""Texts of schedules: their meaning and their times, and no text causes a crash or an endless search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = 1_795_334_400_000
 MINUTE = 60_000
 BERLIN = "Europe/Berlin"
 
-#: A zone with a day on which its clocks are changed: an hour on, an hour back, half an hour, over midnight, none.
+#: Zones with a day on which clocks change: an hour forward, an hour back, half an hour, across midnight, no change.
 CHANGES = [
     (BERLIN, "2027-03-28"),
     (BERLIN, "2027-10-31"),
@@ -41,13 +41,13 @@ def told(text: str, zone: str, after: int, count: int = 5) -> str:
     return for_people(next_times(parse(text), zone, after, count), zone)
 
 
-# -- what texts mean ---------------------------------------------------------------------------------------
+# -- the meaning of texts ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("every 1d", 86_400),  # S2
+        ("every 1d", 86_400),
         ("every 60s", 60),
         ("every 5 m", 300),
         ("Every 5 Minutes", 300),
@@ -136,7 +136,7 @@ def test_the_shortest_gap(text: str, gap: float) -> None:
     assert shortest_gap_seconds(parse(text)) == gap
 
 
-# -- clocks that are changed -------------------------------------------------------------------------------
+# -- changes of the clock ----------------------------------------------------------------------------------
 
 
 def test_a_time_that_the_clock_skips_does_not_come() -> None:
@@ -169,7 +169,7 @@ def test_an_interval_knows_no_zone() -> None:
 
 
 def field(low: int, high: int) -> st.SearchStrategy[tuple[str, frozenset[int]]]:
-    """A field of a cron line with the numbers that it means."""
+    """Return a strategy for a field of a cron line with the numbers that it matches."""
     number = st.integers(low, high)
     everything = frozenset(range(low, high + 1))
     return st.one_of(
@@ -182,7 +182,7 @@ def field(low: int, high: int) -> st.SearchStrategy[tuple[str, frozenset[int]]]:
 
 
 def by_hand(fields: list[tuple[str, frozenset[int]]], zone: str, after: int, days: int) -> list[int]:
-    """Every minute that clocks show, looked at one by one; those that are shown again are left out."""
+    """Return the matching minutes by checking each minute of local time; repeated minutes are left out."""
     (_, minutes), (_, hours), (day_text, days_of_month), (_, months), (weekday_text, weekdays) = fields
     place, found = ZoneInfo(zone), []
     for at in range(after // MINUTE * MINUTE + MINUTE, after + days * 1440 * MINUTE, MINUTE):

@@ -1,4 +1,5 @@
-"""How models count is learnt from what their vendors report: close to it, rather above it, and safe for any report."""
+"""Token counts are learned from vendors' reports: estimates are close, rather too high than too low, and safe for
+any report."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ MEASURES = st.builds(Measure, *(st.integers(0, 10**7) for _ in range(5)), st.int
 
 
 def errors(counter: str, kinds: tuple[str, ...], *, seed: int, calls: int = 70, kept: int = 80) -> list[float]:
-    """By how much the estimate before each call was above what was reported, as a part of it."""
+    """Return the relative error of the estimate before each call."""
     calibration: Calibration | None = None
     found = []
     for request in conversation(random.Random(seed), kinds, calls, kept):
@@ -39,7 +40,7 @@ def test_estimates_come_within_ten_percent_and_never_far_below(counter: str, kin
     late: list[float] = []
     for seed, kept in ((1, 80), (2, 12)):
         found = errors(counter, kinds, seed=seed, kept=kept)
-        assert min(found[3:]) > -0.25  # the reserve of a prompt
+        assert min(found[3:]) > -0.25  # prompts keep a reserve for this error
         late += map(abs, found[20:])
     assert sorted(late)[int(len(late) * 0.95)] <= 0.1
     assert sum(late) / len(late) <= 0.05
@@ -57,7 +58,7 @@ def test_a_language_that_comes_late_is_not_far_below_either(counter: str) -> Non
 
 
 def test_texts_are_counted_as_their_request_is() -> None:
-    """What is cut into parts and counted one by one fits where the whole does."""
+    """The counts of single texts add up to the count of the whole request."""
     calibration: Calibration | None = None
     for request in conversation(random.Random(3), KINDS, 40, 80):
         calibration = learn(calibration, MODEL, measure_request(request), COUNTERS["pieces"].of(request))
@@ -81,7 +82,7 @@ def test_a_vendor_that_changes_its_counting_is_followed() -> None:
 
 
 def test_instructions_that_a_vendor_adds_are_no_part_of_the_texts() -> None:
-    """The `claude` program sends some thousand tokens of its own with each request."""
+    """The `claude` program adds some thousand tokens to each request."""
     chance = random.Random(6)
     calibration: Calibration | None = None
     for request in conversation(chance, ("english",), 30, 80):

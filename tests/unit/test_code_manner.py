@@ -1,4 +1,4 @@
-"""How graph `code` tells a model of its tools and reads its replies (behaviour 5.6), and what a script may ask for."""
+"""How graph `code` describes its tools to a model and reads replies, and which calls a script may make."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_only_the_script_tool_is_offered_and_nothing_natively() -> None:
 
 
 async def test_an_agent_that_does_not_name_the_tool_runs_nothing() -> None:
-    """Rights are counted by the names of tools: what hands agents to others looks at nothing else."""
+    """Other checks use only the names of an agent's tools, so code must not run without its name."""
     assert (await manner().offer(NAMES[1:])).tools == {}
     assert await manner().rules(NAMES[1:]) == ""
 
@@ -139,7 +139,7 @@ def test_rounds_stand_in_the_prompt_as_words() -> None:
     assert manner().shown([], off=True) == ()
 
 
-# --- What a script asks ---
+# --- calls of a script --- ---
 
 
 def calls_of(*tools: ScriptedTool) -> ScriptCalls:

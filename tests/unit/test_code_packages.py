@@ -1,4 +1,5 @@
-"""Packages of scripts: only what is allowed, fetched once, and nothing that pip could take for something else."""
+"""Packages of scripts: only allowed ones are installed, each set once, and no name can be read by pip as something
+else."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ PYTHON = Interpreter(Path("/opt/python/bin/python3"), (Path("/opt/python"),), "3
 
 
 class PipSandbox:
-    """A `Sandbox` in which pip does what it is asked, or says that it cannot."""
+    """A `Sandbox` in which pip returns the result `ends`."""
 
     def __init__(self) -> None:
         self.tasks: list[Task] = []

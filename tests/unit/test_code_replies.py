@@ -1,4 +1,4 @@
-"""Which code a reply asks to be run (behaviour 5.6), and that nothing else is ever taken for it."""
+"""The code that a reply asks to run; nothing else is ever taken for such code."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def block(body: str, behind: str = "\nMESSAGE TO SEND:\nOne moment.") -> str:
         (f"{RUN}<pip-dependencies-to-install> , six ,, six\n</pip-dependencies-to-install>", "print(1)", ("six",)),
         (f"<pip-dependencies-to-install></pip-dependencies-to-install>{RUN}", "print(1)", ()),
         (f"<attributes><a>b</a></attributes>{RUN}", "print(1)", ()),
-        # Non-greedy and one each: the first counts.
+        # Each element counts once: the first one.
         (f"{RUN}<execution-code>print(2)</execution-code>", "print(1)", ()),
-        # What stands in an element is its text.
+        # Everything in an element is its text.
         (f"<attributes><x><![CDATA[<execution-code>no</execution-code>]]></x></attributes>{RUN}", "print(1)", ()),
         (
             "<execution-code>p = '<pip-dependencies-to-install>six</pip-dependencies-to-install>'</execution-code>",
@@ -63,19 +63,19 @@ def test_the_code_of_a_block(body: str, script: str, libraries: tuple[str, ...])
         block("<execution-code>\n \n</execution-code>"),
         block("<execution-code><![CDATA[ ]]></execution-code>"),
         block("<attributes><a>b</a></attributes>"),
-        # Broken: nothing is run.
+        # Broken markup: nothing runs.
         block("<execution-code>print(1)"),
         block("<execution-code><![CDATA[print(1)</execution-code>"),
         block(f"<pip-dependencies-to-install>six{RUN}"),
         f"{OPEN}{RUN}",
         f"{RUN}{CLOSE}",
         f"{OPEN[:-1]}/>{RUN}",
-        # Examples, and the insides of other tags.
+        # Examples, and texts inside of other tags.
         f"Write this:\n```\n{block(RUN)}\n```",
         f"~~~~xml\n{block(RUN)}",
         f"[DELEGATE:bob]{block(RUN)}[/DELEGATE]",
         f"<AGENT_DONE>{block(RUN)}",
-        # A second block is no part of the reply.
+        # A second block is ignored.
         f"{block('<attributes></attributes>')}{block(RUN)}",
     ],
 )

@@ -1,4 +1,4 @@
-"""Which messages a summary is to stand for: whole turns, the oldest first, and never all of them."""
+"""The messages that a summary replaces: whole turns, the oldest first, and never all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.domain.messages import PastMessage, Role
 from arvis.graphs.compaction.scripts import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns, room_is_short
 from arvis.ports.conversations import Size
 
-#: Turns as the tokens of their messages.
+#: Turns, as lists of their messages' tokens.
 TURNS = st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=12), min_size=1, max_size=40)
 
 
@@ -29,7 +29,7 @@ def tokens_of(message: PastMessage) -> int:
 
 
 def split(messages: list[PastMessage], most: int, room: int) -> tuple[list[PastMessage], list[PastMessage], int]:
-    """What is chosen, what is left, and the turn from which on everything is kept."""
+    """Return the chosen messages, the remaining ones, and the first turn that is kept."""
     kept = first_kept(messages, tokens_of, most)
     chosen = oldest_turns(messages, kept, room, tokens_of)
     return chosen, messages[len(chosen) :], kept
@@ -42,7 +42,7 @@ def test_the_oldest_whole_turns_are_chosen_and_everything_else_stays(
     messages = talk(turns)
     chosen, left, kept = split(messages, most, room)
     assert chosen + left == messages
-    assert left, "the last turn stays in any case"
+    assert left, "the last turn always stays"
     assert {message.turn for message in chosen}.isdisjoint(message.turn for message in left)
     assert all(message.turn < kept for message in chosen)
     assert sum(map(tokens_of, chosen)) <= room or len({message.turn for message in chosen}) == 1

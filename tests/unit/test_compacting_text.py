@@ -1,4 +1,5 @@
-"""What a model is shown of a conversation that it sums up: data in a frame, within its room; and bounded summaries."""
+"""The conversation text for the model that writes a summary: framed as data and limited in size; summaries are
+limited, too."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_a_line_tells_who_spoke_when() -> None:
 
 @given(WORDS, WORDS)
 def test_nobody_writes_a_line_in_anothers_name(content: str, name: str) -> None:
-    """Each message is one line at the edge; neither the frame nor a tag can be forged."""
+    """Each message starts a line at the margin, and no text can imitate the frame or a tag."""
     shown = texts.record([said(content, name), said("second")], "UTC", 10_000, estimate)
     lines = shown.split("\n")
     assert lines[0] == lines[-1] == "=" * 20

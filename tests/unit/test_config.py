@@ -1,4 +1,4 @@
-"""Configuration: what is read, what is refused, and that nothing but `ConfigError` ever comes out."""
+"""Configuration: which values are read, which are refused, and that no error but `ConfigError` is raised."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
     assert all(part in text for part in expected), text
 
 
-# --- Complaints ---
+# --- Errors --- ---
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_complaint_never_quotes_a_secret() -> None:
     assert CANARY not in text
 
 
-# --- Open to the network ---
+# --- Access from the network --- ---
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "*"])
@@ -293,7 +293,7 @@ def test_logins_last_for_a_while(key: str, least: str, less: str) -> None:
     assert f"at least {least}" in refusal(f"web: {{{key}: {less}}}")
 
 
-# --- Whatever is written, only ConfigError comes out ---
+# --- Any text raises only ConfigError --- ---
 
 _words = st.sampled_from(
     [*ConfigFile.model_fields, "port", "workers", "name", "provider", "token", "env:X", "file:y", ""]

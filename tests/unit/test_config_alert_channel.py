@@ -1,4 +1,4 @@
-"""Where the owners want to be told what goes wrong."""
+"""The channel in which the owners receive alerts."""
 
 from __future__ import annotations
 

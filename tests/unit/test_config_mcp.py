@@ -1,4 +1,4 @@
-"""The section `mcp`: what is read, and what is refused with which words."""
+"""The section `mcp`: which values are read, and the errors for refused values."""
 
 from __future__ import annotations
 

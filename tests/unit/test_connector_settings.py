@@ -1,4 +1,4 @@
-"""Settings of bots: what is read, and how it is told what is wrong."""
+"""Settings of bots: which values are read, and the errors for wrong values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The prompt of a turn: its layers and their order, what always goes in, what is left out first, what it may cost."""
+"""The prompt of a turn: its layers and their order, the parts that always go in, the parts left out first, and its
+size."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from tests.context_kit import (
     summary,
 )
 
-# -- layers and their order (behaviour 1.6) ----------------------------------------------------------------
+# -- layers and their order --------------------------------------------------------------------------------
 
 
 def test_the_stable_parts_come_first_and_the_clock_last() -> None:
@@ -84,7 +85,7 @@ def test_a_conductors_own_prompt_is_not_wrapped_but_gets_what_is_remembered() ->
 
 
 def test_two_turns_in_a_row_begin_alike() -> None:
-    """What a vendor has in its cache of the first is all of the second but its end."""
+    """The second request repeats the first except for its end, so a vendor's cache can be used."""
     history = [*exchange("old", "answer", at=NOW - 3 * DAY), *exchange("new", "yes", at=NOW - DAY)]
     first = compose(ingredients(history=history, current=[current("one", at=NOW)], recall=FULL))
     later = [*history, *exchange("one", "done", at=NOW)]
@@ -100,7 +101,7 @@ def test_an_empty_recall_and_no_skills_leave_no_traces() -> None:
     assert compose(ingredients()).changing == ""
 
 
-# -- what is trimmed ---------------------------------------------------------------------------------------
+# -- trimming ----------------------------------------------------------------------------------------------
 
 
 def test_history_is_cut_at_the_old_end() -> None:
@@ -132,7 +133,7 @@ def test_sticky_facts_are_never_trimmed_others_take_an_eighth() -> None:
     prompt = compose(ingredients(budget=SMALL, recall=Recall(many, facts, [state("k", "v")])))
     assert sum(each.content in prompt.changing for each in many) == 30
     assert 0 < prompt.layers["memory"] <= 375
-    assert facts[0].id not in prompt.recalled  # too long leaves its place to the next
+    assert facts[0].id not in prompt.recalled  # a fact that is too long is skipped for the next one
     assert facts[1].id in prompt.recalled
 
 
@@ -163,7 +164,7 @@ def test_skills_and_summaries_have_their_share() -> None:
 
 
 def test_the_turns_own_messages_always_go_in() -> None:
-    """Vector I4: kept even when they alone are too long for the budget; then everything goes but the system text."""
+    """The messages stay even if they alone exceed the budget; then only the system text stays with them."""
     text = "x" * 100_000
     given = ingredients(
         history=exchange("before", "yes"),

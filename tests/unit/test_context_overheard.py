@@ -1,4 +1,4 @@
-"""What is read along, and what went wrong, in a prompt: data before the question, within its part of the budget."""
+"""Overheard messages and incidents in a prompt: framed as data before the question, within their part of the budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the prompt's making: the budget, the clock, cutting, rounds of tools."""
+"""The parts from which a prompt is made: the budget, the clock, cutting, rounds of tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arvis.prompt.history import clock_line, day_of, first_zone
 from arvis.prompt.tool_rounds import Round, Words, behind, cut_to_fit, fair_share, fit_rounds, tools_cost
 from tests.context_kit import NOW
 
-# -- the budget (behaviour §7) -----------------------------------------------------------------------------
+# -- the budget --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the messages of a conversation look like in a prompt, and what taints it."""
+"""The messages of a conversation in a prompt, and the taint that they cause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arvis.prompt.compose import compose
 from arvis.prompt.history import NO_TEXT
 from tests.context_kit import DAY, FULL, NOW, SMALL, current, exchange, ingredients, line, spoken, summary
 
-# -- what messages look like -------------------------------------------------------------------------------
+# -- messages in the prompt --------------------------------------------------------------------------------
 
 
 def test_neighbours_of_one_role_are_joined() -> None:

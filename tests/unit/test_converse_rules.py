@@ -1,4 +1,4 @@
-"""Who may speak next in a talk among agents, how far it goes, and what each of them remembers."""
+"""Conversations among agents: who may speak next, when they end, and what each agent remembers."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_only_who_may_be_handed_to_is_offered() -> None:
     assert offered(Talk("a", (), hops=MOST_HOPS), A, company()) == []
 
 
-# -- words ---------------------------------------------------------------------------------------------------------------
+# -- texts ---------------------------------------------------------------------------------------------------------------
 
 
 def test_an_agent_is_told_to_whom_its_reply_goes() -> None:

@@ -1,4 +1,4 @@
-"""The texts of errors are whole sentences wherever their parts are joined."""
+"""The texts of errors consist of whole sentences wherever their parts are joined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time in words that a model can use."""
+"""The time as a text for models."""
 
 from __future__ import annotations
 

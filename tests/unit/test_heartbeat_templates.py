@@ -1,4 +1,4 @@
-"""What a script heartbeat makes of an answer: S1, conditions, `notify` and `cooldown` (behaviour.md 1.12)."""
+"""Reports of a script heartbeat: templates, conditions, `notify` and `cooldown`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SCRIPT = {"type": "script", "url": "https://example.com", "template": "It is {{a
         (1e-30, "1e-30"), (True, "true"), ("text", "text"), ("two\n lines", "two lines"), ([1, "x"], '[1, "x"]'),
     ],
 )  # fmt: skip
-def test_values_are_shown_for_people(value: Any, text: str) -> None:  # S1
+def test_values_are_shown_for_people(value: Any, text: str) -> None:
     assert render("{{a.usd}}", {"a": {"usd": value}}) == text
 
 
-def test_what_is_missing_is_unknown() -> None:  # S1
+def test_what_is_missing_is_unknown() -> None:
     assert render("{{a.usd}} {{a.b.c}} {{}}", {"a": {"b": 1}}) == "?? ?? {{}}"
 
 
@@ -66,7 +66,7 @@ def test_conditions(op: str, value: Any, found: Any, met: bool) -> None:
 
 
 def said(script: dict[str, Any], answers: list[Any], *, every: int = 10) -> list[str]:
-    """What is said of these answers, one every so many seconds; `!` where the agent is asked."""
+    """Return the reports about these answers, which come every `every` seconds; `!` marks a request to the agent."""
     memo: Any = {}
     lines = []
     for number, answer in enumerate(answers):
@@ -95,7 +95,7 @@ def test_on_condition_says_what_meets_it() -> None:
 def test_within_the_cooldown_it_is_silent() -> None:
     script = {"notify": "on_condition", "condition": OVER, "cooldown": 30}
     assert said(script, [6, 7, 8, 9, 10, 1, 11]) == ["6", "", "", "9", "", "", "11"]
-    # A change is not lost: it is told when the time is over.
+    # A change during the cooldown is reported when it ends.
     assert said({"notify": "on_change", "cooldown": 30}, [1, 2, 2, 2, 3]) == ["1", "", "", "2", ""]
 
 

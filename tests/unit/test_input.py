@@ -1,4 +1,4 @@
-"""Behaviour 2.4: what is done with a message before a model sees it, and what is only flagged."""
+"""Cleaning a message before a model sees it, and flagging suspicious messages without changing them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_unseen_characters_hide_no_attempt_and_the_original_is_looked_at() -> No
     [
         ("", "empty"),
         (" \n ", "empty"),
-        ("BUY THIS NOW, IT IS GOOD!", "all_capitals"),  # vector I3
+        ("BUY THIS NOW, IT IS GOOD!", "all_capitals"),
         ("STOP", None),
         ("1234567890123456789012345", None),
         ("这是一个没有大小写的很长很长的句子里面有一个API而已", None),
@@ -166,10 +166,10 @@ def test_spam_is_flagged(text: str, code: str | None) -> None:
     ("ages", "code"),
     [
         ([], None),
-        ([300], "too_fast"),  # vector I1
+        ([300], "too_fast"),
         ([399], "too_fast"),
         ([400], None),
-        ([800 * number for number in range(1, 13)], "burst"),  # vector I2
+        ([800 * number for number in range(1, 13)], "burst"),
         ([800 * number for number in range(1, 12)], None),
         ([900 * number for number in range(1, 13)], None),
         ([-5_000], None),

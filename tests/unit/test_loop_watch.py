@@ -1,4 +1,4 @@
-"""The watch over the event loop: what blocks it is counted and reported with its stack, what waits is not."""
+"""The watch over the event loop: a blocked loop is counted and reported with its stack, a waiting one is not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def waits() -> None:
 
 
 def of_ours(lines: list[Any]) -> list[Any]:
-    """On a busy machine other passes may be long, too."""
+    """Keep the entries of this test: on a busy machine other callbacks may be slow, too."""
     return [line for line in lines if line["stack"].endswith("blocking_call")]
 
 

@@ -1,4 +1,4 @@
-"""The tokenizer: which tags it finds, what it leaves to see, and that both hold for every text whatsoever."""
+"""The tokenizer: which tags it finds and which text it leaves visible; both rules hold for every text."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_foreign_text_is_made_harmless_and_back() -> None:
     assert unescape(escape(text)) == text
 
 
-# -- for every text (P2) -----------------------------------------------------------------------------------------------
+# -- every text --------------------------------------------------------------------------------------------------------
 
 nasty = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=3)), max_size=25).map("".join)
 
@@ -144,7 +144,7 @@ WORST = ["[", "[MEMORY:", "```\n", "<AGENT_", "```\nx", "```x```\n", "[MEMORY:a]
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The best of three."""
+    """Return the best time of three runs."""
     times = []
     for _ in range(3):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""Tools of MCP servers that change what they say of themselves."""
+"""Tools of MCP servers whose descriptions change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files are, what is read in them, and what becomes of bombs."""
+"""Files: their types, their extracted texts, and the refusal of bombs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_what_cannot_be_read_says_why() -> None:
 
 
 def bombs() -> Mapping[str, bytes]:
-    """By the kind of bomb."""
+    """Return the bombs by kind."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("[Content_Types].xml", "")

@@ -1,4 +1,4 @@
-"""Whatever is told, deleted, confirmed and undone: nothing is lost, and what was undone is as it was before."""
+"""Any sequence of storing, deleting, confirming and undoing: nothing is lost, and undo restores the earlier state."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NEWS = st.builds(
     TAINTS,
     CATEGORIES,
 )
-#: What somebody tells; a number below 0: somebody undoes; from 0 on: deletes that fact, or confirms it.
+#: A fact: store it. -1: undo. Another number: delete that fact. A number as a text: confirm that fact.
 STEPS = st.lists(st.one_of(NEWS, NEWS, st.integers(-1, 6), st.integers(0, 6).map(str)), max_size=14)
 
 
@@ -80,7 +80,7 @@ def told(tx: Transaction, new: NewFact) -> Remembered:
 
 
 def everything(tx: Transaction) -> dict[int, tuple[str, FactStatus, Taint, str | None]]:
-    """All that undo must bring back; a fact that is deleted counts as gone."""
+    """Return everything that undo must restore; deleted facts are left out."""
     facts: list[Fact] = []
     for number in count(1):
         if (fact := tx.facts.by_number(number)) is None:
@@ -133,7 +133,7 @@ def test_what_is_undone_is_as_it_was(steps: list[NewFact | int | str], last: New
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
 def test_who_undoes_everything_is_where_nothing_was(steps: list[NewFact | int | str]) -> None:
-    """One undo for each thing that was done."""
+    """Each action needs one undo."""
     with fresh() as tx:
         for step in steps:
             play(tx, step)

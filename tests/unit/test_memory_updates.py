@@ -1,4 +1,4 @@
-"""Which facts give way: the same attribute of the same subject with another value, and no other."""
+"""Superseded facts: only a fact with the same attribute of the same subject and another value is superseded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAIRS = yaml.safe_load(Path(__file__).with_name("memory_pairs.yaml").read_text("
 
 
 def gives_way(known: str, new: str) -> bool:
-    """Return whether the known fact is superseded, as `remember` decides it."""
+    """Return whether `remember` lets the new fact supersede the known one."""
     one, other = Wording.of(new), Wording.of(known)
     like = similarity(one, other)
     return like is not None and not like.same and updates(one, other)

@@ -1,4 +1,4 @@
-"""Damage that was found at a start: the file set aside, the newest backup in its place, and a person told."""
+"""Damage that a start finds: the file is set aside, the newest backup replaces it, and a person is notified."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.unit.test_wal import commits
 
 HOUR = 3_600_000
 BEFORE, AFTER = ["m1", "m2", "m3"], ["m4", "m5"]
-#: In the sum at the end of a backup: of the packed bytes there are some that unpack to the same when they change.
+#: Place of a byte in the checksum at the end of a backup; other compressed bytes may change without effect.
 SUM = -5
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Database:
-    """Stopped cleanly: three messages, a backup, two messages more."""
+    """Stop a database cleanly after three messages, a backup and two more messages."""
     with life(tmp_path / "home") as living:
         living.receive(*BEFORE)
         make_backup(living.database, NOW + HOUR)
@@ -38,14 +38,14 @@ def home(tmp_path: Path) -> Database:
 
 @pytest.fixture
 def dead(tmp_path: Path) -> Database:
-    """Killed while all of its messages stood in the log."""
+    """Kill a database while all of its messages are in the log."""
     with life(tmp_path / "life") as living:
         living.receive(*BEFORE, *AFTER)
         return living.killed()
 
 
 def started(database: Database, now: int = NOW + 3 * HOUR) -> Finding | None:
-    """As the daemon begins."""
+    """Start as the daemon does."""
     finding = make_sound(database, now)
     bring_up_to_date(database, now)
     return finding
@@ -65,7 +65,7 @@ def delivery_states(database: Database) -> set[object]:
 
 
 def spoil(file: Path) -> int:
-    """Change a letter of a message where SQLite sees nothing; the number of its page."""
+    """Change a letter of a message, which SQLite does not notice, and return the number of its page."""
     place = file.read_bytes().index(b"Hello")
     flip(file, place)
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
@@ -233,7 +233,7 @@ def test_a_superseded_log_is_not_played(tmp_path: Path) -> None:
 
 
 def test_a_log_that_another_program_folded_is_had_back(dead: Database) -> None:
-    """Whoever opens the database last, and be it to look, folds its log away."""
+    """The last program that closes the database folds its log, even if it only read."""
     with closing(sqlite3.connect(dead.file)) as other:
         assert other.execute("SELECT count(*) FROM messages").fetchone() == (5,)
     assert not log_file(dead.file).exists()
@@ -249,7 +249,7 @@ def test_a_log_that_is_gone_is_had_back(dead: Database) -> None:
 
 
 def test_the_log_of_another_file_is_not_played(home: Database, dead: Database) -> None:
-    """Somebody put a database there, and removed what SQLite is known to keep beside one."""
+    """A person copied another database there, and removed the files that SQLite keeps next to it."""
     with resumed(home) as living:
         living.receive("m6")
     dead.file.write_bytes(home.file.read_bytes())
@@ -260,7 +260,7 @@ def test_the_log_of_another_file_is_not_played(home: Database, dead: Database) -
     assert messages(dead) == [*BEFORE, *AFTER, "m6"]
 
 
-# -- sums --------------------------------------------------------------------------------------------------
+# -- page checksums ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damaged", [True, False])
@@ -291,7 +291,7 @@ def test_a_server_is_left_to_itself(tmp_path: Path) -> None:
     assert make_sound(Database(tmp_path / "arvis.db", "postgresql://nowhere", tmp_path), NOW) is None
 
 
-# -- a file that is gone -----------------------------------------------------------------------------------
+# -- a missing file ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

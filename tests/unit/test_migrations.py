@@ -1,4 +1,4 @@
-"""A database is brought up to date one transaction a migration, with a way back (reliability.md H28)."""
+"""Each migration runs in one transaction, and a backup is made before."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def test_processes_that_start_at_once_share_the_work(postgres_url: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         ran = list(threads.map(lambda _: bring_up_to_date(database, NOW), range(4)))
     names = [migration.name for migration in available()]
-    assert sorted(name for each in ran for name in each) == names, "each ran once, whoever ran it"
+    assert sorted(name for each in ran for name in each) == names, "each migration ran once, in any of the threads"
 
 
-# -- databases of states that have landed -------------------------------------------------------------------
+# -- stored databases of earlier schemas --------------------------------------------------------------------
 
 
 def kept_databases() -> list[Path]:
@@ -115,7 +115,7 @@ def kept_databases() -> list[Path]:
 
 
 def test_every_kept_database_can_be_opened_and_worked_with(tmp_path: Path) -> None:
-    """A migration that has landed is never edited: a database that it made must go on working."""
+    """A merged migration is never changed, so a database that it made must keep working."""
     for number, kept in enumerate(kept_databases()):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -127,7 +127,7 @@ def test_every_kept_database_can_be_opened_and_worked_with(tmp_path: Path) -> No
 
 
 def test_an_empty_list_of_people_still_means_everybody_after_the_update(tmp_path: Path) -> None:
-    """Until then an empty list let everybody in; since then it lets in owners alone."""
+    """Before the migration an empty list admitted everyone; afterwards it admits only owners."""
     file = Path(shutil.copy(KEPT / "0010.db", tmp_path / "arvis.db"))
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(
@@ -144,7 +144,7 @@ def test_an_empty_list_of_people_still_means_everybody_after_the_update(tmp_path
 
 
 def test_the_standard_names_keep_every_row(tmp_path: Path) -> None:
-    """0012 renames tables and splits the daemon's own values from the settings of people."""
+    """Migration 0012 renames tables and moves the daemon's own values out of the settings."""
     file = Path(shutil.copy(KEPT / "0011.db", tmp_path / "arvis.db"))
     renamed = {
         "observed": "overheard_messages", "places": "channel_status", "incidents": "delivery_incidents",
@@ -223,7 +223,7 @@ def test_names_that_people_gave_to_nodes_of_workflows_stay(tmp_path: Path) -> No
 
 
 def test_mappings_in_versions_of_settings_are_renamed(tmp_path: Path) -> None:
-    """Versions are stored without spaces, the present settings with them."""
+    """Versions are stored as JSON without spaces, the present settings with spaces."""
     file = Path(shutil.copy(KEPT / "0011.db", tmp_path / "arvis.db"))
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE settings SET value = ? WHERE key = 'config.changes'", ('{"prices": {"a": 1}}',))

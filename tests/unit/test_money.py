@@ -1,4 +1,4 @@
-"""Days, months and amounts; what a used-up budget means for a job and for the person who asked."""
+"""Days, months and amounts, and the effect of a used-up budget on a job and on the person who asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sums of the pages follow the file through every checkpoint, and notice every byte."""
+"""The page checksums stay current through every checkpoint, and detect every changed byte."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_pages_that_count_elsewhere_are_left_out(tmp_path: Path) -> None:
 
 
 def churn(living: Life, rng: random.Random) -> None:
-    """Grow, rewrite, shrink."""
+    """Grow, rewrite or shrink the database."""
     match rng.randrange(5):
         case 0:
             living.connection.execute("DELETE FROM settings WHERE rowid % 3 = 0")
@@ -72,7 +72,7 @@ def churn(living: Life, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_folding_keeps_the_sums_in_step(tmp_path: Path, seed: int) -> None:
-    """Also when a reader lets only a part of the log be folded, and when the log goes on behind what was folded."""
+    """This holds also if a reader allows only a partial checkpoint, and if the log grows after it."""
     rng = random.Random(seed)
     with life(tmp_path / "home") as living, closing(sqlite3.connect(living.database.file)) as reader:
         file = living.database.file
@@ -123,7 +123,7 @@ def test_damaged_sums_are_no_sums(tmp_path: Path) -> None:
 
 
 def test_sums_that_cannot_be_saved_are_taken_away(tmp_path: Path) -> None:
-    """Behind the file they would accuse it. The next checkpoint that can save them does."""
+    """Outdated checksums would report damage. The next checkpoint that can save them does so."""
     with life(tmp_path / "home") as living:
         file = living.database.file
         blocked = file.with_name("arvis.db-sums.new")
@@ -149,7 +149,7 @@ def test_the_second_name_of_the_log_comes_and_goes(tmp_path: Path) -> None:
 
 
 def test_an_open_reader_does_not_spoil_the_end(tmp_path: Path) -> None:
-    """What cannot be folded stays in the log, and the sums stay those of the file."""
+    """Frames that cannot be folded stay in the log, and the checksums still match the file."""
     with ExitStack() as stack:
         with life(tmp_path / "home") as living:
             file = living.database.file
@@ -163,7 +163,7 @@ def test_an_open_reader_does_not_spoil_the_end(tmp_path: Path) -> None:
             assert not living.sealing.fold("FULL")
         assert log_file(file).stat().st_size
         assert sums_file(file).read_bytes() == sums
-        # The program that ends last folds the log away; by its second name it is still there.
+        # The last program that closes the database folds the log away, but the log's second name keeps it.
         reader.rollback()
     assert not log_file(file).exists()
     assert kept_log(file).stat().st_size

@@ -1,4 +1,4 @@
-"""Pages as text: what is kept, what is left out, and what hostile pages cost."""
+"""Web pages as text: which parts stay, which are left out, and the cost of hostile pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a reply leaves: in pieces, or as a beginning and a file."""
+"""A reply is sent in pieces, or as its beginning and a file."""
 
 from __future__ import annotations
 

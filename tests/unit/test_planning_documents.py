@@ -1,4 +1,4 @@
-"""PRD, brief and verdict as models write them (seed 001; behaviour.md 3, vectors X2 to X4)."""
+"""The PRD, brief and verdict that models write."""
 
 from __future__ import annotations
 

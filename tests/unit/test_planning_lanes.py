@@ -1,4 +1,4 @@
-"""Lanes, the evidence of tools, and what a run may take in all (seed 001, 2 to 4; behaviour.md 3)."""
+"""Lanes, the evidence of tools, and the total limits of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plan_retrieval: the fast path without a model, and reading what a model says (seed 001; behaviour.md 3, vector X1)."""
+"""The node `plan_retrieval`: its fast path without a model, and its reading of a model's answer."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_a_short_acknowledgement_is_low(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "history of the house",  # begins with the letters of a greeting only
-        "what is the longest river in the whole of the world",  # a question of 50 and more
-        "yes, and now write a long essay on it",  # an acknowledgement of 30 and more
+        "history of the house",  # begins only with the letters of a greeting
+        "what is the longest river in the whole of the world",  # a question of 50 or more characters
+        "yes, and now write a long essay on it",  # an acknowledgement of 30 or more characters
         "write a poem",
         "thanks " + "x" * 100,
-        "can you check my mail",  # the seed's words for work win (docs/adr/0025)
+        "can you check my mail",  # words for work win (docs/adr/0025)
         "hi, run the backup",
         "what is the status?",
     ],
@@ -84,10 +84,10 @@ def test_a_long_text_is_for_a_model(length: int, fast: bool) -> None:
     [
         ("make the quarterly accounts report", LONG_TRIGGER, True),
         ("make the quarterly accounts", LONG_TRIGGER, False),
-        ("hello backups", "backup", True),  # the trigger stands in a word
-        ("hello back", "backup", True),  # a word stands in the trigger
-        ("hi", "archive", False),  # but not a short one
-        ("do a PR", "pr", False),  # nor does a short trigger count
+        ("hello backups", "backup", True),  # the trigger is part of a word
+        ("hello back", "backup", True),  # a word is part of the trigger
+        ("hi", "archive", False),  # a short word does not count
+        ("do a PR", "pr", False),  # a short trigger does not count, either
         ("hello Deploy", "DEPLOY", True),
         ("thanks", "deploy", False),
     ],

@@ -1,4 +1,7 @@
-"""Plugins may be anybody's code: what fails is left out and told of once, what is too much is cut. And what comes along."""
+"""Plugins may contain any code: a failing one is left out and reported once, and large additions are cut.
+
+And the plugins that come with Arvis.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from arvis.ports.plugin import PluginTurn
 from tests.context_kit import NOW, current
 from tests.plugin_kit import Scripted, agent, turn_in
 
-# -- a plugin that is broken -----------------------------------------------------------------------------------
+# -- a broken plugin -------------------------------------------------------------------------------------------
 
 
 class Broken(QuietPlugin):
@@ -86,7 +89,7 @@ async def test_a_cancelled_turn_is_cancelled_inside_a_hook(tmp_path: Path) -> No
         await task
 
 
-# -- how much it may give --------------------------------------------------------------------------------------
+# -- limits of additions ---------------------------------------------------------------------------------------
 
 
 def test_what_is_too_much_is_cut() -> None:
@@ -113,7 +116,7 @@ def test_a_command_that_nobody_can_type_is_refused(name: str) -> None:
         bounds.commands([PluginCommand(name, "")])
 
 
-# -- what comes along ------------------------------------------------------------------------------------------
+# -- plugins that come with Arvis ------------------------------------------------------------------------------
 
 
 async def test_time_says_when_a_message_was_written_for_good() -> None:

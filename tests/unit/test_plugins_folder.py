@@ -1,4 +1,4 @@
-"""A conversation's folder as a whole: listed and taken away without leaving it."""
+"""A conversation's whole folder is listed and deleted without following links out of it."""
 
 from __future__ import annotations
 

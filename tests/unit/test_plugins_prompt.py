@@ -1,4 +1,4 @@
-"""Where a prompt has what plugins bring, and that without them it is what it was."""
+"""The places of plugins' additions in a prompt; without plugins the prompt is unchanged."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_history_shows_what_is_kept() -> None:
     assert spoken(prompt)[0] == "user: old\n  note"
 
 
-# -- what is kept, and for how long (behaviour 5.4) --------------------------------------------------------------
+# -- kept additions and their age --------------------------------------------------------------------------------
 
 
 def added(text: str, *, shown: bool = True, keep: bool | int = True) -> Added:

@@ -1,4 +1,4 @@
-"""Which characters of foreign texts people get to see as they are."""
+"""The characters of untrusted texts that people see unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls cost, and the estimate before them."""
+"""The costs of model calls, and their estimates before the calls."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_everything_in_a_prompt_counts() -> None:
 
 @given(st.text(max_size=200))
 def test_no_text_has_less_than_its_tokens(text: str) -> None:
-    """Every character that is not ASCII is one, and 3.5 of the others."""
+    """Every character outside of ASCII counts as a token, and 3.5 ASCII characters as one."""
     least = sum(1 / 3.5 if character.isascii() else 1 for character in text)
     assert prompt_tokens(request(text)) >= least
 

@@ -1,5 +1,7 @@
-"""Room on the disk: the mark below which new work is refused, and the ballast for the worst moment. The disk is
-scripted, the ballast a real file."""
+"""Free disk space: below a mark, new work is refused, and a reserved file can be deleted on a full disk.
+
+The disk is scripted; the reserved file is real.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ MEGABYTE = 1_000_000
 
 @dataclass
 class Disk:
-    """`rest` is what would be free without a ballast."""
+    """A scripted disk. `rest` is the free space without a reserved file."""
 
     folder: Path
     rest: int
@@ -74,7 +76,7 @@ def test_on_a_small_disk_it_is_a_quarter_of_what_is_free(disk: Disk, free: int, 
 
 
 def test_below_the_mark_new_work_is_refused_and_above_it_taken(disk: Disk) -> None:
-    """The mark of this disk is 20 MB; the 16 MB of the ballast are nobody's."""
+    """The mark of this disk is 20 MB; the 16 MB of the reserved file do not count as free."""
     watch = disk.watch()
     watch.look()
     watch.admit()
@@ -92,7 +94,7 @@ def test_below_the_mark_new_work_is_refused_and_above_it_taken(disk: Disk) -> No
 
 
 def test_a_full_disk_gives_up_the_ballast_and_refuses_until_it_is_back(disk: Disk) -> None:
-    """What was given up must come back whole, or the next full disk would find less and less of it."""
+    """The reserved file must be restored in full; otherwise it would shrink with every full disk."""
     watch = disk.watch()
     watch.look()
     disk.rest = 16 * MEGABYTE
@@ -155,7 +157,7 @@ async def test_a_start_on_a_full_disk_without_a_ballast_only_says_so(disk: Disk)
 
 
 def test_a_disk_that_fills_at_that_very_moment_holds_no_half_ballast(disk: Disk, tmp_path: Path) -> None:
-    """A folder that cannot be written stands for it."""
+    """A folder that cannot be written stands for the full disk."""
     disk.folder = tmp_path / "gone"
     watch = disk.watch()
 
@@ -165,7 +167,7 @@ def test_a_disk_that_fills_at_that_very_moment_holds_no_half_ballast(disk: Disk,
 
 
 class CountingClock(StoppedClock):
-    """Lets two sleeps pass and stops at the third."""
+    """A clock that lets two sleeps pass and stops at the third."""
 
     async def sleep(self, seconds: float) -> None:
         if len(self.slept) < 2:

@@ -1,4 +1,4 @@
-"""The data folder: private, held by one process, with files that are made once."""
+"""The data folder: private, locked by one process, with files that are created once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs: two forms, one file a day, and no secret in any of them."""
+"""Logs: two formats, one file a day, and no secrets in either."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def entries(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-# --- Forms ---
+# --- Formats --- ---
 
 
 def test_away_from_a_terminal_each_line_is_json_whoever_logs() -> None:
@@ -135,7 +135,7 @@ def test_a_handler_of_a_library_does_not_bypass_the_filter() -> None:
     assert "[redacted]" in ours.getvalue()
 
 
-# --- The files ---
+# --- Files --- ---
 
 
 def test_a_copy_goes_to_the_file_of_the_day_and_old_files_leave(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_copy_goes_to_the_file_of_the_day_and_old_files_leave(tmp_path: Path) 
 
 
 def test_no_file_leaves_before_it_is_known_how_long_files_are_kept(tmp_path: Path) -> None:
-    """The database may say so, and is opened after the first lines."""
+    """The number of days may come from the database, which is opened after the first lines."""
     for day in ("2023-10-01", "2023-11-01"):
         (tmp_path / f"arvis-{day}.log").write_text("", encoding="utf-8")
     clock = HandClock(1_700_000_000_000)
@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_used_costs_the_file_and_nothing_else(tmp_path: 
 
 
 def test_a_disk_without_room_costs_lines_and_nothing_else(tmp_path: Path) -> None:
-    """Not even the end, where the file would once more be given what it could not take."""
+    """Closing the file does not fail, either, although it writes the missing lines again."""
     stream = io.StringIO()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
@@ -256,7 +256,8 @@ def test_a_short_secret_is_only_taken_out_where_it_stands_alone() -> None:
 
 
 def test_many_secrets_are_learned_one_by_one_and_looked_for_in_no_time() -> None:
-    """Each variable and account of a large installation is one; a pattern of them all took minutes to make and long to run."""
+    """A large installation has hundreds of secrets; a single pattern of all of them took minutes to compile and was
+    slow."""
     redact, begun = Redactor(), time.process_time()
     for number in range(1_000):
         redact.learn([f"secret-number-{number}"])

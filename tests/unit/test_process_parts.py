@@ -17,7 +17,7 @@ from arvis.process.stalls import tuned_gc
 
 
 class HandClock:
-    """Shows the times it is given, the last one for ever."""
+    """A clock that shows the given times; it keeps the last one."""
 
     def __init__(self, *times: int) -> None:
         self._times = list(times)
@@ -39,7 +39,7 @@ def _bits(seed: int = 7) -> Callable[[int], int]:
 def test_an_id_is_a_ulid() -> None:
     maker = IdMaker(clock=HandClock(1_469_918_176_385), random_bits=lambda _: 0)
 
-    # The time part is the example of the ULID specification.
+    # The example of the ULID specification has this time.
     assert maker() == "01ARYZ6S41" + "0" * 16
 
 

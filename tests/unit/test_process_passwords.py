@@ -1,4 +1,4 @@
-"""How passwords are kept: slowly, in little memory, one at a time."""
+"""Passwords are hashed slowly, with limited memory, one at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supervised roles: order, restarts with growing pauses, health, and an orderly end."""
+"""Supervised roles: their order, restarts with growing pauses, health, and an orderly end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ready = Callable[[], None]
 
 
 class StepClock:
-    """Time passes only by `pass_time`; sleeps are kept, and end when the test says so."""
+    """A clock whose sleeps are recorded and end when the test calls `wake`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -37,7 +37,7 @@ class StepClock:
 
 
 class Script:
-    """A role that lives through the given deaths, one per start, and then runs until cancelled."""
+    """A role that dies in the given ways, one per start, and then runs until it is cancelled."""
 
     def __init__(
         self, *deaths: Callable[[Ready], Awaitable[None]], log: list[str] | None = None, name: str = "r"

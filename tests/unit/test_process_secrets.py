@@ -1,4 +1,4 @@
-"""What is sealed opens with its own key and with no other, and says so clearly."""
+"""Sealed data opens with its own key only; another key gives a clear error."""
 
 from __future__ import annotations
 

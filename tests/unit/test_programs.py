@@ -1,4 +1,4 @@
-"""Programs under a guard: bounded, and never outlived by what they started (reliability.md H22)."""
+"""Programs under a guard: they are limited, and none of their child processes outlives them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task
 from arvis.process.subprocesses import GuardedPrograms
 
-#: It forgets its parent, its group and its session, hears no polite signal, and leaves its number in `orphan`.
+#: A child that leaves its parent, group and session, ignores SIGTERM, and writes its process id to `orphan`.
 ORPHAN = "trap '' TERM HUP INT; (setsid sh -c 'echo $$ > orphan.new; mv orphan.new orphan; exec sleep 60' &) &"
 WAIT = "while ! [ -e orphan ]; do sleep 0.01; done"
 
-#: A daemon in small: it runs a program and is killed.
+#: A minimal daemon: it runs a program and is killed.
 DAEMON = """
 import asyncio, sys
 from pathlib import Path
@@ -59,7 +59,7 @@ async def test_it_is_fed_read_and_ends_as_it_ended(tmp_path: Path) -> None:
 
 
 async def test_it_finds_its_environment_and_no_other(tmp_path: Path) -> None:
-    # Without a language the guard's interpreter adds LC_CTYPE=C.UTF-8.
+    # Without `LANG`, the guard's interpreter would add LC_CTYPE=C.UTF-8.
     given = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "X": "1"}
     finished = await GuardedPrograms().run(Task(["env"], tmp_path, environment=given))
     assert sorted(finished.stdout.decode().split()) == ["LANG=C.UTF-8", "PATH=/usr/bin:/bin", "X=1"]

@@ -1,4 +1,4 @@
-"""What a prompt says of files, and which models see pictures."""
+"""Files in a prompt, and the models that see pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a process may take an expired lease for a crash: not before the others have had time to renew theirs."""
+"""A process treats an expired lease as a crash only after the others have had time to renew theirs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AWAY = DatabaseAway("The database is away", why="it is shut down", fix="Start it
 async def test_leases_are_judged_only_some_time_after_the_start_and_after_an_outage() -> None:
     clock = SteppedClock()
     contact = Contact(clock=clock)
-    assert not contact.judges_leases(), "others may find a server again that was away for all"
+    assert not contact.judges_leases(), "the other processes may need time to reconnect, too"
     await clock.sleep(GRACE_SECONDS)
     assert contact.judges_leases()
 

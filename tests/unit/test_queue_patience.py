@@ -1,4 +1,4 @@
-"""What has begun waits for the store; what cannot succeed by waiting fails at once."""
+"""Work that has begun waits for the store; a write that cannot succeed by waiting fails at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.testing.clock import SteppedClock, StoppedClock
 
 
 class TroubledStore:
-    """Raises the errors one after the other, then does as it is told."""
+    """A store that raises the given errors, and then works."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)

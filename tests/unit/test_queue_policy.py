@@ -1,4 +1,4 @@
-"""What becomes of a job that did not finish (vector Q2)."""
+"""The outcome of a job that did not finish."""
 
 from __future__ import annotations
 

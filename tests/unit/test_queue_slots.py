@@ -1,4 +1,4 @@
-"""Free slots: never exceeded, never leaked, whatever the order in which commits, failures and tasks end."""
+"""Free slots: never exceeded and never leaked, in any order of commits, failures and ends of tasks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def running_job(job_id: str, pool: Pool, claim: int = 1) -> Job:
 
 
 class Kept:
-    """A keeper and what it called."""
+    """A pool of slots, and the calls that it made."""
 
     def __init__(self, workers: int = WORKERS) -> None:
         self.started: list[Job] = []
@@ -99,7 +99,7 @@ def test_two_claims_at_once_never_share_a_slot() -> None:
 
 
 def test_two_claims_at_once_leave_the_last_slot_to_interactive_work() -> None:
-    """One ends an interactive job while the other may be claiming background jobs into all the rest."""
+    """One claim ends an interactive job, while the other may be claiming background jobs into all other slots."""
     kept = Kept(workers=2)
     kept.claim(running_job("i", Pool.INTERACTIVE))
     assert kept.keeper.reserve(()) == Slots(1, 1, 2)
@@ -175,7 +175,7 @@ def test_a_settled_job_is_released_once(pool: Pool) -> None:
 
 
 class SlotMachine(RuleBasedStateMachine):
-    """Several commits on their way at once, as on PostgreSQL; tasks end before or after their commits."""
+    """Several commits at once, as on PostgreSQL; tasks end before or after their commits."""
 
     def __init__(self) -> None:
         super().__init__()

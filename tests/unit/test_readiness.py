@@ -1,4 +1,4 @@
-"""How old an answer about readiness may be: a clock that is set back makes none of them fresh again."""
+"""The age of a readiness result: no result becomes fresh again when the clock is set back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model is told to carry values in its reply, and that what it is told is what is read (behaviour 5.2)."""
+"""The description of values in a reply for a model, and a parser that accepts exactly this description."""
 
 from __future__ import annotations
 

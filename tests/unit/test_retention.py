@@ -1,4 +1,4 @@
-"""Parts that are put into messages and leave them by age (behaviour 5.4, vector D1)."""
+"""Additions of plugins to messages, and their removal by age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ B = Item(("B",), shown=False, keep=True)
 
 
 def test_the_worked_example() -> None:
-    """Vector D1."""
     additions = [Addition("head", (A, B))]
     kept = persistent_copy(["user"], additions)
     assert kept.policy == (None, None, 3, 3, None, None)

@@ -1,4 +1,4 @@
-"""Who answers and who may ask: behaviour 1.3 and 1.4 rule by rule, with the vectors R1–R4 and P1."""
+"""Routing: which agent answers a message, and who may ask it."""
 
 from __future__ import annotations
 
@@ -53,17 +53,16 @@ def choose(
     conductor_channel: str | None = None,
     role: PrincipalRole = MEMBER,
 ) -> tuple[str | None, str]:
-    """The slug of the agent that answers, and the rule."""
+    """Return the slug of the agent that answers, and the rule."""
     router = Router(rules=lambda: Routing(fallback=fallback, conductor_channel=conductor_channel), owners={})
     agent, reason = router.choose(incoming, Place(agents or AGENTS, binding), role)
     return (agent.slug if agent else None), reason
 
 
-# -- the rules of 1.3, in order ----------------------------------------------------------------------------
+# -- the rules in their order ------------------------------------------------------------------------------
 
 
 def test_a_bots_own_agent_comes_before_everything() -> None:
-    """Vector R1."""
     incoming = message("@Writer please", assigned_agent="helper", is_direct=True)
     assert choose(incoming, binding=bound(RESEARCHER), conductor_channel="room") == ("helper", "bot_assignment")
 
@@ -100,7 +99,6 @@ def test_the_rest_is_dropped_unless_a_fallback_is_set() -> None:
 
 
 def test_a_paused_agent_of_a_channel_lets_the_later_rules_decide() -> None:
-    """Vector R2."""
     agents = (CONDUCTOR, HELPER, paused(RESEARCHER))
     binding = bound(RESEARCHER)
     assert choose(message(), *agents, binding=binding) == (None, "none")
@@ -150,7 +148,6 @@ def test_a_mention(content: str) -> None:
     ],
 )
 def test_no_mention(content: str) -> None:
-    """Vector R4 and its neighbours."""
     assert mentioned(content, AGENTS) is None
 
 
@@ -194,7 +191,7 @@ def test_a_longer_word_is_another_name(name: str, more: str) -> None:
 
 @given(names, names, st.sampled_from(["{}", "hi {}", "{} hi", "({})", "{}, hi"]))
 def test_the_longest_name_wins(short: str, more: str, text: str) -> None:
-    """`@ann b` calls Ann B, not Ann, whichever is older."""
+    """`@ann b` calls Ann B, not Ann, even if Ann is older."""
     one = replace(HELPER, id="one", slug="one-slug", name=short)
     two = replace(HELPER, id="two", slug="two-slug", name=f"{short} {more}")
     called = text.format(f"@{short} {more}")
@@ -202,7 +199,7 @@ def test_the_longest_name_wins(short: str, more: str, text: str) -> None:
     assert mentioned(called, [two, one]) == two
 
 
-# -- our own port (interfaces §4) --------------------------------------------------------------------------
+# -- the web platform --------------------------------------------------------------------------------------
 
 
 def over_web(content: str = "Hello", channel: str = "web-ann", **changes: Any) -> IncomingMessage:
@@ -210,7 +207,6 @@ def over_web(content: str = "Hello", channel: str = "web-ann", **changes: Any) -
 
 
 def test_a_dashboard_channel_reaches_its_agent_and_not_the_conductor() -> None:
-    """Vector R3."""
     assert choose(over_web(channel="dashboard-agent-helper", is_direct=True)) == ("helper", "dashboard_direct")
     assert choose(over_web(channel=f"dashboard-agent-{HELPER.id}")) == ("helper", "dashboard_direct")
 
@@ -257,7 +253,7 @@ def test_a_bound_web_channel_and_a_mention_reach_their_agents() -> None:
     assert choose(over_web("@writer"), fallback="helper") == ("writer", "mention")
 
 
-# -- who may ask (1.4) -------------------------------------------------------------------------------------
+# -- access ------------------------------------------------------------------------------------------------
 
 
 def refusal(
@@ -305,7 +301,6 @@ def test_an_agent_is_there_for_its_own_channel() -> None:
 
 
 def test_a_bots_agent_is_there_for_everybody_without_a_binding() -> None:
-    """Vector P1."""
     assert refusal(HELPER, message(), "bot_assignment") is None
     assert refusal(WRITER, message(), "bot_assignment") == "not_paired"
 
@@ -329,7 +324,7 @@ def test_a_chat_key_that_names_nobody_reaches_all_without_risky_tools() -> None:
     assert refusal(CONDUCTOR, key) == "not_allowed"
 
 
-# -- who somebody is ---------------------------------------------------------------------------------------
+# -- identities --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

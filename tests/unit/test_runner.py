@@ -24,7 +24,7 @@ REQUEST = RunRequest(system="", turns=(Turn("user", "Hello"),), model=None, agen
 
 
 class Scripted:
-    """A provider that cannot stream and does what its script says: raise an error, or answer a text."""
+    """A provider that cannot stream; each entry of its script is an error or the text of an answer."""
 
     name = "scripted"
 
@@ -46,7 +46,7 @@ class Scripted:
 
 
 class ScriptedStream(Scripted):
-    """The same with streaming: each entry is shown letter by letter before an error strikes."""
+    """A provider that streams; each text of its script is sent letter by letter, before an error if there is one."""
 
     def __init__(
         self, script: Iterable[ProviderError | str], shown: Iterable[str], clock: SteppedClock | None = None
@@ -74,7 +74,7 @@ def runner(
 
 
 def ignore(offset: int, piece: str) -> None:
-    """For runs whose pieces do not matter."""
+    """Ignore a piece of text."""
 
 
 async def run(made: Runner, model: str | None = None) -> Run:
@@ -189,7 +189,7 @@ async def test_cancellation_ends_the_wait_between_tries() -> None:
         await task
 
 
-# -- what is paid without an answer ------------------------------------------------------------------------
+# -- charges without an answer -----------------------------------------------------------------------------
 
 PRICED = Account(name="main", provider="openai", model="gpt-4.1")
 ASKED_TOKENS = prompt_tokens(REQUEST)

@@ -1,4 +1,4 @@
-"""Which account answers, with which model; and what it costs."""
+"""The account and the model that answer, and the costs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ TRIAL = Account(name="trial", provider="demo", model="demo", priority=5)
 @pytest.mark.parametrize(
     ("accounts", "model", "name", "asked"),
     [
-        # no wish: the first account by priority, with its own model
+        # no requested model: the first account by priority, with its own model
         ([GPT, CLAUDE], None, "claude", "claude-sonnet-4-6"),
-        # provider/model: that vendor's first account, with the wished model; only the first slash splits
+        # provider/model: that vendor's first account, with the requested model; only the first slash separates
         ([CLAUDE, GPT], "openai/gpt-4.1", "gpt", "gpt-4.1"),
         ([CLAUDE, SPARE], "anthropic/claude-opus-4-5", "spare", "claude-opus-4-5"),
         ([GPT, ROUTER], "openrouter/qwen/qwen-3", "router", "qwen/qwen-3"),
         ([GPT], "openai/", "gpt", "gpt-4o-mini"),
-        # a bare name is Anthropic's
+        # a name without a vendor is Anthropic's
         ([GPT, CLAUDE], "claude-opus-4-5", "claude", "claude-opus-4-5"),
-        # without that vendor: an account with this very model
+        # if that vendor has no account: an account with this model
         ([CLAUDE, GPT, ROUTER], "meta-llama/llama-4", "router", "meta-llama/llama-4"),
         ([ROUTER, GPT], "gpt-4o-mini", "gpt", "gpt-4o-mini"),
-        # the demo: alone, or by name
+        # the demo: if it is the only account, or if it is named
         ([], None, "demo", "demo"),
         ([], "openai/gpt-4.1", "demo", "demo"),
         ([CLAUDE], "demo/demo", "demo", "demo"),

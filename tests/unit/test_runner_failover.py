@@ -1,4 +1,4 @@
-"""Failing over: the next account at once, rests that grow, and what becomes of a run when nobody is left."""
+"""Failing over: the next account is asked at once, cooldowns grow, and a run fails when no account is left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MINUTE = 60_000
 
 
 class ByAccount:
-    """A provider whose accounts each have a script of failures; without one left they answer with their name."""
+    """A provider whose accounts each have a script of failures, and then answer with their name."""
 
     name = "scripted"
 
@@ -77,7 +77,6 @@ async def test_what_no_account_can_mend_ends_the_run(kind: ProviderErrorKind) ->
 
 
 async def test_a_fallback_is_asked_for_its_own_model() -> None:
-    """Vector A2 of behaviour.md §8."""
     bench = Bench(FIRST, THIRD, first=[KINDS.OVERLOADED])
     assert await bench.ask("scripted/huge", "other/nano") == "third"
     assert bench.provider.asked == [("first", "huge"), ("third", "nano")]

@@ -1,4 +1,4 @@
-"""No call exceeds the window of its model: who is passed over, how long a reply may be, what is learnt from a call."""
+"""No call exceeds its model's window: which accounts are skipped, how long a reply may be, and what a call teaches."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_when_all_are_too_small_the_run_fails_as_too_long() -> None:
 
 
 async def test_too_long_for_one_and_refused_by_the_other_is_too_long() -> None:
-    """A shorter prompt would find somebody to answer."""
+    """With a shorter prompt, the first account could answer."""
     refusing = Scripted([ProviderError(KINDS.AUTH, "no")])
     with pytest.raises(RunFailed) as caught:
         await runner({"near": Scripted([]), "far": refusing}, SMALL, LARGE).run(
@@ -120,7 +120,7 @@ async def test_without_counting_nothing_is_too_long() -> None:
     assert made.profile(None).window == 200_000
 
 
-# --- Who would be asked first ---
+# --- The first account to be asked --- ---
 
 
 async def test_the_window_is_that_of_whoever_is_asked_first() -> None:
@@ -129,7 +129,7 @@ async def test_the_window_is_that_of_whoever_is_asked_first() -> None:
     assert (made.profile(None).window, made.profile(None).name) == (2_000, "near/small")
     assert (made.profile("far/large").window, made.profile("far/large").name) == (50_000, "far/large")
     assert (made.profile("far/other", ("near/small",)).window, made.profile("far/other").name) == (200_000, "far/other")
-    await made.run(request(10), model=None, on_text=ignore)  # the small one rests now
+    await made.run(request(10), model=None, on_text=ignore)  # the small one has a cooldown now
     assert (made.profile(None).window, made.profile(None).name) == (50_000, "far/large")
 
 
@@ -145,7 +145,7 @@ async def test_what_is_stored_counts() -> None:
         await made.run(request(3_500), model=None, on_text=ignore)
 
 
-# --- What a run finds out ---
+# --- Results of a run --- ---
 
 
 async def test_a_reply_tells_how_its_model_counts() -> None:
@@ -196,7 +196,7 @@ REFUSALS = [
 def test_vendors_name_their_windows_in_many_ways(words: str, window: int) -> None:
     account = Account(name="main 90000", provider="custom", model="m")
     refused = failures.from_answer(account, 400, {}, {"error": {"message": words}}, SteppedClock())
-    if "token count" not in words:  # Google's words are known to its own reader
+    if "token count" not in words:  # Google's text is read by another reader
         assert refused.kind is KINDS.TOO_LONG
     assert limit_in(ProviderError(KINDS.TOO_LONG, refused.what)) == window
     assert limit_in(ProviderError(KINDS.BAD_REQUEST, refused.what)) is None

@@ -1,4 +1,4 @@
-"""Which of the times that have come are dealt with: arithmetic, held against going through all of them."""
+"""The due times that a schedule handles: the arithmetic equals a loop over all times."""
 
 from __future__ import annotations
 

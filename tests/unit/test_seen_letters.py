@@ -1,4 +1,4 @@
-"""What a person is shown before they allow something: no letter of it hides."""
+"""No character is hidden in the text that a person sees before approving an action."""
 
 from __future__ import annotations
 

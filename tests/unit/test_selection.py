@@ -1,4 +1,4 @@
-"""Which accounts answer now, later or never: the decision itself, and what runs make of it."""
+"""The accounts that can answer now, later or never: the decision, and its use in runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def decide(*rests: Cooldown, choices: Sequence[Choice] = CHOICES) -> tuple[str, 
         ([rest(A, "rate_limit", NOW + 5)], "bc", {"a": NOW + 5}, {}),
         ([rest(A, "rate_limit", NOW)], "abc", {}, {}),
         ([rest(A, "auth", NOW + 5), rest(B, "rate_limit", NOW + 9)], "c", {"b": NOW + 9}, {"a": "auth"}),
-        # A refused key is not asked while others come back, unless a minute has passed.
+        # A refused key is not tried while other accounts will be available again, unless a minute has passed.
         (
             [rest(A, "auth", NOW + 5), rest(B, "rate_limit", NOW + 9), rest(C, "rate_limit", NOW + 7)],
             "",
@@ -58,7 +58,7 @@ def decide(*rests: Cooldown, choices: Sequence[Choice] = CHOICES) -> tuple[str, 
             {"a": "quota", "c": "auth"},
         ),
         ([rest(each, "auth", NOW + 5) for each in (A, B, C)], "abc", {}, dict.fromkeys("abc", "auth")),
-        # An open circuit is probed at its time, and before it where nothing else is left.
+        # An open circuit is probed at its time, or earlier if no other account is left.
         ([rest(A, CIRCUIT, NOW + 5)], "bc", {"a": NOW + 5}, {}),
         ([rest(A, CIRCUIT, NOW - 1)], "abc", {}, {}),
         ([rest(each, CIRCUIT, NOW + 5) for each in (A, B, C)], "abc", dict.fromkeys("abc", NOW + 5), {}),
@@ -133,11 +133,11 @@ def test_accounts_of_one_priority_share_the_load() -> None:
         assert select(CHOICES, {}, NOW, load=load).now[0].account is C
 
 
-# -- what runs make of it ----------------------------------------------------------------------------------
+# -- runs --------------------------------------------------------------------------------------------------
 
 
 class ByName:
-    """A provider whose accounts do what is said of them: an error, or an answer after some seconds."""
+    """A provider whose accounts raise an error, or answer after some seconds."""
 
     name = "scripted"
 
@@ -161,7 +161,7 @@ class ByName:
 
 
 class Stand:
-    """A runner over accounts."""
+    """A runner over scripted accounts."""
 
     def __init__(self, *accounts: Account, **behaviour: ProviderError | float) -> None:
         self.clock = SteppedClock()

@@ -1,4 +1,4 @@
-"""Who calls a web hook: each preset's signature, and nothing that is only nearly one (reliability.md S5)."""
+"""Signatures of web hooks: each preset accepts a right signature, and nothing that is almost right."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_without_a_secret_nothing_is_right(preset: Preset) -> None:
 
 @pytest.mark.parametrize("preset", Preset)
 def test_no_mutation_of_a_right_call_is_right(preset: Preset) -> None:
-    """One byte of the body or of the signature is another one, is missing, or is one too many."""
+    """One byte of the body or of the signature is changed, missing or added."""
     name, value = stripe() if preset is Preset.STRIPE else hub()
     chance = random.Random(7)
     assert look(preset, (name, value), GUID) is not None

@@ -1,4 +1,4 @@
-"""The near-duplicate rule of behaviour.md 1.7: what is the same, what is news, what is something else."""
+"""The near-duplicate rule of memory: whether a new fact is the same, an update, or a different one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE = [
     ("likes a strong coffee in the morning", "likes strong coffees in the morning", SAME),
     ("Meets Bob on Monday at the office", "Meets Bob on Monday at the office!", SAME),
     ("我每天早上喝茶", "我每天早上喝茶。", SAME),
-    # The vectors: numbers, dates, quoted names and negations decide.
+    # Numbers, dates, quoted names and negations make a fact an update.
     ("prefers Python 3.11", "prefers Python 3.12", NEWS),
     ("the flat has from 3 to 5 rooms", "the flat has from 5 to 3 rooms", NEWS),
     ("the meeting of the team is on Monday", "the meeting of the team is on Friday", NEWS),
@@ -27,14 +27,14 @@ TABLE = [
     ("the user does like long answers", "the user doesn\u2019t like long answers", NEWS),
     ("我每天早上喝茶和咖啡", "我每天早上不喝茶和咖啡", NEWS),
     ("она ест мясо каждый день", "она не ест мясо каждый день", NEWS),
-    # A word of its own is news, too: nothing that somebody says may be lost.
+    # So does any other new word, because no information may be lost.
     ("The user lives in Berlin", "The user lives in Munich", NEWS),
     ("the user has a cat at home now", "the user has a dog at home now", NEWS),
     ("prefers tabs over spaces", "prefers spaces over tabs", NEWS),
     ("Ann likes green tea", "Ann likes green tea, decaf", NEWS),
     ("her sister is called Anna by friends", "her sister is called Anne by friends", NEWS),
     ("我住在北京的公司附近", "我住在南京的公司附近", NEWS),
-    # Something else.
+    # Different facts.
     ("likes tea", "likes coffee", OTHER),
     ("lives in Berlin", "works in Hamburg for a bank", OTHER),
     ("a b c", "a b c d e f g h", OTHER),

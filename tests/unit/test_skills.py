@@ -1,4 +1,4 @@
-"""Skills: read, chosen, and the built-in ones."""
+"""Skills: reading, choosing, and the built-in ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def quarter(text: str) -> int:
     return len(text) // 4
 
 
-# -- read --------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------
 
 
 def test_a_whole_skill() -> None:
@@ -153,7 +153,7 @@ def test_any_pattern_is_compiled_or_refused(pattern: str, text: str) -> None:
     assert matches(text.encode(errors="replace").decode()) in {True, False}
 
 
-# -- chosen ------------------------------------------------------------------------------------------------
+# -- choosing ----------------------------------------------------------------------------------------------
 
 
 def test_keywords_count_one_and_patterns_two_whatever_the_case() -> None:

@@ -1,4 +1,4 @@
-"""Whatever is changed in the files at rest is found, and what a kill leaves is never called damage."""
+"""Every change of the files after a stop is found, and the traces of a kill are never called damage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def look(database: Database) -> Sound | LogCut | Damaged:
 
 @pytest.fixture
 def dead(tmp_path: Path) -> Database:
-    """Killed with some words in the file and some in the log, which was begun again after the checkpoint."""
+    """Kill a database with words in the file and words in the log, which began again after the checkpoint."""
     with life(tmp_path / "home") as living:
         living.say(*FOLDED)
         assert living.sealing.fold()
@@ -37,13 +37,13 @@ def dead(tmp_path: Path) -> Database:
 
 
 def pages_in_log(database: Database) -> set[int]:
-    """Of what counts in it; behind that are leftovers."""
+    """Return the pages in the valid part of the log, without leftovers."""
     log = log_file(database.file)
     data, end = log.read_bytes(), commits(log)[len(LOGGED) - 1]
     return {int.from_bytes(data[place : place + 4], "big") for place in range(HEADER, HEADER + end * FRAME, FRAME)}
 
 
-# -- what is no damage -------------------------------------------------------------------------------------
+# -- sound states ------------------------------------------------------------------------------------------
 
 
 def test_a_clean_stop_is_sound(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_clean_stop_is_sound(tmp_path: Path) -> None:
 
 
 def test_a_kill_is_sound_at_any_moment(tmp_path: Path) -> None:
-    """Between transactions, after a whole and a partial checkpoint, and before the first word."""
+    """The moments lie before the first word, between transactions, and after full and partial checkpoints."""
     moments = itertools.count()
 
     def check(living: Life) -> None:
@@ -79,7 +79,7 @@ def test_a_kill_is_sound_at_any_moment(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_transaction_is_sound(tmp_path: Path) -> None:
-    """A large one reaches the log before its commit; rolled back, its frames stay there."""
+    """A large transaction writes to the log before its commit; after a rollback its frames stay there."""
     with life(tmp_path / "home") as living:
         living.say(*FOLDED)
         living.connection.execute("PRAGMA cache_size = 2")
@@ -142,7 +142,7 @@ def test_every_page_of_the_file_is_vouched_for(dead: Database) -> None:
 
 
 def test_a_file_that_is_cut_or_gone(dead: Database) -> None:
-    # The last page stands in the log, which may be about to make the file longer.
+    # The last page is in the log, so the file may be shorter than the database.
     missing = dead.file.stat().st_size // PAGE - 3
     cut(dead.file, missing * PAGE)
     assert isinstance(look(dead), Damaged)
@@ -161,7 +161,7 @@ def test_what_another_program_changed_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_what_only_sqlite_sees_is_damage_after_a_kill(tmp_path: Path) -> None:
-    """Written through the log like anything else, so every sum is right."""
+    """The change went through the log, so every checksum is right."""
     with life(tmp_path / "home") as living:
         living.say(*FOLDED)
         living.connection.execute("PRAGMA writable_schema = ON")
@@ -195,7 +195,7 @@ def test_damage_anywhere_in_the_log_costs_what_stands_behind_it(dead: Database) 
 
 @pytest.mark.parametrize("kept", range(0, 12, 3))
 def test_a_log_that_is_cut(dead: Database, kept: int) -> None:
-    """At the very end of a transaction, where SQLite itself sees nothing missing."""
+    """The cut is at the end of a transaction, where SQLite notices nothing."""
     log = log_file(dead.file)
     ends = [0, *commits(log)]
     cut(log, HEADER + ends[kept] * FRAME)
@@ -213,7 +213,7 @@ def test_a_log_that_is_gone(dead: Database) -> None:
 
 
 def test_the_start_of_a_log_that_the_file_has_swallowed(tmp_path: Path) -> None:
-    """SQLite would play its sound part over the newer pages of the file, a mixture of two times."""
+    """SQLite would write the sound part of the log over newer pages of the file, which mixes two states."""
     with life(tmp_path / "home") as living:
         living.say(*ALL)
         assert living.sealing.fold()
@@ -244,7 +244,7 @@ def test_a_log_that_went_on_behind_what_the_file_has_swallowed(tmp_path: Path) -
 
 
 def test_without_an_index_the_last_transaction_may_have_been_unfinished(dead: Database) -> None:
-    """Then it is said, and the frames before it count."""
+    """The result has a warning, and the frames before the transaction count."""
     with_suffix(dead.file, "-shm").unlink()
     log = log_file(dead.file)
     ends = commits(log)
@@ -264,7 +264,7 @@ def test_without_an_index_a_log_without_a_beginning_is_lost(dead: Database) -> N
 
 
 def test_file_and_log_may_both_be_damaged(dead: Database) -> None:
-    """Part of the log was folded into the file, and its beginning is gone: no state of any time."""
+    """A part of the log was folded into the file, and the log's beginning is lost, so no consistent state exists."""
     page = min(set(range(2, 40)) - pages_in_log(dead))
     flip(dead.file, (page - 1) * PAGE)
     flip(log_file(dead.file), HEADER + 2 * FRAME)
@@ -287,7 +287,7 @@ def test_a_half_folded_log_that_is_damaged_leaves_no_sound_state(tmp_path: Path)
     assert isinstance(look(dead), Damaged)
 
 
-# -- the sums ----------------------------------------------------------------------------------------------
+# -- the page checksums ------------------------------------------------------------------------------------
 
 
 def test_without_sums_sqlite_itself_is_asked(dead: Database) -> None:

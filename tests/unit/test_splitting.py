@@ -1,4 +1,4 @@
-"""How Markdown is divided (P3)."""
+"""Splitting of Markdown into parts."""
 
 from __future__ import annotations
 
@@ -133,6 +133,6 @@ def test_it_takes_time_in_proportion_to_the_text(name: str) -> None:
         split(text, 4_096, utf16_length)
         return time.process_time() - started
 
-    # A power would show as a factor of sixteen; small figures say nothing.
+    # Quadratic time would show as a factor of sixteen; short times are too noisy to compare.
     small, large = min(seconds(65_536) for _ in range(2)), min(seconds(262_144) for _ in range(2))
     assert large < max(10 * small, 0.1)

@@ -1,4 +1,4 @@
-"""The stream buffer (behaviour.md 2.8, vectors B1 to B3), on a clock that a test turns."""
+"""The stream buffer, on a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DETECTOR = utterance_detector()
 
 
 class TurnedClock:
-    """Time stands still until a test turns it; whoever sleeps wakes at their time, in order."""
+    """A clock that stands still until a test moves it; sleepers wake at their time, in order."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -53,7 +53,7 @@ async def settle() -> None:
 
 
 class Room:
-    """A buffer, and what it delivered at which time."""
+    """A buffer that records its deliveries with their times."""
 
     def __init__(self, rules: UtteranceRules | None = None) -> None:
         self.clock = TurnedClock()
@@ -143,7 +143,9 @@ async def test_a_chunk_counts_once() -> None:
     assert await room.say(0.2, "one", id="1", complete=True) is Added.DELIVERED
     assert await room.say(0.3, "one", id="1", complete=True) is Added.KNOWN
     await room.say(0.4, "two", id="2")
-    assert await room.say(0.5, "one", id="1", complete=True) is Added.KNOWN  # says nothing of what came since
+    assert (
+        await room.say(0.5, "one", id="1", complete=True) is Added.KNOWN
+    )  # it does not cover the chunks that came later
     await room.clock.turn_to(60)
     assert [text for _, text, _ in room.told] == ["one", "two"]
 
@@ -215,7 +217,7 @@ async def test_there_is_room_for_a_bounded_number_of_voices() -> None:
     assert len(room.heard) == 1_001
 
 
-# -- thoughts ----------------------------------------------------------------------------------------------
+# -- whole thoughts ----------------------------------------------------------------------------------------
 
 WHOLE = [
     "Book a table.", 'He said "yes!"', "really?", "can you book me a table", "Please hurry", "what about tomorrow",
@@ -246,7 +248,7 @@ def test_languages_are_chosen() -> None:
         utterance_detector(["tlh"])
 
 
-# -- whatever is said --------------------------------------------------------------------------------------
+# -- any input ---------------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(["and", "so we", "can you", "ok.", "book me a table for tonight.", "bye", "", " ", "x" * 25])
 SPOKEN = st.lists(st.tuples(st.integers(0, 40), WORDS, st.integers(0, 9), st.booleans()), max_size=25)
@@ -255,7 +257,7 @@ SPOKEN = st.lists(st.tuples(st.integers(0, 40), WORDS, st.integers(0, 9), st.boo
 @settings(max_examples=150, deadline=None)
 @given(SPOKEN)
 def test_nothing_is_lost_nothing_comes_twice_and_nothing_late(spoken: Sequence[tuple[int, str, int, bool]]) -> None:
-    """Pauses in tenths of a second; one id in ten is an old one."""
+    """Pauses are in tenths of a second; one id in ten repeats an earlier one."""
 
     async def talk() -> None:
         room, time, first = Room(), 0.0, dict[str, tuple[float, str]]()

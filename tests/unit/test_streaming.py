@@ -1,4 +1,4 @@
-"""Deltas are put together: the first at once, then at most one in each interval, and nothing is lost."""
+"""Deltas are merged: the first is sent at once, then at most one in each interval, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.messaging.streaming import Coalescer
 
 
 class Screen:
-    """Puts deltas together as a client does."""
+    """A screen that merges deltas as a client does."""
 
     def __init__(self) -> None:
         self.text = ""

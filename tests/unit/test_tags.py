@@ -1,4 +1,4 @@
-"""What is read from a model's reply: proposals, wrappers, metadata (behaviour 1.7, 1.9, 2.2, 5.2 and the vectors of §8)."""
+"""Parsing of a model's reply: proposals, wrappers, metadata."""
 
 from __future__ import annotations
 

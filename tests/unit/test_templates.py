@@ -1,4 +1,4 @@
-"""Places in the prompt of a web hook, and what a hostile payload makes of them."""
+"""Placeholders in the prompt of a web hook, and hostile payloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What platforms count, and what people take for one character, beside another maker's rules for it."""
+"""Lengths as platforms count them, and characters as people see them, compared with another implementation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wcwidth import iter_graphemes
 from connectors.formatting.units import ends_grapheme, last_end, utf16_length
 from tests.unit.splitter_kit import graphemes
 
-#: Characters that hold together or apart, besides any others.
+#: Characters that combine with their neighbours or separate them; the tests use any others, too.
 _SPECIAL = (
     "\u200d\u200c\u0301\ufe0f\u20e3👩👧🏽🇩🇪🇫\U000e0067\U000e007f\u0e33\uff9e\u1100\u1161\u11a8가각\u0915\u094d\u093f\u0ba8"
     "\u0bbf\u0600\u0d4e\u200b\u00ad\r\n a1#\u1160\u11ff\ua960\ud7b0\ud7cb\U000110bd\u0e01\u0903\u20d2"

@@ -1,4 +1,4 @@
-"""Token estimates: on the safe side, and never surprising."""
+"""Token estimates: on the safe side and predictable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a vendor wants to be asked again, in every form in which vendors say it."""
+"""The time until a vendor accepts requests again, in every form that vendors use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log is read as SQLite reads it, and no further than it can be believed."""
+"""The log is read as SQLite reads it, up to the first frame that is not valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def dead(tmp_path: Path) -> Database:
 
 
 def commits(log: Path) -> list[int]:
-    """The numbers of the frames that end a transaction."""
+    """Return the numbers of the frames that end a transaction."""
     with open_log(log) as opened:
         assert opened is not None
         return [number for number, frame in enumerate(opened.frames(PAGE), start=1) if frame.size]
@@ -44,7 +44,7 @@ def test_what_the_log_says_of_itself(dead: Database) -> None:
         assert {frame.salts for frame in headers} == {opened.header.salts}
         data = log.read_bytes()
         sums = [zlib.crc32(data[HEADER + number * FRAME + 24 :][:PAGE]) for number in range(frames)]
-        # Of a page that was written more than once the last counts.
+        # The last frame of a page counts.
         assert opened.sums(PAGE, 0, frames) == dict(zip((header.page for header in headers), sums, strict=True))
         assert opened.sums(PAGE, 3, 5) == {headers[number].page: sums[number] for number in (3, 4)}
         assert committed(with_suffix(dead.file, "-shm")) == Mark(opened.header.salts, frames)

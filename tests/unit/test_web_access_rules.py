@@ -1,4 +1,4 @@
-"""Pure rules of the web: who speaks, which channels are whose, which hosts and login tries are fine."""
+"""Pure rules of the web: identities, owners of channels, allowed hosts, and limits of login attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for one socket: order, joined deltas, bounds."""
+"""The queue of one socket: its order, its merged deltas, and its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser says of itself, in words."""
+"""The name of a browser, read from its user agent."""
 
 from __future__ import annotations
 

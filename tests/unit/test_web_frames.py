@@ -1,4 +1,4 @@
-"""Whatever a client sends: the reading side answers with our own errors or takes it, within the limits."""
+"""Any data from a client is accepted within the limits, or answered with one of our errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much models hold: by name, by what their vendors told, by what the user says."""
+"""The context windows of models: by name, from vendors' reports, and from the user's settings."""
 
 from __future__ import annotations
 

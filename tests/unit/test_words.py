@@ -1,4 +1,4 @@
-"""Words as they are cut for the search, in every kind of script."""
+"""Words for the search, in all kinds of scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of documents is broken once, and what is allowed is allowed."""
+"""Every rule of documents is broken once, and allowed documents have no problems."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def test_a_rule_is_broken(
     [
         drawn("s:start a:agent", "s>a"),
         drawn("s:start t:trigger a:agent", "s>a", "t>a", data={"t": {"kind": "manual"}}),
-        # Circles through something that chooses (seed 002 allows all of them).
+        # Cycles that contain a node with a choice.
         drawn("s:start a:agent i:if", "s>a", "a>i", "i/condition-0>a", data={"i": _TWO}),
-        # One branch of a condition, and of an approval.
+        # Only one branch of a condition, and only one of an approval.
         drawn("s:start i:if a:agent p:approval b:agent", "s>i", "i/false>a", "a>p", "p/approve>b", data={"i": _TWO}),
         # Nested subagents.
         drawn("s:start a:agent b:agent c:agent", "s>a", "a/subagent>b", "b/subagent>c", data={"a": _ON, "b": _ON}),
         drawn("s:start l:loop a:agent b:agent", "s>l", "l/loop-start>a", "a>l/loop-back", "l/loop-exit>b"),
         drawn("s:start a:agent b:agent c:agent", "s>a", "s>b", "a>c", "b>c", data={"c": {"join": "n", "joinCount": 2}}),
-        # The rule of 2.7 for connections without a handle.
+        # The setting for connections without a handle.
         drawn("s:start i:if a:agent", "s>i", "i>a", settings={"unlabelled": "follow"}, data={"i": _TWO}),
-        # One join for all branches on a circle waits for nobody but itself.
+        # A join for all branches on a cycle waits only for the branches of its own cycle.
         drawn("s:start a:agent i:if", "s>a", "a>i", "i/false>a", data={"a": {"join": "all"}, "i": _TWO}),
         # Empty fields count as absent.
         drawn("s:start a:agent", "s>a", data={"a": {"agent": "", "model": None, "reasoningEffort": "", "join": ""}}),
@@ -74,7 +74,6 @@ def test_names_in_arguments_and_rules_are_templates_too() -> None:
 
 
 def test_a_subagent_that_also_has_an_execution_edge_is_rejected() -> None:
-    """L6."""
     document = drawn("s:start a:agent b:agent", "s>a", "a/subagent>b", "b>a", data={"a": _ON})
     assert "subagent-flow" in codes(document)
     assert not runnable(check(document))

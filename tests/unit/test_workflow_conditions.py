@@ -1,4 +1,4 @@
-"""Conditions of drawn workflows that need no model (seed 002, behaviour.md 2.7)."""
+"""Conditions of drawn workflows that need no model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ def way(output: Any, *conditions: tuple[str, str]) -> str | None:
 @pytest.mark.parametrize(
     ("output", "conditions", "handle"),
     [
-        ("Yes", [("equal", " YES ")], "condition-0"),  # lower case, expected trimmed
+        ("Yes", [("equal", " YES ")], "condition-0"),  # the output is in lower case, the expected text is trimmed
         (" yes", [("equal", "yes")], None),  # the output is not trimmed
-        ("anything", [("equal", "")], None),  # L1
+        ("anything", [("equal", "")], None),
         ("", [("equal", "")], None),
         ("", [("contains", "  ")], None),
-        ({"a": 1}, [("contains", '"a":1')], "condition-0"),  # L2
-        ("so what", [("contains", "no"), ("contains", "WHAT"), ("contains", "so")], "condition-1"),  # the first wins
-        ("what", [("matches", "what")], "condition-0"),  # any operator but contains means equal
+        ({"a": 1}, [("contains", '"a":1')], "condition-0"),
+        (
+            "so what",
+            [("contains", "no"), ("contains", "WHAT"), ("contains", "so")],
+            "condition-1",
+        ),  # the first condition that holds wins
+        ("what", [("matches", "what")], "condition-0"),  # any operator except `contains` means `equal`
         ("what else", [("starts_with", "what")], None),
         (None, [("equal", "null")], None),
     ],
@@ -44,7 +48,7 @@ ORDER = {"order": {"total": 12.5, "city": "Bonn", "lines": [{"name": "pen"}], "n
 @pytest.mark.parametrize(
     ("field", "operator", "value", "holds"),
     [
-        ("order.total", "greater", "9", True),  # as numbers: "12.5" < "9" as texts
+        ("order.total", "greater", "9", True),  # compared as numbers; as texts, "12.5" is less than "9"
         ("order.total", "less", "9", False),
         ("order.total", "at_least", "12.50", True),
         ("order.total", "at_most", "12.4", False),
@@ -64,10 +68,10 @@ ORDER = {"order": {"total": 12.5, "city": "Bonn", "lines": [{"name": "pen"}], "n
         ("order.gone", "empty", "", True),
         ("order.gone", "not_empty", "", False),
         ("order.paid", "equals", "true", True),
-        ("order.gone", "equals", "x", None),  # the data does not say: a model is asked
+        ("order.gone", "equals", "x", None),  # the data has no such field, so a model is asked
         ("order.city", "greater", "9", None),
         ("order.city", "better", "9", None),
-        ("", "contains", "bonn", True),  # without a field the whole
+        ("", "contains", "bonn", True),  # without a field, the whole data counts
     ],
 )
 def test_a_rule_is_decided_by_the_data_where_it_has_the_field(
@@ -89,7 +93,7 @@ def test_text_that_is_json_is_data() -> None:
         ("and", "TT", True),
         ("and", "TF", False),
         ("and", "TU", None),
-        ("and", "FU", False),  # whatever the other one is
+        ("and", "FU", False),  # for any other value
         ("or", "FT", True),
         ("or", "UT", True),
         ("or", "FF", False),

@@ -1,4 +1,4 @@
-"""What is published of documents is made from the kinds, and the examples are without fault."""
+"""The published schema and tables match the kinds of nodes, and the examples have no problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fixtures.workflow_docs import GUIDE, SCHEMA, guide_text, schema_text
 from tests.unit.workflow_cases import CASES
 
 _AGAIN = "run: python -m tests.fixtures.workflow_docs"
-#: What only the whole drawing shows is no matter of the schema.
+#: The rules about single parts, which the schema expresses. Rules about the whole drawing are not part of it.
 _OF_SHAPE = {
     "schema-version",
     "not-a-list",

@@ -1,4 +1,4 @@
-"""Forms of documents that become the one form, and what files hold."""
+"""Old and foreign forms of documents are converted, and files are read and written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def theirs(id_: str, subtype: str, category: str = "", **config: Any) -> dict[st
     return {"id": id_, "type": "workflow", "position": {"x": 1, "y": 2.0}, "data": data}
 
 
-# -- seed 002 ----------------------------------------------------------------------------------------------------------
+# -- documents of an earlier form --------------------------------------------------------------------------------------
 
 
 def test_a_document_of_the_seed_gets_our_form() -> None:
@@ -121,10 +121,10 @@ def test_what_cannot_be_read_is_left_for_the_check(raw: Any) -> None:
     assert check(found)
 
 
-# -- behaviour.md 2.7 --------------------------------------------------------------------------------------------------
+# -- playbooks ---------------------------------------------------------------------------------------------------------
 
 
-#: Nodes of a playbook, and what they are here.
+#: Nodes of a playbook, and the expected nodes.
 PLAYBOOK = [
     (
         theirs("t", "sulla-desktop", "trigger", triggerDescription="d"),
@@ -308,7 +308,7 @@ def test_what_databases_cannot_keep_is_left_out() -> None:
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_a_document_as_deep_as_may_be_goes_through_a_file(form: DocumentForm) -> None:
-    # The document, its nodes, the node and its data are four; what is deeper is told by the check.
+    # The document, its nodes, the node and its data are four levels; the check reports deeper ones.
     for levels, found in ((MOST_DEPTH - 4, []), (MOST_DEPTH - 3, ["too-deep"])):
         document = drawn("s:start a:agent", "s>a", data={"a": {"more": deep(levels)}})
         assert [each.rule for each in check(document)] == found

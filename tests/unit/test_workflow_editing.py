@@ -1,4 +1,5 @@
-"""What the editor does to documents, run in Node: every step can be taken back and done again, and nothing is left loose."""
+"""The editor's changes of documents, run in Node: every change can be undone and redone, and no connection is left
+without a node."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The documents after each action, the number of steps kept, and the document after all undo and all redo."""
+    """The results of a list of actions."""
 
-    after: list[Json]
-    steps: int
-    undone: Json
-    redone: Json
+    after: list[Json]  # the document after each action
+    steps: int  # the number of steps that can be undone
+    undone: Json  # the document after all undo
+    redone: Json  # the document after all redo
 
 
 Edit = Callable[[Json, list[Json]], Edited]
@@ -112,7 +113,7 @@ def test_whatever_is_done_can_be_taken_back_and_done_again(edit: Edit) -> None:
 
 
 def draw(chance: Random, names: list[str]) -> Json:
-    """Something that somebody might do, also to what is not there."""
+    """Return a random action, which may name missing nodes."""
     one, other = chance.choice(names), chance.choice(names)
     way = chance.choice(["", "false", "condition-0", "subagent"])
     line = {"source": one, "sourceHandle": way, "target": other, "targetHandle": ""}
@@ -132,7 +133,7 @@ def draw(chance: Random, names: list[str]) -> Json:
 
 
 def assert_sound(document: Json) -> None:
-    """Nothing bears the name of another, and all steps stand on the crossings of the grid."""
+    """Check that ids are unique and that all nodes are on the grid."""
     for things in (document["nodes"], document["connections"]):
         names = [thing["id"] for thing in things]
         assert len(set(names)) == len(names)

@@ -1,4 +1,4 @@
-"""Where branches come together: the gates of drawn graphs as arithmetic (ADR 0032)."""
+"""Joins of branches: the gates of drawn graphs as arithmetic (ADR 0032)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_two_visits_of_one_parallel_are_kept_apart() -> None:
     merge = join(ALL, merges=True, closes=frozenset({"p"}))
     one, other = held("a", regions=("p#1",)), held("a", mark="a2", regions=("p#2",))
     assert through(merge.open([one, other], [], {})).output == ["a"]
-    # One is at its end although the other still waits for its second branch.
+    # One visit is complete although the other one still waits for its second branch.
     found = merge.open([one, other], [at("node:b", regions=("p#1",))], {})
     assert found is not None
     assert found.taken == ["a2"]
@@ -144,12 +144,12 @@ def test_each_parallel_has_the_merge_that_belongs_to_it() -> None:
         *(node(each, "wait") for each in "abc"),
         ways=["p > a > n", "p > q > b > m > n", "q > c > m", "lone > a"],
     )
-    # What is behind `lone` comes to a merge, too: it stands for one.
+    # The branch of `lone` also leads to a merge, which closes it.
     assert merges_of(document) == {"p": "n", "q": "m", "lone": "n"}
     found = merge_behind(document, "b", ("p#1", "q#1"))
     assert found is not None
     assert (found.id, found.gate) == ("m", gate_of("m"))
-    # Behind the inner merge the outer one is next; before none of them nobody hears of it.
+    # After the inner merge comes the outer one, and after that none.
     outer = merge_behind(document, "m", ("p#1",))
     assert outer is not None
     assert outer.id == "n"

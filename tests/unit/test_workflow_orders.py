@@ -1,5 +1,5 @@
-"""Drawings without chance in them: in whichever order their positions go on, people answer and processes die, the same nodes are visited
-as often, and the same comes out (ADR 0032)."""
+"""Drawings without random choices: any order of positions, answers and crashes gives the same visits and the same
+result (ADR 0032)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from arvis.workflows.compiler import compile_document
 from arvis.workflows.runtime.parts import NodeParts
 from tests.flows.drawn_kit import START, drawing, node
 
-#: Nothing that is drawn here takes more steps.
+#: No drawing of these tests takes more steps.
 LONGEST = 5_000
 
 
 class Plan:
-    """A drawing that grows: `add` returns where a part begins and where it ends, each with its handle."""
+    """A drawing that grows. `add` returns the first node and the last output of a new part."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -94,7 +94,7 @@ async def _nobody(*_asked: Any) -> str:
 
 @dataclass
 class Rows:
-    """What is committed; stands for the parts of a transaction that a commit writes to."""
+    """The committed rows, in place of the parts of a transaction that a commit writes to."""
 
     execution: Execution
     cursors: dict[str, Cursor]
@@ -127,7 +127,7 @@ class Rows:
 
 
 class Run:
-    """A run of a drawing by chance: who goes on next, who answers, and when it dies."""
+    """A random run of a drawing: which position continues, which question is answered, and when the process dies."""
 
     def __init__(self, graph: Graph, seed: int) -> None:
         self._graph = graph
@@ -144,7 +144,7 @@ class Run:
             self._answer()
 
     def _live(self) -> None:
-        """A process that loads what is committed, and commits now and then; it may die before the next commit."""
+        """Run a process that loads the committed rows and commits now and then; it may die before a commit."""
         progress = self._loaded()
         while ready := progress.ready():
             cursor = self._rng.choice(ready)
@@ -181,7 +181,7 @@ class Run:
         )
 
     def _commit(self, progress: ExecutionUpdate) -> None:
-        progress._facts.clear()  # lines of the log: nobody reads them here
+        progress._facts.clear()  # these tests do not read the log
         progress.write(cast(Transaction, self.rows))
         progress.written()
 
@@ -203,7 +203,7 @@ class Run:
         return _result(cast(Coroutine[Any, Any, Decision], self._graph.nodes[cursor.node](context)))
 
     def _answer(self) -> None:
-        """Somebody answers one of the open questions."""
+        """Answer one of the open questions."""
         open_ = sorted(each.id for each in self.rows.questions.values() if each.answer is None)
         if open_ and self.rows.execution.status is ExecutionStatus.PAUSED:
             wait_id = self._rng.choice(open_)
@@ -221,11 +221,11 @@ def _result(visit: Coroutine[Any, Any, Decision]) -> Decision:
     except StopIteration as done:
         decision: Decision = done.value
         return decision
-    raise AssertionError("a node that waits")
+    raise AssertionError("a node waited, but these nodes never do")
 
 
 def _plain(value: Any) -> Any:
-    """Without the times of answers."""
+    """Remove the times of answers."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items() if name != "at"}
     return [_plain(each) for each in value] if isinstance(value, list) else value

@@ -1,5 +1,7 @@
-"""The editor judges documents as the API and the runtime do: the same problems, object for object. The long form is
-`python -m tests.workflows --documents 10000`."""
+"""The editor judges documents as the API and the runtime do: it finds the same problems.
+
+The long form is `python -m tests.workflows --documents 10000`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from tests.workflows.parity import Tally, compare
 from tests.workflows.preflight import Judged, Preflight, bundled, difference, in_python
 
 SEED, COUNT = 9, 1_500
-#: Rules that so few of the documents break that none of them may.
+#: Rules that only a few documents break, so that a run may break none of them.
 RARE = {
     "too-large",
     "too-many-nodes",

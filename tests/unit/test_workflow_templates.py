@@ -1,4 +1,4 @@
-"""Templates in the texts of drawn nodes (seed 002, behaviour.md 2.7)."""
+"""Templates in the texts of drawn nodes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STATE = {
     ("text", "filled"),
     [
         ("{{PREVIOUS_OUTPUT}} and {{ PREVIOUS_OUTPUT }}", "before and before"),
-        ("{{trigger}}", "Hi {{Draft}}"),  # what was put in is not read again
+        ("{{trigger}}", "Hi {{Draft}}"),  # inserted text is not expanded again
         ("{{Draft}}", "a text"),
         ("{{Draft.result}}", "a text"),
         ("{{Draft.threadId}}", "thread-1"),
@@ -55,7 +55,7 @@ STATE = {
         ("{{v1.2}} {{v1.2.result}}", "by point by point"),
         ("{{Text.result.city}}", "Bonn"),
         ("{{Twice}}", "new"),
-        ("{{Nobody}} {{}} {{{{x}}", "{{Nobody}} {{}} {{{{x}}"),  # unknown stays as it is
+        ("{{Nobody}} {{}} {{{{x}}", "{{Nobody}} {{}} {{{{x}}"),  # unknown names stay unchanged
     ],
 )
 def test_what_is_known_is_put_in(text: str, filled: str) -> None:
@@ -73,11 +73,11 @@ def test_an_output_is_cut_where_it_is_too_long() -> None:
 def test_a_run_keeps_so_much_in_all() -> None:
     state = {f"out:{number}": kept("x", "y" * MOST_OUTPUT) for number in range(MOST_KEPT // MOST_OUTPUT)}
     assert size_of(bounded("z" * MOST_OUTPUT, state, "new")) <= LEAST_OUTPUT
-    # Its own place is free: a node that runs again takes what it had.
+    # A node that runs again may use the size of its earlier output.
     assert size_of(bounded("z" * MOST_OUTPUT, state, "0")) > MOST_OUTPUT // 2
 
 
-# -- words that mean harm ----------------------------------------------------------------------------------------------
+# -- hostile texts -----------------------------------------------------------------------------------------------------
 
 
 def test_outputs_that_are_put_in_again_and_again_do_not_fill_the_memory() -> None:
@@ -104,7 +104,7 @@ BLANKS = [" " * MOST_OUTPUT, "\n" * MOST_OUTPUT, "*_\t" * (MOST_OUTPUT // 3), "S
 
 @pytest.mark.parametrize("blanks", BLANKS)
 def test_no_reply_takes_the_square_of_its_length_to_read(blanks: str) -> None:
-    """It would be a quarter of an hour."""
+    """Quadratic time would be a quarter of an hour."""
     assert not says_stop(f"a{blanks}x")
     assert says_stop(f"a{blanks} contains a")
     assert verdict_in(f"{blanks}x") is None

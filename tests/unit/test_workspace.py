@@ -1,4 +1,4 @@
-"""Files of a conversation's own folder: what a model may name, and what leads out of it (reliability.md S10)."""
+"""Files of a conversation's folder: which names a model may use, and which lead out of the folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINES = Path(__file__).with_name("nasty_names.txt").read_text(encoding="utf-8").
 NASTY = [json.loads(line) for line in LINES if not line.startswith("#")]
 SECRET = "canary"
 
-#: Names that are strange and harmless: they stay inside.
+#: Unusual but harmless names, which stay inside of the folder.
 HARMLESS = [
     "...",
     "~",
@@ -38,7 +38,7 @@ HARMLESS = [
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """A folder with every trap in it; what must not be touched lies beside it."""
+    """Create a folder with every kind of trap; the files next to it must not be touched."""
     (tmp_path / "secret").write_text(SECRET, encoding="utf-8")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text(SECRET, encoding="utf-8")
@@ -131,7 +131,7 @@ def test_a_workspace_that_is_a_link_is_none(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_turns_into_a_link_leads_nowhere(workspace: Path) -> None:
-    """Somebody swaps a folder for a link, over and over, while files are written and read through it."""
+    """Another thread replaces a folder by a link repeatedly, while files are written and read through it."""
     (workspace.parent / "outside/x").write_text(SECRET, encoding="utf-8")
     swaps, stop = workspace / "swaps", threading.Event()
 

@@ -1,4 +1,4 @@
-"""Vendors that count tokens in ways of their own, and conversations in several languages for them to count."""
+"""Vendors that count tokens differently, and conversations in several languages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SIGNS = re.compile(r"[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """`text` counts a text; `message` and `request` are what each costs besides."""
+    """A vendor's way to count tokens."""
 
-    text: Callable[[str], float]
-    message: int = 4
-    request: int = 0
+    text: Callable[[str], float]  # counts a text
+    message: int = 4  # tokens for each message
+    request: int = 0  # tokens for each request
 
     def of(self, request: RunRequest) -> int:
         texts = [request.system, *(turn.content for turn in request.turns)]
@@ -30,7 +30,7 @@ class Counter:
 
 
 def _pieces(text: str) -> float:
-    """Roughly what the vocabularies of real models do."""
+    """Count tokens approximately as real vocabularies do."""
     words = sum(1 + len(word) // 5 for word in _LATIN.findall(text))
     words += sum(1 + len(word) // 3 for word in _CYRILLIC.findall(text))
     numbers = sum(-(-len(digits) // 3) for digits in _DIGITS.findall(text))
@@ -64,7 +64,7 @@ KINDS = ("english", "russian", "chinese", "code")
 
 
 def said(chance: random.Random, kind: str, words: int) -> str:
-    """A text of about so many words."""
+    """Return a text of about this number of words."""
     if kind == "chinese":
         return "".join(chance.choice(_SIGNS_OF_CHINESE) for _ in range(3 * words)) + "。"
     if kind == "code":
@@ -75,7 +75,7 @@ def said(chance: random.Random, kind: str, words: int) -> str:
 
 
 def conversation(chance: random.Random, kinds: Sequence[str], calls: int, kept: int) -> Iterator[RunRequest]:
-    """What is asked at each call, with so many messages at the most."""
+    """Yield the request of each call, with at most `kept` messages."""
     turns: list[Turn] = []
     for _ in range(calls):
         turns.append(Turn("user", said(chance, chance.choice(kinds), chance.randrange(3, 120))))

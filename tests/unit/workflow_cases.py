@@ -1,4 +1,4 @@
-"""Documents in a short form, and for every rule one that breaks it."""
+"""Documents in a short notation; for every rule there is one that breaks it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ Case = tuple[str, dict[str, Any], tuple[str | None, str | None, str | None]]
 
 
 def drawn(nodes: str, *ways: str, data: Mapping[str, Mapping[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
-    """`nodes`: `id:type id:type`; each way: `source[/handle]>target[/handle]`; `data` by id."""
+    """Return a document.
+
+    `nodes` is `id:type id:type`, each way is `source[/handle]>target[/handle]`, and `data` is by id.
+    """
     named = [each.split(":") for each in nodes.split()]
     listed = [
         {"id": id_, "type": type_, "x": 0, "y": 0, "data": dict((data or {}).get(id_, {}))} for id_, type_ in named
