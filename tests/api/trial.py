@@ -19,8 +19,8 @@ from tests.api.bed import NOBODY, Bed
 LEFT_OUT: Mapping[str, str] = {}
 #: Check of Schemathesis -> the reason why it does not apply here.
 UNFIT: Mapping[str, str] = {
-    "positive_data_acceptance": "a body of the right shape may name an agent, a zone or a cron line that there is not",
-    "missing_required_header": "no header is required besides the credential, which ignored_auth tries",
+    "positive_data_acceptance": "a body of the right shape may name an agent, a zone or a cron line that does not exist",
+    "missing_required_header": "the only required header is the credential, which ignored_auth checks",
 }
 _SERVER_ERROR = 500
 #: Statuses that a route may return when it waits for another service; the document must name them.

@@ -15,10 +15,10 @@ from arvis.web.api import agents, schedules
 OTHER_NAMES = {"misfirePolicy": "missed", "misfireGraceMs": "grace", "maxIterations": "max_cycles"}
 #: Fields of the dashboard that no tag sets, with the reason.
 EXCEPT = {
-    "allowUsers": "rights are written by no tag",
+    "allowUsers": "no tag changes rights",
     "channelId": "the tag says `channel`",
-    "connector": "the bot of this place",
-    "thread": "the thread of this place",
+    "connector": "the bot of the present channel",
+    "thread": "the thread of the present channel",
 }
 
 

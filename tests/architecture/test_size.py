@@ -60,7 +60,7 @@ def test_a_small_module_with_one_importer_has_a_reason() -> None:
 
 #: Private helpers that only forward to another function and stay, with the reason.
 FORWARDERS: Mapping[str, str] = {
-    "arvis/process/subprocesses.py _wait": "it gives the wait for a process the type of the other tasks",
+    "arvis/process/subprocesses.py _wait": "it gives the wait for a process the same type as the other tasks",
 }
 
 

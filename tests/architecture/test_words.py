@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.architecture.tree import ROOT, modules, parse, relative
 
-#: Words that name no actor, verbs of telling and standing for states, and metaphors as terms.
+#: Words that name no actor, vague verbs for states, and metaphors as terms.
 AVOIDED = re.compile(
     r"\b(anew|came of|comes to rest|else's|errands?|foreign(?!\s+key)|nobody|somebody|mend(s|ed|ing)?|so many|stands|stood|"
     r"standing|strangers?|tells? of|told|whoever|the house|purse|keeper)\b",
@@ -93,5 +93,5 @@ def test_prose_avoids_idioms_that_are_read_twice(figures: list[str]) -> None:
     counts = {part: len(where) for part, where in found.items() if where}
     figures.append(f"words to avoid: {sum(counts.values())} in {len(counts)} parts")
     more = {part: found[part] for part in counts if counts[part] > ALLOWED.get(part, 0)}
-    assert more == {}, "new places: rewrite them, docs/style.md says how"
-    assert counts == ALLOWED, "fewer places than allowed: lower the figures in ALLOWED"
+    assert more == {}, "new places: rewrite them as docs/style.md says"
+    assert counts == ALLOWED, "fewer places than allowed: lower the numbers in ALLOWED"

@@ -221,7 +221,9 @@ async def test_strangers_have_so_many_turns_a_day(store: Store) -> None:
         assert await made.reserve(spender(turn, unpaired=True), 0) == Reserved(0)
     refused = OverBudget(Budget.TURNS, 2, 2, NOON + 12 * HOUR_MS)
     assert await made.reserve(spender("turn-3", unpaired=True), 0) == refused
-    assert await made.reserve(spender("turn-2", "9", unpaired=True), 0) == Reserved(0), "a turn that began goes on"
+    assert await made.reserve(spender("turn-2", "9", unpaired=True), 0) == Reserved(0), (
+        "a turn that has begun may continue"
+    )
     assert await made.reserve(spender("turn-3"), 0) == Reserved(0), "paired"
     assert await made.reserve(spender("turn-3", unpaired=True), 0, NOON + DAY_MS) == Reserved(0)
 
@@ -233,7 +235,7 @@ async def test_a_stranger_s_turn_without_a_price_is_counted_once_at_its_end(stor
     for _ in range(2):
         await made.settle(who, 0)
         assert await made.spent(who, Budget.PRINCIPAL) == Spent(0, 0, 1)
-    assert await store.read(lambda tx: refusal(tx, who)) is None, "a turn that began goes on"
+    assert await store.read(lambda tx: refusal(tx, who)) is None, "a turn that has begun may continue"
     other = spender("turn-2", unpaired=True)
     assert await store.read(lambda tx: refusal(tx, other)) == OverBudget(Budget.TURNS, 1, 1, NOON + 12 * HOUR_MS)
     assert await store.read(lambda tx: refusal(tx, spender("turn-2"))) is None, "paired"
@@ -326,7 +328,7 @@ async def test_credit_is_set_aside(store: Store, estimate: int) -> None:
     await made.settle(first, 0)
     assert await made.reserve(second, estimate) == Reserved(estimate)
     await store.write(enter_charge, client.id, ChargeType.PAYMENT, 2 * (40 + estimate) - 1, description="", now=NOON)
-    assert await made.reserve(first, estimate) == Reserved(estimate), "there is room for both"
+    assert await made.reserve(first, estimate) == Reserved(estimate), "the credit is enough for both"
     third = spender("turn-3", client_id=client.id)
     assert await made.reserve(third, estimate) == Busy(Budget.CREDIT)
 
@@ -393,7 +395,7 @@ async def test_what_nobody_looks_at_again_leaves(store: Store) -> None:
 
     assert await store.write(prune) == 4, "a turn, a day of an agent, one of a person, a reservation"
     assert await store.write(prune) == 0
-    assert (await made.spent(old, Budget.DAY, NOON - 2 * DAY_MS)).micros == 1, "sums of days stay"
+    assert (await made.spent(old, Budget.DAY, NOON - 2 * DAY_MS)).micros == 1, "the sums of days are not deleted"
     assert await store.read(booked, new, "UTC", NOON) == dict.fromkeys(new.pots("UTC", NOON), 1)
 
 

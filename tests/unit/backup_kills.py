@@ -71,14 +71,14 @@ def _next_start(database: Database, backup: Path) -> tuple[str, str | None]:
     lines = said(database)
     state = "old" if lines == OLD else "new"
     if lines not in (OLD, NEW):
-        return state, f"it holds {lines}"
+        return state, f"the database holds {lines}"
     if state == "new" and _aside(database) != [OLD]:
-        return state, f"put aside is {_aside(database)}"
+        return state, f"set aside: {_aside(database)}"
     if state == "new" and not all(database.blobs.path(sha256).exists() for sha256 in HASHES):
         return state, "a file of a message is missing"
     restore(database, backup, NOW)
     if said(database) != NEW or sorted(_aside(database)) != sorted([OLD] if state == "old" else [OLD, NEW]):
-        return state, f"made again it holds {said(database)}, put aside is {_aside(database)}"
+        return state, f"after another restore the database holds {said(database)}; set aside: {_aside(database)}"
     if left := [path.name for path in database.aside.rglob("*.part*")]:
         return state, f"half-made files are left: {left}"
     return state, None

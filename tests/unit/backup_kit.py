@@ -113,7 +113,7 @@ def manifest(archive: Path) -> Any:
 
 
 def rebuilt(path: Path, parts: Mapping[str, bytes | tarfile.TarInfo]) -> Path:
-    """Write an archive of these members in this order; a `TarInfo` stands for a member of another kind."""
+    """Write an archive of these members in this order; a `TarInfo` adds a member that is no plain file."""
     with gzip.open(path, "wb", compresslevel=1) as out, tarfile.open(fileobj=out, mode="w") as tar:
         for name, part in parts.items():
             if isinstance(part, tarfile.TarInfo):

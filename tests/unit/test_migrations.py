@@ -1,4 +1,4 @@
-"""Each migration runs in one transaction, and a backup is made before."""
+"""Each migration runs in one transaction; a database with content is backed up before."""
 
 from __future__ import annotations
 

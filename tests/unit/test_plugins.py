@@ -1,7 +1,4 @@
-"""Plugins may contain any code: a failing one is left out and reported once, and large additions are cut.
-
-And the plugins that come with Arvis.
-"""
+"""Plugins: a failing one is left out and reported once, large additions are cut, and the built-in ones work."""
 
 from __future__ import annotations
 

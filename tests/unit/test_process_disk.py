@@ -157,7 +157,7 @@ async def test_a_start_on_a_full_disk_without_a_ballast_only_says_so(disk: Disk)
 
 
 def test_a_disk_that_fills_at_that_very_moment_holds_no_half_ballast(disk: Disk, tmp_path: Path) -> None:
-    """A folder that cannot be written stands for the full disk."""
+    """A missing folder makes the write fail, as a full disk would."""
     disk.folder = tmp_path / "gone"
     watch = disk.watch()
 

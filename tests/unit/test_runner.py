@@ -46,7 +46,7 @@ class Scripted:
 
 
 class ScriptedStream(Scripted):
-    """A provider that streams; each text of its script is sent letter by letter, before an error if there is one."""
+    """A provider that streams; before each entry of its script it sends the next text of `shown`, letter by letter."""
 
     def __init__(
         self, script: Iterable[ProviderError | str], shown: Iterable[str], clock: SteppedClock | None = None

@@ -1,4 +1,4 @@
-"""No call exceeds its model's window: which accounts are skipped, how long a reply may be, and what a call teaches."""
+"""No call exceeds its model's window: which accounts are skipped, how long a reply may be, and which limits a call reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old and foreign forms of documents are converted, and files are read and written."""
+"""Documents in earlier or other formats are converted, and files are read and written."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Event:
 
     message: IncomingMessage
     message_id: str | None = None  # the id that the platform received when the message was accepted
-    taken: int = 0  # how often the platform was told that the message is new
+    taken: int = 0  # how often the message was acknowledged as new
 
 
 @dataclass(slots=True)
@@ -339,7 +339,7 @@ class Town:
             self.broke(f"{event.message.event_id} is {event.message_id} and {received.message_id}")
         event.taken += not received.duplicate
         if event.taken > 1:
-            self.broke(f"{event.message.event_id} was taken for new twice")
+            self.broke(f"{event.message.event_id} was acknowledged as new twice")
         if not received.duplicate and received.status is not MessageStatus.ACCEPTED:
             self.broke(f"{event.message.event_id} was {received.status}")
         event.message_id = received.message_id

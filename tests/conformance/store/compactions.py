@@ -104,7 +104,7 @@ class CompactionCases(TransactionCases):
         assert len(await store.read(history, conversation)) == 4
 
     async def test_a_turn_that_is_tried_again_is_told_anew(self, store: Store) -> None:
-        """Its messages leave their range before the mark, or their summary after it."""
+        """Its messages leave a range that is being summarised, and a finished summary."""
         conversation = await store.write(talk, 3)
         ids = await store.read(ids_of, conversation, 1, 2)
         await store.write(lambda tx: tx.messages.reopen_turn("turn-2"))
