@@ -1,4 +1,4 @@
-"""The list of addresses that must not be dialled, read and tried: with sockets that are recorded, or with real ones."""
+"""Reads the list of addresses that must not be dialled, and tries to fetch each one, with recorded or real sockets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ _REDIRECT = re.compile(r"((?:[0-9]{3} )+)-> (.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`answers` are what the name is looked up to, one after the other; `codes` lead from the public page to `url`."""
+    """One line of the list."""
 
     line: str
     url: str
+    #: Addresses that the name resolves to, one tuple for each lookup; the last one repeats.
     answers: tuple[tuple[str, ...], ...]
+    #: Status codes of the redirects that lead from the public page to `url`.
     codes: tuple[int, ...]
 
     @property
@@ -49,7 +51,7 @@ def _probe(line: str) -> Probe:
 
 
 class Names:
-    """Looks names up as one probe says it."""
+    """A resolver that gives the answers of one probe."""
 
     def __init__(self, *, probe: Probe) -> None:
         self._probe = probe
@@ -64,7 +66,7 @@ class Names:
 
 
 class Signpost:
-    """A web server that redirects as one probe says it, and answers plainly when there is nothing left to follow."""
+    """A web server that sends the redirects of one probe, and then answers 200."""
 
     def __init__(self) -> None:
         self._ways: list[tuple[int, str]] = []
@@ -90,7 +92,7 @@ class Signpost:
 
 @asynccontextmanager
 async def standing(signpost: Signpost, host: str, port: int) -> AsyncIterator[int]:
-    """The port at which the signpost stands."""
+    """Run the server of the signpost and yield its port."""
     server = await asyncio.start_server(signpost.answer, host, port)
     try:
         yield int(server.sockets[0].getsockname()[1])
@@ -100,8 +102,11 @@ async def standing(signpost: Signpost, host: str, port: int) -> AsyncIterator[in
 
 
 async def attempt(fetcher: GuardedFetcher, probe: Probe) -> str | None:
-    """What went wrong, None when the address was treated as it should be: refused where it never was public, and
-    answered or ended by an error of ours where it began so."""
+    """Fetch the address of the probe and return a complaint, or None if the fetcher behaved correctly.
+
+    The fetcher must refuse an address that is not public. A fetch that starts at the public address may also succeed or
+    end with a `ToolError`.
+    """
     try:
         answer: Fetched | ToolError = await fetcher.fetch(
             f"http://{START}/" if probe.codes else probe.url, max_bytes=1000, timeout=5

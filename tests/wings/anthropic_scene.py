@@ -1,4 +1,4 @@
-"""The Anthropic provider on a stage: its real SDK against a real server on the loopback interface."""
+"""The Anthropic provider with its real SDK, against a server on the loopback interface."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def body(document: object) -> Raw:
 
 
 def message(*content: Any, reason: Any = "end_turn", usage: Any = USAGE, **more: Any) -> dict[str, Any]:
-    """A whole message of these blocks."""
+    """Return a complete message with these content blocks."""
     return {
         "id": "msg_loopback",
         "type": "message",
@@ -89,7 +89,8 @@ EMPTY_TEXT = {"type": "text", "text": ""}
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A good answer of these blocks. Streamed, the text of one and the input of a call come in two pieces each."""
+    """A successful answer with these blocks. When it is streamed, each text and each call's input comes in two
+    pieces."""
 
     blocks: tuple[Mapping[str, Any], ...]
     reason: str = "end_turn"

@@ -1,8 +1,8 @@
-"""The list of addresses, tried with real sockets on a network of its own where every address there is answers.
+"""Tries the list of addresses with real sockets in a network namespace in which every address answers.
 
-Run inside a network namespace (`unshare --map-root-user --net`). All of IPv4 and IPv6 is made local to the loopback
-device there, so that a wrong connection is not only possible but succeeds; a raw socket sees every packet, whether
-somebody listens at its port or not. Prints what was seen, as JSON.
+Run it inside a network namespace (`unshare --map-root-user --net`). It routes all of IPv4 and IPv6 to the loopback
+device, so that a forbidden connection would succeed; a raw socket sees every packet, even to a port on which no server
+listens. The program prints the packets that it saw as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arvis.net.fetcher import GuardedFetcher
 from arvis.net.guard import read_rules
 from tests.wings.address_list import Names, Probe, Signpost, attempt, probes, standing
 
-#: Dialled on purpose and past the guard, to show that a packet to any of them would have been seen.
+#: Dialled on purpose without the guard, to show that the sniffer would see a packet to each of them.
 CONTROLS = (
     "127.0.0.1",
     "10.0.0.1",
@@ -32,7 +32,7 @@ CONTROLS = (
     "fd00::1",
     "64:ff9b::7f00:1",
 )
-#: Exit code when this machine does not let the network be made; automake's code for a skipped test.
+#: Exit code if this machine does not allow the network to be set up (automake's code for a skipped test).
 REFUSED = 77
 _NETWORK = (
     "ip link set lo up",
@@ -45,7 +45,7 @@ _SYN, _ACK = 0x02, 0x10
 
 
 class Sniffer:
-    """Counts by destination what asks for a connection, or is no TCP at all."""
+    """Counts, by destination, the TCP connection requests and all packets of other protocols."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_EVERY_PROTOCOL))

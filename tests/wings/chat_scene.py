@@ -1,4 +1,4 @@
-"""The chat-completions provider on a stage: with a real server on the loopback interface that misbehaves on demand."""
+"""The chat-completions provider against a server on the loopback interface that misbehaves on demand."""
 
 from __future__ import annotations
 

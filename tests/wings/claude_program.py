@@ -1,6 +1,6 @@
-"""A program that passes for `claude`: it does what `behaviour.json` beside it says, and writes down what it was given.
+"""A program in the place of `claude`: it does what `behaviour.json` beside it says, and records its input.
 
-Run by the interpreter of the tests, with nothing but the standard library.
+The interpreter of the tests runs it with the standard library alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def act(behaviour: dict[str, object]) -> None:
             sys.stderr.write("x" * size)
             sys.stderr.flush()
         case {"orphan": str(file)}:
-            # It forgets its parent, its group and its session, and hears no signal that can be unheard.
+            # It leaves its parent, its process group and its session, and ignores SIGTERM.
             code = "import os,signal,sys,time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
             code += "if os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
             code += "open(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"

@@ -1,4 +1,4 @@
-"""The provider of the `claude` program on a stage: with a program of ours that misbehaves on demand."""
+"""The provider of the `claude` program with a program of the tests that misbehaves on demand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ USAGE = {"input_tokens": 5, "cache_creation_input_tokens": 7, "cache_read_input_
 
 
 def end(text: str, **more: Any) -> dict[str, Any]:
-    """The last line of a good answer."""
+    """Return the last line of a successful answer."""
     good = {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn", "usage": USAGE}
     return {**good, "result": text, "total_cost_usd": 0.01, **more}
 
@@ -66,7 +66,7 @@ def fails(words: str, status: int | None = None, **more: Any) -> dict[str, Any]:
 
 
 class Scene:
-    """The provider and its program, in a folder of their own."""
+    """The provider and its program in a folder of their own."""
 
     def __init__(self, folder: Path, timeouts: CallTimeouts, http: HttpClient) -> None:
         self.folder = folder
@@ -113,7 +113,7 @@ class Scene:
         await asyncio.to_thread(_until_there, self.bin / "hangs")
 
     def calls(self) -> list[dict[str, Any]]:
-        """What the program was given, oldest first."""
+        """Return the recorded inputs of the program, oldest first."""
         return [json.loads(line) for line in (self.bin / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
 
     async def complete(self, behaviour: Mapping[str, Any]) -> RunResult:

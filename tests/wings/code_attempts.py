@@ -1,4 +1,4 @@
-"""What a hostile script does with its bridge to the daemon, and what it is told then. The list only grows."""
+"""Attacks of a hostile script on its bridge to the daemon, and the expected outputs. The list only grows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from arvis.ports.sandbox import BRIDGE
 from arvis.process.sandbox import MOST_ASKED
 
-#: Finds the bridge that the script was not told of, and talks over it.
+#: Finds the bridge, whose file descriptor the script does not know, and sends requests over it.
 RAW = f"""
 import os, socket, stat, sys
 bridge = next(n for n in range(3, 99) if os.path.exists(f'/proc/self/fd/{{n}}') and stat.S_ISSOCK(os.fstat(n).st_mode))
@@ -19,7 +19,7 @@ def ask(line):
     return os.read(bridge, 65536)
 """
 
-#: What is tried -> the script, and words in its result.
+#: Name of the attempt -> the script, and words that its output must contain.
 ATTEMPTS: Mapping[str, tuple[str, str]] = {
     "a tool that is not for scripts": (
         """print(ask(b'{"function": "rm", "arguments": {}}\\n'))""",

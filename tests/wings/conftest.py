@@ -1,4 +1,4 @@
-"""Fixtures of the wings."""
+"""Fixtures of `tests/wings`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sockets that say which address they are made for, and connect to a server of the test instead."""
+"""Sockets that record the address they are made for, and connect to a server of the test instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from arvis.net.fetcher import Peer
 
 
 class Dialled:
-    """`Dial` that notes each address and leads to `port` on this machine; without one nobody answers."""
+    """A `Dial` that records each address and connects to `port` on this machine; without a port it refuses the
+    connection."""
 
     def __init__(self, *, port: int | None = None) -> None:
         self._port = port

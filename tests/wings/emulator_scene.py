@@ -1,6 +1,7 @@
-"""The providers against a server that others have written: an emulator of the vendors' formats from npm.
+"""The providers against an independent server: an emulator of the vendors' formats from npm.
 
-It is started on a free port and answers by `tests/fixtures/emulator/script.json`: what a user says chooses the answer.
+The emulator runs on a free port and answers by `tests/fixtures/emulator/script.json`: the text of the user message
+chooses the answer.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ _READY = "listening on "
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """`path` is the part of an account's address that the vendor's own has, too."""
+    """A provider that the emulator can answer."""
 
     create: Callable[..., Any]
     model: str
+    #: The end of the account's address, as in the vendor's own address.
     path: str = ""
 
 
@@ -53,7 +55,7 @@ VENDORS: Mapping[str, Vendor] = {
 
 @contextmanager
 def running_emulator() -> Iterator[str]:
-    """Its address. The test is skipped where Node or the package is missing."""
+    """Start the emulator and yield its address. Skip the test if Node or the package is missing."""
     node = require("node", "install Node 20.15 or newer")
     program = require(os.path.relpath(PROGRAM), "run `npm ci --prefix tests/fixtures/emulator`")
     command: list[str | Path] = [
@@ -75,7 +77,7 @@ def running_emulator() -> Iterator[str]:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """As soon as it says so."""
+    """Wait until the emulator prints its address, and return it."""
     said: list[str] = []
     for line in process.stdout or ():
         said.append(line)
@@ -86,7 +88,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 
 
 class Detour:
-    """An `HttpClient` that asks another server what an Ollama model can hold: the emulator does not know."""
+    """An `HttpClient` that sends `/api/show` of Ollama to another server, because the emulator does not have it."""
 
     def __init__(self, *, http: HttpClient, other: str) -> None:
         self._http = http

@@ -1,4 +1,4 @@
-"""The Google provider on a stage: with a real server on the loopback interface that speaks `generateContent`."""
+"""The Google provider against a server on the loopback interface that speaks `generateContent`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ROUTE = "/v1beta/models/{model}:{method}"
 
 
 def candidate(*parts: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
-    """A document with one candidate."""
+    """Return a document with one candidate."""
     found: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
     if reason is not None:
         found["finishReason"] = reason
@@ -52,7 +52,7 @@ USAGE = {"usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 5, "to
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A good answer, a document for each of these parts when it is streamed; the last one brings the end."""
+    """A successful answer. When it is streamed, each part has its own document, and the last one has the end."""
 
     parts: tuple[Mapping[str, Any], ...]
     reason: str | None = "STOP"

@@ -1,4 +1,4 @@
-"""A server on a free port whose every conversation has ended before the test does."""
+"""A server on a free port that ends all its conversations before the test ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def listening(talk: Talk, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """The port. `talk` need not close what it was given, nor mind a client that left."""
+    """Run the server and yield its port. `talk` need not close the connection or handle a client that has left."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

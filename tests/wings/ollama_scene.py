@@ -1,4 +1,4 @@
-"""The Ollama provider on a stage: with a real server on the loopback interface that speaks its native chat."""
+"""The Ollama provider against a server on the loopback interface that speaks Ollama's native chat format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ END = {"done": True, "done_reason": "stop", "prompt_eval_count": 7, "eval_count"
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A good answer in these messages, a line for each when it is streamed; `end` None leaves the end unmarked."""
+    """A successful answer with these messages, one line for each when it is streamed. Without `end` it has no end
+    mark."""
 
     messages: tuple[Mapping[str, Any], ...]
     end: Mapping[str, Any] | None = field(default_factory=lambda: END)
@@ -68,13 +69,13 @@ def body(document: object) -> Raw:
 
 
 def shows(context: int | None) -> Raw:
-    """What `/api/show` tells of a model."""
+    """Return the answer of `/api/show` for a model with this context size."""
     info = {"general.architecture": "llama"} | ({} if context is None else {"llama.context_length": context})
     return body({"model_info": info, "details": {"family": "llama"}})
 
 
 class Scene(HttpScene):
-    """The provider and its server, which tells of a model that holds 8,192 tokens."""
+    """The provider and its server, whose model has a context of 8,192 tokens."""
 
     def __init__(self, server: OpenAIServer, provider: OllamaProvider) -> None:
         account = Account(name="main", provider="ollama", model="own-model", base_url=server.base_url)

@@ -1,4 +1,5 @@
-"""A `command` engine: prints what PocketSphinx hears in a sound. `recogniser.py PATH`."""
+"""A speech engine of the kind `command`: `recogniser.py PATH` prints the words that PocketSphinx recognises in a sound
+file."""
 
 from __future__ import annotations
 

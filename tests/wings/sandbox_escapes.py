@@ -1,6 +1,9 @@
-"""What a hostile program tries. Each is Python source for the system's own interpreter inside the sandbox; when it gets
-what it wants it prints ESCAPED. Before it runs, `SECRETS` (paths of files that hold the canary), `PORT` (where a server
-on this machine listens), `PARENT` (the number of the daemon's process) and `OUTSIDE` (a folder) are set."""
+"""Escape attempts of a hostile program.
+
+Each is Python source for the system's interpreter inside the sandbox, and prints ESCAPED if it succeeds. Before it
+runs, these names are set: `SECRETS` (paths of files that hold the canary), `PORT` (where a server on this machine
+listens), `PARENT` (the id of the daemon's process) and `OUTSIDE` (a folder).
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ ESCAPES = {
     "open another's memory": "for n in os.listdir('/proc'):\n  if n.isdecimal() and int(n) == PARENT > 99: open(f'/proc/{n}/mem', 'r+b'); won()",
 }
 
-#: What stays behind, in shell: each would write a file of this name into the workspace after its program has ended.
+#: Shell commands that leave a process behind, which would write the file `late` into the workspace after the command ends.
 SURVIVORS = {
     "background": "(sleep 1; touch late) & exit",
     "no hangup": "nohup sh -c 'sleep 1; touch late' >/dev/null 2>&1 & exit",

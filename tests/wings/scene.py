@@ -1,4 +1,5 @@
-"""What the scenes of the HTTP providers share: a provider, a server that does as the test says, and both ways of asking."""
+"""The common parts of the scenes of HTTP providers: a provider, a scripted server, and calls with and without
+streaming."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from arvis.testing.openai_server import Behaviour, Hang, OpenAIServer
 
 
 class HttpScene:
-    """`request` is what is asked unless a test changes it."""
+    """A provider and its server. `request` is the request of each call unless the test changes it."""
 
     def __init__(
         self, *, server: OpenAIServer, provider: StreamingProvider, account: Account, request: RunRequest
@@ -43,7 +44,7 @@ class HttpScene:
         return await self.provider.stream(request, self.account, pieces.append), pieces
 
     async def failure(self, behaviour: Behaviour) -> ProviderError:
-        """The error that both ways of asking give."""
+        """Return the error of the call, which must be of the same kind with and without streaming."""
         with pytest.raises(ProviderError) as whole:
             await self.complete(behaviour)
         streamed = await self.stream_failure(behaviour)

@@ -1,5 +1,7 @@
-"""Writes a Whisper checkpoint that knows nothing, as a program of its own: `speech_model.py PATH`. Its dimensions are the
-smallest that the real loading code takes."""
+"""Writes an untrained Whisper checkpoint: `speech_model.py PATH`.
+
+It has the smallest dimensions that the real loading code accepts.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def main(path: str) -> None:
     torch.manual_seed(1)
     model = whisper.model.Whisper(whisper.model.ModelDimensions(**DIMENSIONS))
     weights = {name: torch.randn(value.shape) * 0.05 for name, value in model.state_dict().items()}
-    # Whatever it is asked, the end of the text is most likely: it comes to an end soon.
+    # The end of the text is the most likely token for every input, so a transcription ends soon.
     weights["decoder.ln.weight"].zero_()
     weights["decoder.ln.bias"].fill_(0.1)
     weights["decoder.token_embedding.weight"][END].fill_(5.0)

@@ -1,5 +1,8 @@
-"""The provider of the `claude` program with the real one, and a server that passes for its vendor. Both come from npm
-(`@anthropic-ai/claude-code`, `@copilotkit/aimock`); the program is too large and too much its maker's own for CI."""
+"""The provider of the `claude` program with the real program and an emulated server of its vendor.
+
+Both come from npm (`@anthropic-ai/claude-code`, `@copilotkit/aimock`). CI does not run these tests: the program is
+large and proprietary.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ FAILURES = {
 
 @asynccontextmanager
 async def vendor(folder: Path) -> AsyncIterator[str]:
-    """The address of a server that answers `say` and fails as a text asks."""
+    """Run a server that answers `say` or fails as the text asks, and yield its address."""
     server = find("llmock")
     if server is None or find("claude") is None:
         refused("needs the programs claude and llmock (npm: @anthropic-ai/claude-code and @copilotkit/aimock)")

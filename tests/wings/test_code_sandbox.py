@@ -1,4 +1,4 @@
-"""Scripts of graph `code` in the real sandbox: what they can call, what they try over the bridge, what bounds them."""
+"""Scripts of the graph `code` in the real sandbox: calls of tools, attacks on the bridge, and limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.wings.code_attempts import ATTEMPTS, RAW
 
 @dataclass
 class Place:
-    """A data folder, and in it the workspace of a conversation; `look` is what scripts can call."""
+    """A data folder with the workspace of a conversation. Scripts can call `look`."""
 
     sandbox: Bubblewrap
     data: Path
@@ -62,7 +62,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     (tmp_path / "arvis.db").write_text("canary", encoding="utf-8")
     before = _descriptors()
     yield Place(sandbox, tmp_path, ScriptedTool("look"))
-    await asyncio.sleep(0)  # the loop closes its transports
+    await asyncio.sleep(0)  # lets the loop close its transports
     assert _descriptors() <= before
 
 
@@ -212,7 +212,7 @@ async def test_without_a_sandbox_nothing_runs(place: Place) -> None:
 
 @pytest.fixture
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An index on this machine that has one wheel, and one package that is no wheel."""
+    """Serve a package index on this machine with one wheel, and one package that has no wheel."""
     root = tmp_path_factory.mktemp("index")
     wheel = root / "simple/greet/greet-1.0-py3-none-any.whl"
     wheel.parent.mkdir(parents=True)

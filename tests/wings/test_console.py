@@ -1,4 +1,4 @@
-"""The terminal as a chat."""
+"""The terminal as a chat platform."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TestConsole(ConnectorConformance):
 
 @asynccontextmanager
 async def terminal() -> AsyncIterator[tuple[Connector, int]]:
-    """A console at a terminal of its own, and the side where the person sits."""
+    """Yield a console at a new terminal, and the file descriptor of the person's side."""
     person, daemon = os.openpty()
     try:
         yield Console(name="main", config=ConsoleConfig(), services=SERVICES, terminal=(daemon, daemon)), person

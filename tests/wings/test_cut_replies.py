@@ -1,4 +1,5 @@
-"""A reply that reaches the output limit has the same stop reason from every vendor, and half a call cannot be made."""
+"""A reply that reaches the output limit has the same stop reason with every vendor, and an incomplete call is not
+made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discord's answers in forms that are not its own."""
+"""Discord's answers in malformed and unexpected forms."""
 
 from __future__ import annotations
 

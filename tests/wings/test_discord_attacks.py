@@ -1,4 +1,4 @@
-"""What people with odd files, and those who pass words on, cannot do on Discord."""
+"""Attacks by users on Discord: malicious files, and text that an agent repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules for connectors, on Discord."""
+"""Conformance of the Discord connector to the `Connector` port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Discord bot missed while it was not connected."""
+"""Messages that a Discord bot missed while it was not connected."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ async def test_a_flood_while_what_was_held_is_handed_in_loses_nothing() -> None:
             if name != "MESSAGE_CREATE":
                 return
             brought.append(data["id"])
-            if brought.count(first["id"]) == 2 and not flood:  # the second time it is the one that was held
+            if brought.count(first["id"]) == 2 and not flood:  # the second time, it was held back
                 for number in range(620):
                     message = world.add_message(room, ann, f"{number}")
                     flood.append(message["id"])

@@ -1,4 +1,4 @@
-"""What a Discord bot makes of what people do, with the real client on a loopback server."""
+"""Incoming events of a Discord bot, with the real client and a loopback server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.platforms.recording_inbox import RecordingInbox
 
 
 async def heard(stage: DiscordStage, text: str, reply_to: str = "") -> tuple[RecordingInbox, list[bool]]:
-    """What was brought of one message in the room, and whether it was addressed."""
+    """Return the inbox after one message in the room, and whether each event was addressed to the bot."""
     inbox = RecordingInbox()
     async with running(await stage.connector(), inbox):
         await stage.server.say(text, channel=stage.place(), reply_to=reply_to)

@@ -1,4 +1,4 @@
-"""What a Discord bot sends, with the real client on a loopback server."""
+"""Outgoing messages of a Discord bot, with the real client and a loopback server."""
 
 from __future__ import annotations
 

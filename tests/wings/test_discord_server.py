@@ -1,4 +1,4 @@
-"""The loopback Discord does what Discord's documents say. Asked without any client library."""
+"""The loopback Discord server behaves as Discord's documentation says. The tests use no client library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALL = 1 << 0 | 1 << 9 | 1 << 12 | 1 << 15
 
 
 class Caller:
-    """Whoever knows the bot's token."""
+    """A client that has the bot's token."""
 
     def __init__(self, server: DiscordServer, http: aiohttp.ClientSession) -> None:
         self.server = server

@@ -1,4 +1,5 @@
-"""A reader of documents that a document has taken over: what it reaches, and what a machine without a sandbox does."""
+"""The document reader under control of a malicious document: access from its sandbox, and machines without a
+sandbox."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from arvis.process.subprocesses import GuardedPrograms
 from tests.flows.media_kit import docx, pdf, pdf_bomb
 from tests.parts import refused, require
 
-#: In the place of the library; what it finds is the text of the page.
+#: Replaces the document library; its findings become the text of the page.
 _HOSTILE = """
 import os, socket
 

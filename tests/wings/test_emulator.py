@@ -1,4 +1,4 @@
-"""All providers over HTTP against an emulator that knows nothing of them: every case whole and as a stream."""
+"""All HTTP providers against an independent emulator; each case with and without streaming."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_a_tool_is_called_and_its_output_read(scene: Scene, stream: bool) 
 
 @both_ways
 async def test_a_picture_is_taken(scene: Scene, stream: bool) -> None:
-    # Taken, not seen: the emulator lets pictures fall. Their form is a matter of each provider's own tests.
+    # The emulator accepts and ignores pictures; each provider's own tests check their form.
     result = await scene.ask(Turn("user", "look at this", images=(Image("image/png", PNG),)), stream=stream)
     assert result.content == "A picture."
 
@@ -92,7 +92,7 @@ async def test_a_server_that_is_ill(scene: Scene, stream: bool) -> None:
 @both_ways
 async def test_an_answer_that_is_no_json(scene: Scene, stream: bool) -> None:
     failure = await scene.failure("talk nonsense", stream=stream)
-    # Where nothing else than a stream is expected, it is one without events.
+    # A client that accepts only a stream gets a stream without events.
     eventless = stream and scene.provider.name == "google"
     assert failure.kind is (ProviderErrorKind.TIMEOUT if eventless else ProviderErrorKind.OVERLOADED)
 

@@ -1,4 +1,4 @@
-"""A draft of which nobody heard whether it is shown is found again by its key, where the platform allows that."""
+"""A draft whose delivery is unknown is found again by its key, on platforms that allow this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard on a real network that answers everywhere: not one packet to anything that is not public (S6)."""
+"""The guard in a network where every address answers: it sends no packet to an address that is not public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shared HTTP client against real sockets: limits, timeouts, hostile answers, and what it never does."""
+"""The shared HTTP client against real sockets: limits, timeouts, hostile answers, and forbidden requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Handler = Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]
 
 @asynccontextmanager
 async def served(handler: Handler) -> AsyncIterator[str]:
-    """A web server on a free port; its address."""
+    """Run a web server on a free port and yield its address."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -36,7 +36,7 @@ async def served(handler: Handler) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def raw(answer: bytes, *, close: bool = True) -> AsyncIterator[str]:
-    """A server that reads one request and sends these bytes; its address."""
+    """Run a server that reads one request and sends these bytes; yield its address."""
     done = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -116,7 +116,7 @@ async def test_no_cookies_and_no_redirects() -> None:
         return web.Response(status=307, headers={"Location": "/elsewhere", "Set-Cookie": "id=1; Path=/"})
 
     async with served(handler) as address, open_http_client() as http:
-        url = address.replace("127.0.0.1", "localhost")  # no client keeps the cookies of a bare number
+        url = address.replace("127.0.0.1", "localhost")  # clients keep no cookies of a bare IP address
         assert (await post(http, url))[0] == 307
         assert (await post(http, url))[0] == 307
     assert seen == [None, None]
@@ -283,7 +283,7 @@ async def test_a_document_can_be_asked_for() -> None:
 
 
 async def test_a_body_that_is_broken_while_nobody_reads_is_an_error() -> None:
-    """aiohttp has an error of its own for it, which says nothing of HTTP."""
+    """aiohttp raises another error in this case, without a word about HTTP."""
     broken = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""The guarded fetcher against real sockets: redirects, bounds, hostile answers, and what it never sends."""
+"""The guarded fetcher against real sockets: redirects, limits, hostile answers, and contents of requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Answers = dict[str, bytes]
 
 
 class Server:
-    """Answers each path with its bytes and closes; `open_ended` paths are never ended. Keeps the requests' heads."""
+    """A server that answers each path with its bytes and closes, except for `open_ended` paths. It keeps the requests'
+    heads."""
 
     def __init__(self, *, answers: Answers, open_ended: frozenset[str] = frozenset()) -> None:
         self._answers = answers
@@ -46,7 +47,7 @@ class Server:
 
 
 class Web:
-    """A public web of one server: every name is found at one public address, which leads to it."""
+    """A public web of one server: every name resolves to one public address, which leads to this server."""
 
     def __init__(self, *, server: Server, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.server = server
@@ -74,7 +75,7 @@ async def web(answers: Answers, *, open_ended: Sequence[str] = (), https: Path |
 
 
 def _tls(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """One for a server that is example.com, and one that trusts it."""
+    """Return a TLS context for a server named example.com, and one for clients that trust it."""
     key, certificate = str(folder / "key.pem"), str(folder / "certificate.pem")
     command = [str(require("openssl", "install openssl (Debian: apt-get install openssl)")), "req", "-x509", "-nodes"]
     command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-days", "2", "-subj", "/CN=example.com"]
@@ -306,7 +307,7 @@ async def test_silence_ends_at_the_deadline(start: bytes) -> None:
 
 
 async def drip(piece: bytes, start: bytes) -> str:
-    """How a fetch ends whose answer goes on for ever in small pieces."""
+    """Return the error of a fetch whose answer continues forever in small pieces."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

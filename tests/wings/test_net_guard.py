@@ -1,4 +1,4 @@
-"""What may be dialled: the list of what never is, and what is."""
+"""The guard refuses every address of the list, and allows the others."""
 
 from __future__ import annotations
 

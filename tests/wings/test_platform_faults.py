@@ -1,5 +1,7 @@
-"""The fault matrix in short: some calls of each connector, each answered in one wrong way (`python -m
-tests.platforms.faults`: all of them in all ways)."""
+"""The short form of the fault matrix: some calls of each connector, each with one kind of fault.
+
+The long form, `python -m tests.platforms.faults`, plays all calls with all kinds.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from tests.platforms.faults.play import Case
 from tests.platforms.faults.scenes import PLATFORMS
 from tests.platforms.faults.wire import Fault, Kind
 
-#: One after the other, so that each platform meets each of them.
+#: The cases take these in turn, so that each platform meets each kind.
 _KINDS = (
     Fault("", Kind.TRUE, carried_out=True),
     Fault("", Kind.HTML),
@@ -24,7 +26,7 @@ _KINDS = (
     Fault("", Kind.LIST, carried_out=True),
 )
 _PATIENCE = 60
-#: Calls of a platform that one run looks at; the full matrix looks at all.
+#: Calls of a platform that one run plays; the full matrix plays all.
 _MOST = 8
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's models: the conformance suite, the wire format, and what a careless server may send back."""
+"""Anthropic's models: the conformance suite, the wire format, and careless servers."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ async def test_what_the_vendor_would_refuse_is_mended() -> None:
     assert sent["tools"][0]["cache_control"] == KEPT
 
 
-# --- What the vendor keeps of a prompt ---
+# --- The vendor's prompt cache ---
 
 
 async def sent(received: ReceivedRequest) -> bytes:
@@ -161,13 +161,13 @@ async def sent(received: ReceivedRequest) -> bytes:
 
 
 def kept_part(whole: bytes) -> bytes:
-    """Up to the last mark among the messages; marks themselves are no part of what is kept."""
+    """Return the cached part, up to the last mark among the messages. The marks are not part of the cache."""
     messages = whole[: whole.index(b'"model"')]
     return messages[: messages.rindex(MARK)].replace(MARK, b"")
 
 
 def growing() -> list[tuple[Turn, ...]]:
-    """A conversation as it stands at each of its calls, with a tool on the way."""
+    """Return a conversation as it is at each of its calls; one of its turns calls a tool."""
     asked = Turn("assistant", "", calls=(ToolCall("c1", "sum", {"of": [1, 2], "and": {"b": 1, "a": 2}}),))
     whole = (
         Turn("user", "Hello"),
@@ -190,12 +190,12 @@ async def test_a_growing_conversation_begins_with_the_same_bytes() -> None:
         prefix = kept_part(before)
         assert prefix.endswith((b"}", b'"'))
         assert after.replace(MARK, b"").startswith(prefix)
-        # Tools and system come after the messages in the document, and before them in what the vendor keeps.
+        # Tools and system come after the messages in the document, and before them in the vendor's cache.
         assert before[before.index(b'"model"') :] == after[after.index(b'"model"') :]
     assert b'"text":"Hi"' in kept_part(bodies[0])
     assert b'"id":"c1"' in kept_part(bodies[1])
     assert b"Three." in kept_part(bodies[2])
-    assert all(whole.count(MARK) <= 4 for whole in bodies), "more marks than the vendor takes"
+    assert all(whole.count(MARK) <= 4 for whole in bodies), "more marks than the vendor accepts"
 
 
 async def test_the_newest_message_is_not_kept() -> None:

@@ -1,4 +1,4 @@
-"""Anthropic's models: what failures mean, what a careless server may do, and what becomes of connections."""
+"""Anthropic's models: kinds of failures, careless servers, and connections."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ async def test_cancellation_gets_through_in_the_middle_of_a_stream() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Noting:
-    """Answers, and notes from where the call came."""
+    """An answer that records the address of each caller."""
 
     says: Says
     callers: set[object] = field(default_factory=set)
@@ -254,7 +254,7 @@ async def test_a_provider_that_was_closed_opens_again() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Answers once `go` is set."""
+    """An answer that waits until `go` is set."""
 
     says: Says
     come: asyncio.Event = field(default_factory=asyncio.Event)
@@ -271,7 +271,7 @@ async def test_connections_of_old_keys_are_closed_and_calls_under_way_are_not() 
     async with open_scene() as scene:
 
         async def ask(number: int) -> int:
-            """Return how many connections there were so far."""
+            """Make a call and return the number of connections so far."""
             account = replace(scene.account, api_key=f"key-{number}")
             await scene.provider.complete(scene.then(noting), account)
             return len(noting.callers)

@@ -1,4 +1,4 @@
-"""Models over the `claude` program: the conformance suite, what the program is given, how it fails, and its end."""
+"""Models over the `claude` program: the conformance suite, the program's input, its failures, and its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.testing.conformance.provider import ProviderConformance, ProviderScene
 from tests.wings.claude_scene import KEY, KINDS, REQUEST, Scene, end, fails, open_scene, piece, says
 
-#: SteppedClock begins there.
+#: The start time of `SteppedClock`.
 EPOCH = 1_800_000_000
 
 

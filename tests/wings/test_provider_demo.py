@@ -1,4 +1,4 @@
-"""The demo provider: interfaces.md §5, directive by directive."""
+"""The directives of the demo provider, one by one."""
 
 from __future__ import annotations
 

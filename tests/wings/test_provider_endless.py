@@ -1,4 +1,5 @@
-"""A stream that does not end in the time of a call: what was said is the answer, cut; silence is a failure."""
+"""A stream that exceeds the time limit of a call: the text so far is the answer, marked as cut; without text the call
+fails."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.wings.anthropic_scene import event as anthropic_event
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """Sends `first`, then `again` for ever, a little apart."""
+    """Sends `first`, then `again` forever, with short pauses."""
 
     again: bytes
     first: bytes = b""

@@ -1,8 +1,9 @@
-"""Everything that a model server may answer instead of an answer, generated: each provider gives a result or a provider
-error of a kind, and no text of the language it is written in.
+"""Malformed answers of model servers, generated: each provider returns a result or a `ProviderError` with a kind, and
+no error text of Python.
 
-Every member of a good document is taken out, made null, or given another type, in whole answers and in each event of a
-stream; then bodies that are no answer, statuses with every kind of error body, and connections cut at every offset.
+Every member of a good document is removed, made null, or given another type, in complete answers and in each event of a
+stream. Other cases are bodies that are not answers, statuses with every kind of error body, and connections cut at
+every offset.
 """
 
 from __future__ import annotations
@@ -61,11 +62,14 @@ _THINKING = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a vendor answers: one whole document, and the events of a stream, `line` by line where those are no events."""
+    """The answers of a vendor."""
 
     scene: Callable[..., AbstractAsyncContextManager[Any]]
+    #: The answer as one complete document.
     whole: Mapping[str, Any]
+    #: The documents of a stream.
     events: Sequence[Mapping[str, Any]]
+    #: Whether a stream has one document in each line instead of events.
     line: bool = False
     first: Sequence[Raw] = ()
 
@@ -165,7 +169,7 @@ _STATUSES: Sequence[tuple[int, Mapping[str, str], set[ProviderErrorKind], float 
 
 
 def mutations(document: object) -> Iterator[object]:
-    """The document with one member taken out or replaced, for each member and each replacement."""
+    """Yield the document with one member removed or replaced, for each member and each replacement."""
     for path in _paths(document):
         for instead in (*_INSTEAD, _INSTEAD):
             changed = copy.deepcopy(document)
@@ -195,7 +199,7 @@ def _paths(value: object, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
 
 @dataclass(slots=True)
 class Tally:
-    """What came of all cases."""
+    """The number of results and errors of all cases."""
 
     results: int = 0
     errors: int = 0
@@ -206,7 +210,7 @@ class Tally:
 
 
 class Asker:
-    """Asks one provider and judges what comes of it."""
+    """Calls one provider and checks its result or error."""
 
     def __init__(self, scene: Any) -> None:
         self._scene = scene
@@ -230,14 +234,14 @@ class Asker:
 
 
 def _plain(error: ProviderError) -> ProviderError:
-    """Its text is for people, and can be stored."""
+    """Check that the error's text is meant for people and can be stored."""
     assert _PYTHON.search(error.what) is None, error.what
     assert "\ud800" not in error.what
     return error
 
 
 def _check(result: RunResult) -> None:
-    """It can be stored and counted."""
+    """Check that the result can be stored and counted."""
     assert result.content.strip() or result.calls
     json.dumps(result.to_json(), allow_nan=False).encode("ascii")
     assert "\0" not in json.dumps(result.to_json(), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Google's models: the conformance suite, the wire format, and what a careless server may send back."""
+"""Google's models: the conformance suite, the wire format, and careless servers."""
 
 from __future__ import annotations
 

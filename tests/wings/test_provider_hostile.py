@@ -1,4 +1,4 @@
-"""A model server that means harm: what it sends is bounded, clean and never holds a key (reliability.md F1, S11)."""
+"""A hostile model server: its answers are limited and cleaned, and no key appears in a result or an error."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from tests.wings.chat_scene import KEY, choice
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a server of one format can do: answer under these names of a model and of an end, refuse in so many pieces
-    of this text, fail with these words."""
+    """The behaviours of a server that speaks one format."""
 
     scene: Callable[[], AbstractAsyncContextManager[Any]]
+    #: Answer with this name of a model and this reason for the end.
     named: Callable[[str, str], Behaviour]
+    #: Refuse with this text, repeated this many times.
     refusing: Callable[[str, int], Behaviour]
+    #: Fail with this error text.
     failing: Callable[[str], Behaviour]
 
 

@@ -1,4 +1,4 @@
-"""Models on an Ollama server: the conformance suite, the wire format, the context, and careless servers."""
+"""Models on an Ollama server: the conformance suite, the wire format, the context size, and careless servers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_a_reply_tells_what_the_model_holds() -> None:
 
 
 async def test_a_prompt_that_may_fit_is_sent() -> None:
-    """What the runner found to fit by the model's own count must not be refused for a coarse one."""
+    """The runner has counted the prompt with the model's own counter; a coarse count must not refuse it."""
     async with open_scene() as scene:
         await scene.complete(says("x"), turns=(Turn("user", "x" * 30_000),))
     assert scene.server.requests[1].document["options"]["num_ctx"] == 8192

@@ -1,4 +1,5 @@
-"""Where the parts of a prompt stand for each vendor: what changes behind what stays, the time behind the user's words."""
+"""The order of a prompt's parts for each vendor: changing parts come after constant ones, and the time after the user's
+text."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ NOWS = ("Now: Sunday, 09:05", "Now: Monday, 10:10", "Now: Tuesday, 11:15", "Now:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """How to ask one, and where its documents hold the messages."""
+    """A provider, and the place of the messages in its documents."""
 
     name: str
     open: Callable[[], AbstractAsyncContextManager[HttpScene]]
@@ -50,7 +51,7 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
 
 @asynccontextmanager
 async def asking(vendor: Vendor) -> AsyncIterator[Callable[..., Any]]:
-    """A call gives the document that the vendor was sent."""
+    """Yield a function that makes a call and returns the document that the vendor received."""
     async with vendor.open() as scene:
 
         async def ask(**changes: Any) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def text_of(document: object) -> str:
 
 
 def growing() -> list[tuple[Turn, ...]]:
-    """A conversation as it stands at each of its calls, with a tool on the way."""
+    """Return a conversation as it is at each of its calls; one of its turns calls a tool."""
     whole = (
         Turn("user", "Hello"),
         Turn("assistant", "Hi"),
@@ -90,12 +91,13 @@ async def test_what_changes_stands_behind_what_stays(vendor: Vendor) -> None:
 
 
 def newest_words(turns: tuple[Turn, ...]) -> int:
-    """The place of the user's newest words."""
+    """Return the index of the user's newest text."""
     return max(place for place, turn in enumerate(turns) if turn.role == "user" and turn.content)
 
 
 def message_with(said: str, messages: Sequence[object]) -> int:
-    """Some formats have several messages for the outputs of one turn."""
+    """Return the index of the message with this text. Some formats have several messages for the outputs of one
+    turn."""
     return next(place for place, message in enumerate(messages) if said in text_of(message))
 
 
@@ -129,7 +131,8 @@ async def test_the_time_adds_no_message(vendor: Vendor) -> None:
 
 
 async def test_prompts_of_a_growing_conversation_begin_alike_whatever_the_time(vendor: Vendor) -> None:
-    """Between turns, up to the newest words; between rounds of tools of one turn, whose time is the same, all of it."""
+    """The prompts of two turns are equal up to the user's newest text. The prompts of two rounds of one turn have the
+    same time and are equal to the end of the first."""
     talk = growing()
     times = (NOWS[0], NOWS[1], NOWS[1], NOWS[2])
     async with asking(vendor) as ask:
@@ -144,7 +147,7 @@ async def test_prompts_of_a_growing_conversation_begin_alike_whatever_the_time(v
 
 
 def without_marks(value: Any) -> Any:
-    """Marks are no part of what a vendor keeps."""
+    """Return the document without cache marks, which are not part of the vendor's cache."""
     match value:
         case dict():
             return {name: without_marks(member) for name, member in value.items() if name != "cache_control"}

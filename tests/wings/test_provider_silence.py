@@ -1,4 +1,5 @@
-"""A server that takes a request and says nothing: each provider over HTTP gives up in time where another could answer."""
+"""A server that accepts a request and sends nothing: each HTTP provider gives up early enough for another account to
+answer."""
 
 from __future__ import annotations
 

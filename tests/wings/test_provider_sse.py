@@ -1,4 +1,4 @@
-"""The event parser: the same events however the stream is cut, and no unbounded memory."""
+"""The event parser: the events do not depend on how the stream is split, and memory is limited."""
 
 from __future__ import annotations
 

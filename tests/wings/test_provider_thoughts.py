@@ -1,4 +1,4 @@
-"""What a model thought before it asked for a tool goes back to where it came from, and to nobody else."""
+"""The reasoning of a model before a tool call goes back to the same model at the same server, and to no other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REDACTED = {"type": "redacted_thinking", "data": "aGlkZGVu"}
 
 
 def calling(field: str, text: str) -> Raw:
-    """A streamed call of a tool behind reasoning in two pieces."""
+    """Return a streamed tool call after reasoning in two pieces."""
     middle = len(text) // 2
     return Raw(
         (
@@ -37,14 +37,14 @@ def calling(field: str, text: str) -> Raw:
 
 
 def goes_on(request: RunRequest, asked: RunResult) -> dict[str, Any]:
-    """The change of a request with which a turn goes on behind its calls."""
+    """Return the changes of a request for the next round of the turn, after the tool calls."""
     called = Turn("assistant", asked.content, calls=asked.calls, thoughts=asked.thoughts)
     gave = Turn("user", "", outputs=tuple(ToolOutput(call.id, "a word") for call in asked.calls))
     return {"turns": (*request.turns, called, gave), "tools": (LOOK,)}
 
 
 def called_in(scene: chat_scene.Scene) -> Mapping[str, Any]:
-    """The message of the newest request in which the model asks for its tool."""
+    """Return the message of the newest request in which the model calls its tool."""
     messages = scene.server.requests[-1].document["messages"]
     found: Mapping[str, Any] = next(message for message in messages if message.get("tool_calls"))
     return found
@@ -176,7 +176,7 @@ async def test_a_server_that_does_not_know_stream_options_is_asked_without() -> 
 
 
 def thinking_events(*blocks: Mapping[str, Any]) -> Raw:
-    """A call behind these blocks, streamed; texts and signatures in pieces."""
+    """Return a streamed tool call after these blocks; their texts and signatures come in pieces."""
     documents: list[Mapping[str, Any]] = [anthropic_scene.start()]
     for index, block in enumerate(blocks):
         if block["type"] == "thinking":

@@ -1,4 +1,4 @@
-"""Tools and pictures in the chat-completions format: what is sent, and what a careless server may send back."""
+"""Tools and pictures in the chat-completions format: requests, and careless servers."""
 
 from __future__ import annotations
 

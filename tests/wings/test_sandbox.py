@@ -1,4 +1,4 @@
-"""The sandbox against programs that mean harm (reliability.md S14): what they try, what they leave, what they take."""
+"""The sandbox against hostile programs: escape attempts, processes that stay behind, and limits of resources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PYTHON = "/usr/bin/python3"
 
 @dataclass
 class Place:
-    """A data folder with secrets, and in it the workspace of a program."""
+    """A data folder with secrets, and the workspace of a program in it."""
 
     sandbox: Bubblewrap
     data: Path
@@ -60,7 +60,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 @pytest.fixture
 def canary() -> Iterator[tuple[int, list[socket.socket]]]:
-    """Servers that nobody may reach, and the environment that nobody may read."""
+    """Servers that no program may reach, and a secret in the environment that no program may read."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(socket.create_server(("127.0.0.1", 0))),
@@ -156,7 +156,7 @@ def bounded(place: Place, *, disk: int | None = None, files: int | None = None) 
 )
 async def test_a_program_that_fills_its_folder_is_ended(command: str, words: str, place: Place) -> None:
     if "shut" in command and os.geteuid() == 0:
-        words = ""  # Nothing is shut to root, so it is not ended for it.
+        words = ""  # Root may read everything, so the program is not stopped for it.
         command = command.removesuffix("; sleep 30")
     finished = await bounded(place, disk=40 << 20, files=200).shell(command, timeout=20.0)
     assert not finished.timed_out

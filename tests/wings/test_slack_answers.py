@@ -1,4 +1,4 @@
-"""Slack's answers in forms that are not its own, and files that it does not take."""
+"""Slack's answers in malformed and unexpected forms, and files that it refuses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_trouble_with_files_that_lasts_does_not_hold_the_text_back(stage: 
         await connector.send(Part(delivery(stage.address(), "x"), 0, Piece("x", (), (NOTES,)), tried_at=None))
     assert not caught.value.permanent
     assert not stage.shown(stage.address())
-    await connector.send(part_of(stage, "x", NOTES))  # it was first tried long ago
+    await connector.send(part_of(stage, "x", NOTES))  # its first attempt was long ago
     [shown] = stage.shown(stage.address())
     assert "could not be sent" in shown.text
 

@@ -1,4 +1,4 @@
-"""What an agent that was taken over, and people with odd files, cannot do on Slack."""
+"""Attacks on Slack: by a manipulated agent, and by users with malicious files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.platforms.recording_inbox import RecordingInbox
 from tests.platforms.slack_server import SIGNING_SECRET, signed
 from tests.platforms.slack_stage import SlackStage
 
-#: What Slack takes for a mention in its own markup, and in text that it reads for names.
+#: The mentions that Slack recognises in its own markup, and in text that it searches for names.
 PINGS = re.compile(
     r"<(?:!(?:channel|here|everyone|subteam)|[@#][A-Z0-9])|(?<![\w.])@(?:here|channel|everyone)\b", re.IGNORECASE
 )

@@ -1,4 +1,4 @@
-"""Slack keeps the rules of the `Connector` port, with Slack's own client."""
+"""Conformance of the Slack connector to the `Connector` port, with Slack's own client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown in Slack's own form."""
+"""Conversion of Markdown to Slack's markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events over HTTP: only Slack's own, only fresh ones, and each kept before it is acknowledged."""
+"""Events over HTTP: only Slack's own and fresh events are accepted, and each is stored before it is acknowledged."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def test_while_slack_is_away_it_is_asked_to_come_again() -> None:
 
 class BrokenInbox(RecordingInbox):
     async def receive(self, message: Any) -> Any:
-        raise RuntimeError("a part of ours failed")
+        raise RuntimeError("a part of the daemon failed")
 
 
 async def test_a_failure_of_ours_is_no_acknowledgement() -> None:

@@ -1,4 +1,4 @@
-"""What Slack brings: mentions, threads, edits, commands, clicks; and what happens when it brings it again or not at all."""
+"""Incoming events of Slack: mentions, threads, edits, commands, clicks; repeated and missed events."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ async def test_what_was_written_while_it_was_away_is_read_from_the_history() -> 
         async with running(await stage.connector(), inbox):
             await inbox.message("last")
             await inbox.until(lambda: inbox.positions == {stage.channel("room").id: microseconds(last)})
-        # The first message of the thread was never an event here; it is read with the rest.
+        # The bot got no event for the first message of the thread; it reads the message with the others.
         assert inbox.contents[2:] == ["first", "plans", "in a thread", "last"]
         assert [edit.content for edit in inbox.edits] == ["changed"]
 

@@ -1,4 +1,4 @@
-"""What the bot sends to Slack: once, in order, in a form that Slack takes, and only where its token may go."""
+"""Outgoing messages of the bot: once, in order, in a form that Slack accepts; the token goes only to Slack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Slack server does what Slack's documents say; asked with Slack's own client."""
+"""The Slack server behaves as Slack's documentation says. The tests use Slack's own client."""
 
 from __future__ import annotations
 

@@ -44,9 +44,10 @@ async def run(*argv: str | Path) -> None:
 
 
 class SpeechServer:
-    """Answers as the API's description says. `status` other than 200 is an error; `asked` are the requests."""
+    """A server that answers as the API's description says."""
 
     def __init__(self) -> None:
+        #: Any status other than 200 is an error.
         self.status = 200
         self.body = json.dumps({"text": "hello there"}).encode()
         self.asked: list[dict[str, object]] = []
@@ -170,7 +171,7 @@ async def test_speech_is_recognised_by_a_program(tmp_path: Path) -> None:
 
 
 class OneWorker:
-    """`Workers` and `Worker`: hears what was scripted. `closed` is set when it was ended."""
+    """`Workers` and `Worker` in one: returns scripted answers. `closed` is set when it is ended."""
 
     def __init__(self, *answers: bytes | ToolError) -> None:
         self.answers = list(answers)

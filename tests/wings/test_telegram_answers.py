@@ -1,4 +1,4 @@
-"""Telegram's answers in forms that are not its own."""
+"""Telegram's answers in malformed and unexpected forms."""
 
 from __future__ import annotations
 

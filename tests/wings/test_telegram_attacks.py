@@ -1,4 +1,4 @@
-"""What a server that is none of Telegram's, other people and an agent that was taken over cannot do to a Telegram bot."""
+"""Attacks on a Telegram bot: by a false server, by other people, and by a manipulated agent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def why_not(connector: Connector, source: str, most: int = 1_000) -> Fetch
 
 
 class Liar(StoredFile):
-    """A file of which the server says that it lies somewhere else."""
+    """A file with a path of the test's choice."""
 
     @property
     def path(self) -> str:
@@ -51,7 +51,7 @@ class Liar(StoredFile):
 
 
 def lying(stage: TelegramStage, path: str) -> str:
-    """What to ask for, so that `getFile` names this path."""
+    """Return the id of a file for which `getFile` gives this path."""
     stage.server.world.files["F"] = Liar("F", path, b"bytes")
     return "F"
 
@@ -78,7 +78,7 @@ async def test_nobody_else_is_asked_for_a_file(stage: TelegramStage, path: str) 
 
 
 async def test_no_more_is_read_than_may_be(stage: TelegramStage) -> None:
-    """A body without an end is left after `most` bytes, whatever was said of its size."""
+    """The connector stops reading an endless body after `most` bytes, regardless of the declared size."""
     left = asyncio.Event()
 
     async def stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""The connector of Telegram keeps the rules of the port, with the real client library."""
+"""Conformance of the Telegram connector to the `Connector` port, with the real client library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see while the bot is at work, what doctor is told, and how settings are read."""
+"""Typing signs and drafts while the bot works, the findings for `arvis doctor`, and the settings."""
 
 from __future__ import annotations
 

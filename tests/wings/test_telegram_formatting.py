@@ -1,4 +1,4 @@
-"""Markdown becomes text and entities that Telegram takes, within its limits, and calls nobody."""
+"""Markdown becomes text and entities that Telegram accepts, within its limits, without mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of updates: pure, from the JSON of the Bot API."""
+"""Conversion of updates, from the JSON of the Bot API, without a connection."""
 
 from __future__ import annotations
 

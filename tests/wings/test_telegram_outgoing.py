@@ -1,4 +1,4 @@
-"""What leaves for Telegram, with the real client library: files, placeholders, rich messages, refusals."""
+"""Outgoing messages to Telegram, with the real client library: files, placeholders, rich messages, refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def one_part(stage: TelegramStage, content: str = "", *, file: OutgoingFile | No
 
 
 def stored(content_type: str) -> OutgoingFile:
-    """A file of the store; its part holds the bytes."""
+    """Return a file of the store; the part of the delivery holds its bytes."""
     return OutgoingFile("a.bin", content_type, 1, "hash")
 
 

@@ -1,4 +1,5 @@
-"""The poll loop, with the real client library: nothing is confirmed before it is kept, and nothing stops the rest."""
+"""The poll loop, with the real client library: an update is confirmed only after it is stored, and no failure blocks
+the others."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ async def stage() -> AsyncIterator[TelegramStage]:
 
 
 class FullInbox(RecordingInbox):
-    """Keeps so many messages and no more."""
+    """An inbox that accepts `room` messages and then fails."""
 
     def __init__(self, *, room: int) -> None:
         super().__init__()
@@ -39,7 +40,7 @@ class FullInbox(RecordingInbox):
 
 
 def offsets(stage: TelegramStage) -> list[int]:
-    """What was confirmed, request by request (0: nothing)."""
+    """Return the confirmed offset of each request (0: none)."""
     return [int(one.parameters.get("offset", 0)) for one in stage.server.requests if one.method == "getupdates"]
 
 

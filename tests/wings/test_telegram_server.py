@@ -1,4 +1,4 @@
-"""The loopback server keeps the documented rules of the Bot API, asked by plain HTTP."""
+"""The loopback server follows the documented rules of the Bot API. The tests use plain HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Api:
             return document["result"] if document["ok"] else document
 
     async def says(self, method: str, **parameters: Any) -> str:
-        """The description of an error."""
+        """Return the description of an error."""
         return str((await self.call(method, **parameters))["description"])
 
     async def updates(self, **parameters: Any) -> list[str]:
