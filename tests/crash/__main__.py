@@ -1,7 +1,8 @@
-"""`python -m tests.crash --kills 1000`: kill the daemon, again and again, and count what it lost.
+"""`python -m tests.crash --kills 1000`: kill the daemon repeatedly under load and count the messages that it loses or
+repeats.
 
-Or stop it (`--stops`), start it over and over (`--restarts`), put it to sleep past its lease (`--sleeps`), feed it a
-prompt that kills it (`--poison`), or do so to a whole cluster (`--workers 4 --webs 2`).
+Other disturbances are stops (`--stops`), fast restarts (`--restarts`), sleeps past the lease (`--sleeps`) and a prompt
+that kills the daemon (`--poison`). All of them also work on a cluster (`--workers 4 --webs 2`).
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from tests.parts import find
 from tests.postgres import running_postgres
 
 KILLS = 200
-#: Pairs of chats of which every other one works with tools, where processes are killed.
+#: In campaigns with kills, every second one of this many first pairs of chats works with tools.
 WORKING = 4
-#: Leases are short where processes sleep, so that a sleep past one is short, too (seconds).
+#: The lease of campaigns with sleeps (seconds): with a short lease, short sleeps are long enough to exceed it.
 LEASE = 1.0
-#: A stop has something to wait for (seconds).
+#: Thinking times of the model in campaigns with stops (seconds): long ones make the drain wait for a turn.
 SLOW = (0.02, 3.0)
-#: Each kind of blow that is counted: what it is, and when it falls.
+#: Option for the number of blows -> the kind of the blow and its moment.
 KINDS = {
     "kills": (Blow.KILL, Aim.RANDOM),
     "stops": (Blow.STOP, Aim.RANDOM),
@@ -85,7 +86,7 @@ def _play(campaign: Campaign, options: argparse.Namespace, blows: int) -> int:
 
 
 def _control(options: argparse.Namespace, database: str | None) -> int:
-    """Play a broken build; the harness itself has failed when nothing is found."""
+    """Play a broken build. The harness fails if it finds nothing."""
     variant = VARIANTS[options.variant]
     case = Case(options.seed or fresh_seed(), options.kills or variant.blows)
     with _server(database, needed=variant.needs_server) as server, edited(variant.edits, CHECKOUT) as code:
@@ -100,7 +101,7 @@ def _control(options: argparse.Namespace, database: str | None) -> int:
 
 @contextmanager
 def _server(named: str | None, *, needed: bool) -> Iterator[str | None]:
-    """The server that was named; one of the campaign's own where several processes need one and none was."""
+    """Yield the named server; without a name, start one if several processes need it."""
     if named is not None or not needed:
         yield named
         return
@@ -120,23 +121,25 @@ def _shape(options: argparse.Namespace) -> Shape:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     blows = parser.add_mutually_exclusive_group()
-    blows.add_argument("--kills", type=int, help=f"SIGKILL; default {KILLS}, for a variant what is enough to catch it")
-    blows.add_argument("--stops", type=int, help="SIGTERM instead: exit 0 in time, nothing lost, nothing repeated")
-    blows.add_argument("--restarts", type=int, help="SIGKILL in rows of fast restarts, and a second daemon each row")
-    blows.add_argument("--sleeps", type=int, help="SIGSTOP, often past the lease, and SIGCONT")
+    blows.add_argument("--kills", type=int, help=f"SIGKILL; default {KILLS}, or enough to catch the variant")
+    blows.add_argument(
+        "--stops", type=int, help="SIGTERM; the daemon must exit with 0 in time, lose nothing and repeat nothing"
+    )
+    blows.add_argument(
+        "--restarts", type=int, help="SIGKILL in rows of fast restarts; each row also starts a second daemon"
+    )
+    blows.add_argument("--sleeps", type=int, help="SIGSTOP, often for longer than the lease, then SIGCONT")
     blows.add_argument("--poison", action="store_true", help="a prompt that kills the daemon whenever its job runs")
     parser.add_argument("--variant", choices=sorted(VARIANTS), help="a deliberately broken build, which must be caught")
-    parser.add_argument("--random", action="store_true", help="random blows on the variant, none aimed")
-    parser.add_argument("--daemons", type=int, help="several whole daemons on one database")
-    parser.add_argument("--webs", type=int, help="a cluster: so many web processes")
-    parser.add_argument("--workers", type=int, help="a cluster: so many worker processes")
-    parser.add_argument(
-        "--seed", help="replay: the seed that an earlier run printed, or one of an episode (SEED.NUMBER)"
-    )
-    parser.add_argument("--episode", type=int, default=25, help="blows of one data folder (default 25)")
-    parser.add_argument("--window", type=float, default=2.0, help="a blow falls this many seconds after ready at most")
-    parser.add_argument("--parallel", type=int, default=1, help="episodes at once")
-    parser.add_argument("--database", help="a PostgreSQL server; each episode makes a database of its own on it")
+    parser.add_argument("--random", action="store_true", help="use random blows on the variant, not aimed ones")
+    parser.add_argument("--daemons", type=int, help="number of complete daemons on one database")
+    parser.add_argument("--webs", type=int, help="cluster: number of web processes")
+    parser.add_argument("--workers", type=int, help="cluster: number of worker processes")
+    parser.add_argument("--seed", help="replay: the seed of an earlier run, or of one episode (SEED.NUMBER)")
+    parser.add_argument("--episode", type=int, default=25, help="blows per data folder (default 25)")
+    parser.add_argument("--window", type=float, default=2.0, help="maximum seconds from ready to a blow")
+    parser.add_argument("--parallel", type=int, default=1, help="number of episodes at the same time")
+    parser.add_argument("--database", help="URL of a PostgreSQL server; each episode creates its own database")
     parser.add_argument("--report", type=Path, default=Path("build/crash-report.json"))
     return parser.parse_args()
 

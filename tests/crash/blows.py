@@ -1,6 +1,6 @@
-"""What is done to the processes of an episode, and when: one blow after the other, each at its moment.
+"""The blows (kills, stops and sleeps) to the processes of an episode, and their moments.
 
-An aimed blow falls by itself, in the very moment it is aimed at; a random one is drawn from the seed.
+An aimed blow falls at a certain moment, such as an acknowledgement; the instant of a random one comes from the seed.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from tests.crash.cluster import Cluster
 from tests.crash.daemon import Daemon
 from tests.crash.trigger import Moments, Sight, Trigger
 
-#: Share of the random blows that fall while a process starts, and the instants they are drawn from, in seconds.
+#: Share of the random blows that fall while a process starts, and their latest instant after the start (seconds).
 DURING_START = 0.15
 START = 1.2
-#: An aimed blow that finds nothing to hit becomes an ordinary one after so many seconds, and a sleeper in whose
-#: place nobody asks wakes after so many.
+#: An aimed blow whose moment does not come falls anyway after this time (seconds).
 AIM_WITHIN = 5.0
+#: A process that sleeps during a model call wakes after this time (seconds), even if no other process has made the call.
 REPLACED_WITHIN = 15.0
-#: After an answer of the model its turn is committed within this time, in seconds, unless something is broken.
+#: A healthy daemon commits a turn within this time after the model's answer (seconds).
 COMMITTED = 0.25
-#: Restarts come in rows of so many, each killed while it starts or this soon after ready (seconds); then one life
-#: may work. A row must stay short of the fifth crash of a job: its rest of 30 s after the fourth sees to that.
+#: Number of fast restarts in a row; after a row, one life may work. A row must end before the fifth crash of a job. The
+#: pause of 30 s after the fourth crash ensures this.
 ROW = 7
+#: Latest instant after ready at which a fast restart is killed (seconds).
 SOON = 0.3
-#: How long a process sleeps, in leases; one that is aimed at the model sleeps until another asks in its place.
+#: Length of a sleep in leases. A process that sleeps during a model call sleeps until another one makes the call.
 SLEEP = (0.5, 3.0)
 
 
 class Blow(StrEnum):
-    """SIGKILL, SIGTERM, or SIGSTOP and later SIGCONT: a sleep that may be longer than a lease."""
+    """A disturbance of a process. A sleep is SIGSTOP and later SIGCONT, and may be longer than a lease."""
 
     KILL = "kill"
     STOP = "stop"
@@ -42,21 +43,26 @@ class Blow(StrEnum):
 
 
 class Aim(StrEnum):
-    """When a blow falls: at a random instant; in rows of fast restarts; right behind an acknowledgement, which
-    its client hears or does not; while the model thinks; a moment after it answered; when a reply is shown."""
+    """The moment of a blow."""
 
+    #: A random instant.
     RANDOM = "random"
+    #: Rows of fast restarts.
     RESTARTS = "restarts"
+    #: Immediately after an acknowledgement.
     ACKNOWLEDGED = "acknowledged"
+    #: Immediately after an acknowledgement that its client does not receive.
     UNHEARD = "unheard"
+    #: During a model call.
     AT_THE_MODEL = "at the model"
+    #: Shortly after the model's answer.
     ANSWERED = "answered"
+    #: When a client receives a reply.
     SHOWN = "shown"
 
 
 class Striker:
-    """Deals blows to the processes of a cluster. `window` bounds the random ones, in seconds after ready; aimed ones
-    wait for their moment from `aimed_after` seconds on; `lease` is that of the daemon's configuration, in seconds."""
+    """Deals blows to the processes of a cluster."""
 
     def __init__(
         self,
@@ -66,8 +72,11 @@ class Striker:
         moments: Moments,
         blow: Blow,
         aim: Aim,
+        #: Maximum seconds from ready to a random blow.
         window: float,
+        #: Seconds from ready until an aimed blow begins to wait for its moment.
         aimed_after: float,
+        #: The lease in the daemon's configuration (seconds).
         lease: float,
     ) -> None:
         self._rng = rng
@@ -82,7 +91,7 @@ class Striker:
         self._replaced = asyncio.Event()
 
     async def strike(self) -> None:
-        """Start what does not run, deal one blow, and wait until it is over."""
+        """Start all processes that are not running, deal one blow, and wait until its effect is over."""
         self._rounds += 1
         started = await self._cluster.start()
         if started and self._falls_early():
@@ -94,7 +103,7 @@ class Striker:
         await asyncio.gather(*(self._over(daemon) for daemon in struck))
 
     def _falls_early(self) -> bool:
-        """Return whether this blow is for those that just start."""
+        """Return whether this blow hits processes during their start."""
         if self._aim is Aim.RESTARTS:
             return self._in_row and self._rng.random() < 0.5
         return self._aim is Aim.RANDOM and self._rng.random() < DURING_START
@@ -124,11 +133,11 @@ class Striker:
         return self._hit(self._cluster.some(self._rng))
 
     async def _strike_at(self, trigger: Trigger, after: float = 0.0) -> Sequence[Daemon]:
-        """Hit at the next such moment, or `after` so many seconds, whom it concerns."""
+        """Hit the process concerned at the next firing of the trigger, or `after` seconds later."""
         struck: asyncio.Future[Sequence[Daemon]] = asyncio.get_running_loop().create_future()
 
         def fall(sight: Sight) -> None:
-            if struck.done():  # it came too late: the blow has fallen on somebody else
+            if struck.done():  # too late: the blow has hit another process
                 return
             place = sight.place
             struck.set_result(self._hit([self._cluster.named(place)] if place else self._cluster.some(self._rng)))
@@ -147,7 +156,7 @@ class Striker:
         return self._hit(self._cluster.some(self._rng))
 
     def _hit(self, victims: Sequence[Daemon]) -> Sequence[Daemon]:
-        """At once, without a turn of the event loop in between."""
+        """Hit all victims immediately, before the event loop runs other tasks."""
         for daemon in victims:
             match self._blow:
                 case Blow.KILL:

@@ -1,4 +1,4 @@
-"""What the model saw, judged: prompts that remember, turns that never overlap, work that comes back soon."""
+"""Rules for the requests that the model received: complete prompts, no overlapping turns, prompt recovery."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ from itertools import pairwise
 from tests.crash.history import Boot, Call, History, answers_in, tokens_in
 from tests.crash.verdict import Found, Kind
 
-#: A prompt may leave out the oldest exchanges, but never one of the newest so many.
+#: A prompt may omit the oldest exchanges, but not one of this many newest ones.
 REMEMBERED = 8
-#: A call that was prepared before a sleep is made within this time after it, in seconds.
+#: A process that slept makes a call that it had prepared before within this time after it wakes (seconds).
 PREPARED = 1.0
-#: Work that a kill interrupted for the first time is claimed again this soon after ready, in seconds (R8).
+#: A job that a kill interrupted for the first time is claimed again within this time after ready (seconds).
 RECOVERED_WITHIN = 2.0
 
 
 def a_prompt_holds_the_earlier_answers(history: History) -> Found:
-    """In order, each behind the messages that it answers, and without a gap up to the newest; once some are summed up,
-    all of them, in the summary or behind it. In a small window a summary of many answers is cut. Who slept may ask what another has answered by then; it can commit
-    nothing. Whoever was killed may have asked together what was separated then, lest one message take others with it."""
+    """Find prompts that lack earlier answers or have them in the wrong order.
+
+    A prompt has the earlier answers in order, each after the messages that it answers, without a gap up to the newest.
+    If it has a summary, the summary and the answers after it must be all earlier answers. Exceptions:
+
+    - Channels whose agent works with tools: in their small window, a summary of many answers is cut.
+    - Calls of a process that slept. Another process may have answered in the meantime; the sleeper cannot commit anything.
+    - A process that was killed may have asked several messages in one call; after a crash they are answered separately, so
+      that one message cannot make the others fail.
+    """
     for channel in sorted(set(history.channels()) - history.working):
         transcript = [(tokens_in(shown.content), shown.content) for shown in history.replies(channel)]
         place = {token: at for at, (tokens, _) in enumerate(transcript) for token in tokens}
@@ -56,7 +63,7 @@ def _compare_prompt(channel: str, call: Call, earlier: Sequence[tuple[tuple[str,
 
 
 def a_reply_read_what_it_answers(history: History) -> Found:
-    """The prompt of the call that gave a reply held the words of every message that the reply settles."""
+    """Find replies that settle a message whose text was not in the prompt of their call."""
     calls = {call.answer: call for call in history.calls if call.answer}
     tokens = {sent.id: sent.token for sent in history.sent}
     for channel in history.channels():
@@ -78,8 +85,10 @@ def what_must_not_be_repeated_is_done_once(history: History) -> Found:
 
 
 def finished_calls_are_booked(history: History) -> Found:
-    """Each call that the model answered to its end has a receipt in the turn of the first message that it was asked, whatever
-    died then."""
+    """Find complete model answers without a receipt.
+
+    The receipt belongs to the turn of the first message of the call, even if the process was killed after the answer.
+    """
     if history.receipts is None:
         return
     finished = Counter(call.asked[0] for call in history.calls if call.finished is not None and call.asked)
@@ -91,9 +100,9 @@ def finished_calls_are_booked(history: History) -> Found:
 def one_turn_at_a_time(history: History) -> Found:
     """Find two requests of one channel that ran at the model at the same time.
 
-    A request ends with its answer, with its process, or when the server sees that its client has left: a busy server may read a
-    request after the death of its process and take it for one of the next life. A process that slept does not know
-    that its lease is over.
+    A request ends with its answer, with the end of its process, or when the server notices that its client has left.
+    The last case matters because a busy server may read a request after its process has died and assign it to the
+    process's next life. Calls of a process that slept do not count: it does not know that its lease has expired.
     """
     for channel in history.channels():
         calls = [call for call in _calls_of(history, channel) if not _slept_over(history, call)]
@@ -111,9 +120,12 @@ def interrupted_work_is_claimed_again_soon(history: History) -> Found:
 
 
 def recoveries(history: History) -> Mapping[str, float]:
-    """Seconds from ready to the next call, by the message whose call was cut off by the first kill that could
-    concern it: later ones make it rest. A life of the same process that was killed before that next call counts
-    whole, and so does its last one when there never was another call."""
+    """Return, by message, the seconds from ready to the next call after a kill that cut off a call of the message.
+
+    Only the first kill since the message was sent counts, because a job pauses after later crashes. If the next life of
+    the process ended before the next call, the result is the length of this life. If no call followed, it is the length
+    of the process's last life.
+    """
     sent = {each.token: each.first_sent for each in history.sent}
     found: dict[str, float] = {}
     for call in history.calls:
@@ -131,13 +143,14 @@ def recoveries(history: History) -> Mapping[str, float]:
 
 
 def _cut_off(history: History, call: Call) -> bool:
-    """Return whether a kill came before the model had given its whole answer."""
+    """Return whether a kill came before the model had sent its complete answer."""
     life = history.boots[call.boot - 1]
     return life.killed and life.ended is not None and (call.finished is None or call.finished > life.ended)
 
 
 def _suffered(history: History, since: float, until: float) -> bool:
-    """Return whether a process was killed or slept in this time: it may have claimed the job, which counts as a crash."""
+    """Return whether a process was killed or slept in this time: it may have claimed the job, and that counts as a
+    crash."""
     return any(
         (boot.killed and boot.ended is not None and since < boot.ended < until)
         or any(since < woke and slept < until for slept, woke in boot.slept)
@@ -146,7 +159,7 @@ def _suffered(history: History, since: float, until: float) -> bool:
 
 
 def _slept_over(history: History, call: Call) -> bool:
-    """Return whether the asker slept while it asked, or just before: its job may have gone to another meanwhile."""
+    """Return whether the process slept during the call or just before it. Another process may have got the job then."""
     asked = call.started - PREPARED
     return any(
         woke > asked and (call.finished is None or since < call.finished)
@@ -155,7 +168,7 @@ def _slept_over(history: History, call: Call) -> bool:
 
 
 def _next_life(history: History, boot: int, *, last: bool) -> Boot:
-    """The first life of the same process after this one that became ready, or its `last`."""
+    """Return the next life of the same process that became ready, or with `last` its last life."""
     place = history.boots[boot - 1].place
     lives = [each for each in history.boots[boot - 1 :] if each.place == place]
     return lives[-1] if last else next((each for each in lives[1:] if each.ready is not None), lives[-1])

@@ -1,7 +1,7 @@
-"""A campaign: as many episodes as it takes for so many kills, pinned seeds first.
+"""A campaign: enough episodes for a number of blows, pinned seeds first.
 
-Episodes are independent, each with its own data folder, model, users and seed, so a failure is replayed alone and
-in a minute. The folder and the database of a failed episode are kept.
+Episodes are independent: each has its own data folder, model, users and seed. So a failed episode can be replayed
+alone, in about a minute. The folder and the database of a failed episode are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ARVIS = (sys.executable, "-m", "arvis")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An episode that can be played again."""
+    """An episode that can be replayed."""
 
     seed: str
     blows: int
@@ -39,8 +39,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """How its episodes are played: what `Plan` says of each field. `database` is a server on which each episode
-    makes a database of its own; `parallel` episodes run at once."""
+    """The settings for all episodes of a campaign. `Plan` has the same fields for one episode."""
 
     code: Path
     command: Sequence[str] = ARVIS
@@ -55,17 +54,19 @@ class Campaign:
     thinking: tuple[float, float] = THINKING
     patience: float = 90.0
     lease: float | None = None
+    #: A server on which each episode creates its own database.
     database: str | None = None
+    #: Number of episodes at the same time.
     parallel: int = 1
 
     @property
     def plain(self) -> bool:
-        """Return whether a seed of this campaign can be played again by `make crash`, with nothing else said."""
+        """Return whether `make crash` can replay a seed of this campaign without further options."""
         names = {"blow", "aim", "poison", "shape", "lease", "database"}
         return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in names)
 
     async def run(self, cases: Sequence[Case], told: Callable[[Result], None]) -> list[Result]:
-        """Play all cases; `told` hears of each as it ends."""
+        """Play all cases and call `told` with each result when its episode ends."""
         places = asyncio.Semaphore(self.parallel)
 
         async def one(case: Case) -> Result:
@@ -111,7 +112,7 @@ class Campaign:
 
 
 def cases_of(seed: str, blows: int, episode: int) -> list[Case]:
-    """Cut a number of blows into episodes, each with a seed of its own."""
+    """Split a number of blows into episodes, each with its own seed."""
     sizes = [min(episode, blows - done) for done in range(0, blows, episode)]
     return [Case(seed if len(sizes) == 1 else f"{seed}.{number}", size) for number, size in enumerate(sizes)]
 
@@ -121,13 +122,16 @@ def fresh_seed() -> str:
 
 
 def pinned(path: Path = PINNED) -> list[Case]:
-    """The cases that once failed."""
+    """Return the cases that failed in earlier campaigns."""
     return [Case(entry["seed"], entry["kills"]) for entry in json.loads(path.read_text())]
 
 
 def pin(results: Sequence[Result], path: Path = PINNED) -> None:
-    """Keep the seeds of failed episodes for ever, with the rules that they found broken. A daemon that never took
-    a message failed for another reason than its kills."""
+    """Store the seeds of failed episodes permanently, with the rules that they broke.
+
+    An episode whose daemon never accepted a message is not stored, because the kills are not the reason for its
+    failure.
+    """
     entries = json.loads(path.read_text())
     known = {entry["seed"] for entry in entries}
     new = [

@@ -1,6 +1,6 @@
-"""The processes of an episode, however many: one daemon that does everything is the cluster of one.
+"""The processes of an episode. A single daemon that has all roles is a cluster of one process.
 
-Each process has a data folder, a port and a log of its own; on a shared database they do one work together.
+Each process has its own data folder, port and log. Several processes share a database and its work.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import Any
 from tests.crash.daemon import Daemon, free_port, write_config
 from tests.crash.lives import Lives
 
-#: What a process of each kind does; None is everything.
+#: The role of each kind of process; None stands for all roles.
 ROLES = {"daemon": None, "web": "web", "worker": "workers"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many processes of each kind: whole daemons, or web processes and workers apart. Several need a database
-    that they can share."""
+    """The number of processes of each kind: complete daemons, or separate web processes and workers."""
 
     daemons: int = 1
     webs: int = 0
@@ -30,7 +29,7 @@ class Shape:
 
     @property
     def places(self) -> list[tuple[str, str]]:
-        """Kind and name of each process."""
+        """Return the kind and the name of each process."""
         counts = {"daemon": self.daemons, "web": self.webs, "worker": self.workers}
         return [
             (kind, kind if count == 1 else f"{kind}-{number}")
@@ -41,23 +40,26 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all processes share: how the program is started (`command`, `code`, as `Daemon` says), where their
-    folders lie, the database (None: SQLite, for one process), the model, the key of the API, the lease in seconds
-    (None: the daemon's own), what stands for one process."""
+    """The common settings of all processes."""
 
+    #: The command that starts the program, and the folder from which it is imported.
     command: Sequence[str]
     code: Path
+    #: The parent of the processes' folders.
     folder: Path
+    #: A PostgreSQL URL; None: SQLite, for a single process.
     database: str | None
     model_url: str
     api_key: str
+    #: Seconds; None: the daemon's default.
     lease: float | None = None
     agents: Sequence[Mapping[str, Any]] = ()
+    #: Creates the object for one process.
     daemon: Callable[..., Daemon] = Daemon
 
 
 class Cluster:
-    """Starts, strikes and stops its processes. `addresses` are those of the web servers."""
+    """Starts and stops its processes. `addresses` are the URLs of the web servers."""
 
     def __init__(self, *, site: Site, shape: Shape, lives: Lives) -> None:
         self._site = site
@@ -95,13 +97,13 @@ class Cluster:
         return next(daemon for daemon in self.daemons if daemon.name == name)
 
     def some(self, rng: Random) -> list[Daemon]:
-        """Mostly one of them, sometimes several, rarely all."""
+        """Return one process in most cases, sometimes several, rarely all."""
         if rng.random() < 0.75:
             return [rng.choice(self.daemons)]
         return rng.sample(self.daemons, rng.randint(1, len(self.daemons)))
 
     async def start(self) -> list[Daemon]:
-        """Start the next life of each that has none; those that were started."""
+        """Start the next life of each process that is not running, and return these processes."""
         dead = [daemon for daemon in self.daemons if not daemon.alive]
         await asyncio.gather(*(daemon.start() for daemon in dead))
         return dead
@@ -110,7 +112,7 @@ class Cluster:
         await _all(daemon.ready() for daemon in self.daemons)
 
     async def a_death(self) -> None:
-        """Wait until one of them that was killed is gone."""
+        """Wait until one of the killed processes has ended."""
         deaths = [asyncio.create_task(daemon.dead()) for daemon in self.daemons]
         try:
             done, _ = await asyncio.wait(deaths, return_when=asyncio.FIRST_COMPLETED)
@@ -132,7 +134,7 @@ class Cluster:
 
 
 async def _all(waiting: Iterable[Awaitable[None]]) -> None:
-    """Wait for all to their end, then raise the first failure."""
+    """Wait for the end of all, then raise the first failure."""
     for result in await asyncio.gather(*waiting, return_exceptions=True):
         if isinstance(result, BaseException):
             raise result

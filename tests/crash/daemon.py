@@ -1,6 +1,6 @@
 """The shipped daemon as a black box: start it, wait for its ready line, kill it, stop it, suspend it.
 
-Processes are addressed by id, never by name.
+Signals go to processes by id, never by name.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tests.crash.work import WINDOW
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
-#: The exit code of a daemon whose data folder is used by another one.
+#: Exit code of a daemon whose data folder is in use by another one.
 IN_USE = 3
-#: Lines that Python writes to standard error for an exception that was not caught.
+#: Beginnings of lines that Python writes to standard error for an uncaught exception.
 PYTHONS_OWN = ("Traceback ", "Exception in thread", "Exception ignored", "Task exception", "Fatal Python error")
 
 
 class DaemonFailed(Exception):
-    """The daemon ended by itself, or did not become ready; the text contains the end of its log."""
+    """The daemon ended by itself or did not become ready. The text contains the end of its log."""
 
 
 def free_port() -> int:
-    """Return a port that is free now. The daemon keeps it over all its lives, as a real one would."""
+    """Return a port that is free now. The daemon uses it in all its lives, as a real one does."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -54,8 +54,10 @@ def write_config(
     lease_seconds: float | None = None,
     agents: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Write a configuration as a user would, with every outside address on loopback. The model recognises the caller
-    by `model_key`; a lease of None is the daemon's own default."""
+    """Write a configuration file with all external addresses on the loopback interface.
+
+    `model_key` identifies the process to the model. Without `lease_seconds` the daemon uses its default.
+    """
     account: dict[str, Any] = {
         "name": "main",
         "provider": "openai",
@@ -80,17 +82,18 @@ def write_config(
 
 
 class Daemon:
-    """One process with its own data folder, and many lives. `command` starts the program, `code` is the folder that
-    it is imported from, `roles` are its roles (None: all). `up` is set while it is ready; users wait for it."""
+    """A process with its own data folder and many lives. `up` is set while it is ready; the users wait for it."""
 
     def __init__(
         self,
         *,
+        #: The command that starts the program, and the folder from which it is imported.
         command: Sequence[str],
         code: Path,
         folder: Path,
         config: Path,
         name: str = "daemon",
+        #: None: all roles.
         roles: str | None = None,
         lives: Lives | None = None,
     ) -> None:
@@ -119,13 +122,13 @@ class Daemon:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the next life; returns as soon as the process exists."""
+        """Start the next life. Return as soon as the process exists."""
         self._lives.begin(self.name)
         self._process = await self._spawn(self._log)
         self._reader = asyncio.create_task(self._read(self._process))
 
     async def intrude(self) -> None:
-        """Start a second daemon on the folder of the running one; `DaemonFailed` unless it exits immediately."""
+        """Start a second daemon on the folder of the running one. Raise `DaemonFailed` unless it exits immediately."""
         with (self._folder / "intruder.log").open("ab") as log:
             intruder = await self._spawn(log)
             try:
@@ -137,7 +140,7 @@ class Daemon:
             raise DaemonFailed(f"A second daemon on the same data folder ended with code {code}, not {IN_USE}")
 
     async def ready(self) -> None:
-        """Wait for the ready line; `DaemonFailed` when it does not come."""
+        """Wait for the ready line. Raise `DaemonFailed` if it does not come."""
         up, over = asyncio.create_task(self.up.wait()), asyncio.create_task(self._living().wait())
         try:
             await asyncio.wait({up, over}, timeout=READY_WITHIN, return_when=asyncio.FIRST_COMPLETED)
@@ -155,13 +158,13 @@ class Daemon:
         self._signal(signal.SIGKILL)
 
     async def dead(self) -> None:
-        """Wait until the killed process has ended; `DaemonFailed` when it had ended by itself before."""
+        """Wait until the killed process has ended. Raise `DaemonFailed` if it had ended by itself."""
         code = await self._gone()
         if code != -signal.SIGKILL:
             raise DaemonFailed(f"{self.name} ended by itself with code {code}:\n{self.end_of_log()}")
 
     def sleep(self) -> None:
-        """Send SIGSTOP: the process is suspended without noticing it, while its sockets and leases remain."""
+        """Send SIGSTOP. The process is suspended without notice; its sockets and leases remain."""
         self._asleep = time.monotonic()
         self._signal(signal.SIGSTOP)
 
@@ -177,8 +180,10 @@ class Daemon:
         self._signal(signal.SIGTERM)
 
     async def stopped(self) -> None:
-        """Wait for the end of the drain; `DaemonFailed` when it is not clean. A process that gets the signal before
-        it listens for it (while Python starts) just ends."""
+        """Wait for the end of the drain. Raise `DaemonFailed` if it is not clean.
+
+        SIGTERM may also end a process that is not ready yet: Python has no handler for it at first.
+        """
         try:
             code = await asyncio.wait_for(self._gone(), STOPPED_WITHIN)
         except TimeoutError as late:
@@ -191,14 +196,14 @@ class Daemon:
         await self.stopped()
 
     def complaints(self) -> list[str]:
-        """Return the errors in the log, each once: a client may not even have noticed."""
+        """Return the errors in the log, each once. Clients may not have noticed them."""
         lines = (self._folder / "daemon.log").read_text(errors="replace").splitlines()
         entries = [_entry(line) for line in lines]
         told = [_told(entry) for entry in entries if entry.get("level") in {"error", "critical"}]
         return list(dict.fromkeys(told))
 
     async def close(self) -> None:
-        """End all processes and remove all files."""
+        """Kill the process if it is running, and close its log."""
         if self.alive:
             self.kill()
             await self._gone()
@@ -228,7 +233,7 @@ class Daemon:
         return code
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Read standard output to its end, so that the daemon never blocks on it."""
+        """Read standard output to its end, so that the daemon is never blocked by a full pipe."""
         assert process.stdout is not None
         async for line in process.stdout:
             if line.startswith(READY):
@@ -244,8 +249,10 @@ class Daemon:
 
 
 def _entry(line: str) -> Mapping[str, Any]:
-    """Read one line of the log. A line that was cut by a kill is ignored; a line that Python prints by itself is an
-    error."""
+    """Parse one line of the log.
+
+    A line that a kill has cut is ignored. A line that Python itself prints for an exception is an error.
+    """
     try:
         entry = json.loads(line)
     except json.JSONDecodeError:
@@ -254,12 +261,12 @@ def _entry(line: str) -> Mapping[str, Any]:
 
 
 def _told(entry: Mapping[str, Any]) -> str:
-    """Return the event with the last lines of its traceback."""
+    """Return the event of an entry with the last lines of its traceback."""
     trace = str(entry.get("exception", "")).strip().splitlines()
     return f"The daemon logged: {entry.get('event')} {' | '.join(line.strip() for line in trace[-3:])}"
 
 
 def _environment(code: Path) -> Mapping[str, str]:
-    """Return an environment without the caller's own settings and keys."""
+    """Return an environment without the caller's settings and keys."""
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
     return kept | {"PYTHONPATH": str(code)}

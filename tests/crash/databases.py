@@ -1,4 +1,4 @@
-"""A fresh PostgreSQL database for each episode, on a server that somebody named; nothing else on it is touched."""
+"""A new PostgreSQL database for each episode, on a given server. Other databases on it are not changed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from psycopg import sql
 
 
 def create_database(server: str) -> str:
-    """The URL of a new, empty database on the server of this URL."""
+    """Create an empty database on the server and return its URL."""
     name = f"arvis_crash_{secrets.token_hex(4)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     address = urlsplit(server)
-    # Put together by hand: `urlunsplit` drops the slashes of an address without a host.
+    # `urlunsplit` would drop the slashes of an address without a host.
     return f"{address.scheme}://{address.netloc}/{name}?{address.query}"
 
 

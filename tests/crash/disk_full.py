@@ -1,9 +1,10 @@
-"""`python -m tests.crash.disk_full --runs 30`: let the daemon's disk fill up under load and free it again (R11).
+"""`python -m tests.crash.disk_full --runs 30`: fill the daemon's disk under load and free it again.
 
-Each run has a small disk of its own, which another program fills to the last byte, twice; meanwhile the daemon runs on,
-is stopped and started, or is killed and started. Users and judge are those of the kills: nothing that was accepted may
-be lost or doubled, who is refused is told, and new work is taken again soon after there is room. Needs a mount
-namespace; where the machine refuses, it says what and ends with code 77.
+Each run has its own small disk, which another program fills completely, twice. Meanwhile the daemon runs on, or is
+stopped or killed and started again. Users and rules are those of the kills: no accepted message may be lost or answered
+twice. In addition, refusals must name the reason and the fix, and the daemon must accept new work within 10 seconds
+after the disk has room again. The program needs a mount namespace. If the machine does not allow one, it prints the
+reason and exits with code 77.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tests.crash.rows import offending
 from tests.crash.variants.build import copied
 from tests.crash.verdict import Kind, Violation
 
-#: How somebody is refused, over HTTP and over a socket, when there is no room: with a code and a fix.
+#: The expected refusals over HTTP and over a socket while the disk is full: they have a code and a fix.
 _TOLD = re.compile(r"""answered 503: .*"(disk_low|disk_full)".*"fix"|told: .*'(disk_low|disk_full)'.*'fix'""")
 
 
@@ -45,7 +46,7 @@ def main() -> int:
             enter("tests.crash.disk_full", sys.argv[1:])
         try_a_disk()
     except Refused as refused:
-        print(f"This machine does not let a disk be filled: {refused}")
+        print(f"This machine does not allow the test to mount a small disk: {refused}")
         return REFUSED
     seed = options.seed or fresh_seed()
     cases = [Case(seed if options.runs == 1 else f"{seed}.{number}", options.floods) for number in range(options.runs)]
@@ -98,14 +99,14 @@ def is_told(problem: str) -> bool:
 
 
 def without_told_refusals(history: History, gauge: Gauge) -> History:
-    """Who is told that there is no room, and how to go on, met no problem."""
+    """Remove the refusals that name the full disk and a fix: they are not problems."""
     problems = [problem for problem in history.problems if not is_told(problem)]
     gauge.refusals += len(history.problems) - len(problems)
     return replace(history, problems=problems)
 
 
 def try_a_disk() -> None:
-    """Raises `Refused`."""
+    """Mount a disk and unmount it. Raise `Refused` if the machine does not allow it."""
     with tempfile.TemporaryDirectory(prefix="arvis-full-") as name:
         disk = SmallDisk(Path(name) / "data")
         disk.mount(1)
@@ -133,12 +134,15 @@ def _judge(results: Sequence[Result], gauge: Gauge, options: argparse.Namespace)
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.disk_full", description=__doc__)
     parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--floods", type=int, default=2, help="how often the disk of a run fills up (default 2)")
+    parser.add_argument("--floods", type=int, default=2, help="times that the disk fills up in each run (default 2)")
     parser.add_argument(
-        "--meanwhile", type=Meanwhile, choices=list(Meanwhile), help="what happens then; default: anything"
+        "--meanwhile",
+        type=Meanwhile,
+        choices=list(Meanwhile),
+        help="event while the disk is full (default: a random one)",
     )
-    parser.add_argument("--seed", help="replay: the seed that an earlier run printed")
-    parser.add_argument("--report", type=Path, help="where the figures go as JSON")
+    parser.add_argument("--seed", help="replay: the seed of an earlier run")
+    parser.add_argument("--report", type=Path, help="write the figures to this JSON file")
     return parser.parse_args()
 
 

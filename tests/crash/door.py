@@ -1,6 +1,6 @@
-"""The daemon's public door as a client knows it: the address, the key, the API and the socket (interfaces.md §4).
+"""The daemon's public interface for clients: address, key, API and socket.
 
-A cluster has several; a client takes one that answers, as a load balancer would choose it.
+A cluster has several addresses. A client takes one that is ready, as a load balancer does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.crash.history import Shown, Timeline
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """How clients reach the daemon. `up` is set while it says that it is ready."""
+    """One address with its key. `up` is set while the daemon is ready."""
 
     session: aiohttp.ClientSession
     url: str
@@ -32,7 +32,7 @@ class Door:
         return {"Authorization": f"Bearer {self.api_key}"}
 
     async def timeline(self, message_id: str, wait: float) -> Timeline:
-        """What became of a message, after at most `wait` seconds."""
+        """Return the state of a message. Wait up to `wait` seconds for its end."""
         url = f"{self.url}/api/messages/{message_id}/wait?timeout={max(wait, 0):.1f}"
         async with self.session.get(url, headers=self.headers) as response:
             if response.status == 404:
@@ -42,28 +42,28 @@ class Door:
             return Timeline(body["status"], body.get("reason"), body.get("reply"))
 
     async def job_of(self, message_id: str) -> str:
-        """The job that is to answer this message."""
+        """Return the id of the job that answers this message."""
         async with self.session.get(f"{self.url}/api/messages/{message_id}", headers=self.headers) as response:
             response.raise_for_status()
             return str((await response.json())["job"]["id"])
 
     async def retry(self, job_id: str) -> None:
-        """Run a failed job again, as an operator does by hand."""
+        """Run a failed job again, as an operator does."""
         async with self.session.post(f"{self.url}/api/jobs/{job_id}/retry", headers=self.headers) as response:
             response.raise_for_status()
 
     async def open(self, user: str, channel: str, last_seq: int) -> tuple[aiohttp.ClientWebSocketResponse, int]:
-        """A logged-in socket, and the newest sequence number of its channel."""
+        """Open a logged-in socket and return it with the newest sequence number of its channel."""
         socket = await self.session.ws_connect(self.url.replace("http", "ws", 1) + "/ws")
         hello = {"type": "auth", "userId": user, "userName": user, "channelId": channel, "lastSeq": last_seq}
         await socket.send_json(hello | {"apiKey": self.api_key})
         answer = await received(socket)
         if answer["type"] != "auth_ok":
-            raise aiohttp.ClientError(f"not let in: {answer}")
+            raise aiohttp.ClientError(f"the login was refused: {answer}")
         return socket, answer["seq"]
 
     async def transcript(self, channel: str, within: float) -> list[Shown]:
-        """Everything that was ever shown in a channel, by a replay from its beginning."""
+        """Return all messages of a channel, by a replay from its beginning."""
         socket, newest = await self.open("reader", channel, 0)
         shown: list[Shown] = []
         with suppress(TimeoutError):
@@ -78,19 +78,19 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Every door there is."""
+    """All addresses of a cluster."""
 
     doors: Sequence[Door]
 
     async def one(self, rng: Random) -> Door:
-        """One that is open, or the next to open of those that are not."""
+        """Return a random address that is ready. If none is, choose any address and wait for it."""
         chosen = rng.choice([door for door in self.doors if door.up.is_set()] or self.doors)
         await chosen.up.wait()
         return chosen
 
 
 async def received(socket: aiohttp.ClientWebSocketResponse) -> dict[str, Any]:
-    """The next push; `ConnectionError` when there will be none."""
+    """Return the next push. Raise `ConnectionError` if the socket is closed."""
     frame = await socket.receive()
     if frame.type is not aiohttp.WSMsgType.TEXT:
         raise ConnectionError(f"the socket closed: {frame.data}")

@@ -1,6 +1,6 @@
-"""One episode: fresh data folders, users who write without pause, so many blows, a drain, a clean stop.
+"""One episode: new data folders, users who write continuously, a number of blows, a drain, a clean stop.
 
-Everything random comes from the seed of the episode. What the episode returns is a history; it judges nothing.
+All random values come from the seed of the episode. An episode returns a history and does not judge it.
 """
 
 from __future__ import annotations
@@ -31,48 +31,57 @@ from tests.crash.users import ASKING, HttpVoice, Refused, SocketVoice, User, dec
 from tests.crash.work import AGENT, WORKER, marks
 
 API_KEY = "crash-campaign-key"
-#: The daemon's own, in seconds, where the plan names none.
+#: The daemon's default lease (seconds), for plans without one.
 LEASE = 30.0
-#: So much more is written where the agent works, so that messages come while it does.
+#: Factor for the writing rate in channels whose agent works with tools, so that messages come during its work.
 HURRY = 2
-#: Seconds in which a screen shows what its transcript holds. A socket that is dropped comes back sooner.
+#: Seconds until a client's screen must show its whole transcript. A dropped socket reconnects sooner.
 CAUGHT_UP = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an episode does. So many `blows` of one kind, or a poison prompt in their place; `window` (seconds after
-    ready) bounds the random ones, `aimed_after` is when aiming begins; `patience` is how long the drain may take
-    (seconds): the longest rest after a fourth crash is 30 s. `command` starts the program, `code` is the folder that
-    it is imported from, `database` a PostgreSQL URL or None for SQLite, `lease` (seconds) goes into the
-    configuration. Each of the `chats`, of which so many are `working` with tools, writes `rate` times a second on average, and the model thinks for a time within
-    `thinking` (seconds)."""
+    """The settings of an episode."""
 
     seed: str
+    #: Number of blows.
     blows: int
+    #: The command that starts the program, and the folder from which it is imported.
     command: Sequence[str]
     code: Path
     folder: Path
     blow: Blow = Blow.KILL
     aim: Aim = Aim.RANDOM
+    #: Send a prompt that kills the daemon, instead of dealing blows.
     poison: bool = False
     shape: Shape = Shape()  # noqa: RUF009 frozen
+    #: Maximum seconds from ready to a random blow.
     window: float = 2.0
+    #: Seconds from ready until an aimed blow begins to wait for its moment.
     aimed_after: float = 0.0
     chats: int = 8
+    #: Every second one of this many first pairs of chats works with tools.
     working: int = 0
+    #: Messages per second of each chat, on average.
     rate: float = 1.0
+    #: Shortest and longest time for an answer of the model (seconds).
     thinking: tuple[float, float] = THINKING
+    #: Maximum length of the drain (seconds). After its fourth crash, a job pauses for 30 s.
     patience: float = 90.0
+    #: A PostgreSQL URL; None: SQLite.
     database: str | None = None
+    #: The lease in the configuration (seconds); None: the daemon's default.
     lease: float | None = None
+    #: Returns the offending rows of the stopped daemon's database, by rule.
     inspect: Callable[..., dict[str, list[str]]] = offending
+    #: Creates the object for one process.
     daemon: Callable[..., Daemon] = Daemon
+    #: Runs instead of the blows.
     ordeal: Callable[[Cluster, Random], Awaitable[None]] | None = None
 
 
 async def play(plan: Plan) -> History:
-    """Run the episode to its end. What fails on the way is a problem of the history, not an exception."""
+    """Run the episode to its end. A failure becomes a problem of the history, not an exception."""
     async with _stage(plan) as stage:
         await stage.perform()
         return stage.history()
@@ -125,13 +134,13 @@ class _Stage:
         self._poisoned: Poisoned | None = None
 
     def _invite(self) -> list[User]:
-        """Half of the users write over sockets, half over HTTP, each in its own channel."""
+        """Create the users, each with its own channel: half of them use sockets, the others HTTP."""
         numbers = itertools.count(1)
         users = []
         for chat in range(self._plan.chats):
             channel = f"chat-{chat}"
             rng = Random(self._rng.random())
-            # Every other pair, so that sockets and HTTP both have some.
+            # A pair has one socket and one HTTP user, so both kinds work with tools.
             works = (chat // 2) % 2 == 1 and chat // 2 < self._plan.working
             if works:
                 self._working.add(channel)
@@ -181,7 +190,7 @@ class _Stage:
         self._problems.extend(self._cluster.complaints())
 
     async def _suffer(self) -> None:
-        """The blows of the plan, or what it has in their place."""
+        """Deal the blows of the plan, or run the ordeal or the poison prompt in their place."""
         plan, moments = self._plan, self._moments
         if plan.ordeal is not None:
             await plan.ordeal(self._cluster, self._rng)
@@ -205,7 +214,8 @@ class _Stage:
             await striker.strike()
 
     async def _drain(self, over: asyncio.Event, writing: Sequence[asyncio.Task[None]]) -> None:
-        """One more life without a blow: everything is acknowledged, answered and shown, or patience ends."""
+        """Start one more life without a blow. Wait until all messages are acknowledged, answered and shown, or patience
+        ends."""
         over.set()
         await self._cluster.start()
         await self._cluster.ready()
@@ -221,7 +231,7 @@ class _Stage:
         await self._screens_caught_up()
 
     async def _screens_caught_up(self) -> None:
-        """Give every screen a moment to show what its transcript holds."""
+        """Wait until every client shows its whole transcript, for up to `CAUGHT_UP` seconds."""
         end = time.monotonic() + min(CAUGHT_UP, self._plan.patience)
         while time.monotonic() < end:
             if all(

@@ -1,7 +1,7 @@
-"""`python -m tests.crash.false_alarms --kills 200`: kill a process that writes as fast as it can and folds its log all the
-time. No start after a kill may call that damage, and nothing that was committed may be missing.
+"""`python -m tests.crash.false_alarms --kills 200`: kill a process that constantly writes and checkpoints its log.
 
-The harness starts this same module as the process that is killed.
+A start after a kill must not report damage, and no committed value may be missing. The harness starts this module as
+the process that is killed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from arvis.store.sqlite import store as sqlite_store
 from tests.conformance.databases import id_maker
 
 KILLS = 200
-#: A kill falls so many seconds after the process fell to work, at most; some fall while it starts.
+#: Maximum seconds from the beginning of the work to the kill. Some kills come during the start instead.
 WINDOW = 0.4
 START = 1.0
 DURING_START = 0.2
@@ -43,7 +43,7 @@ class Verdict:
 
 
 def campaign(kills: int, seed: str) -> Verdict:
-    """All kills fall on one data folder."""
+    """Kill processes that all use one data folder, and collect the complaints."""
     rng = Random(seed)
     promised, complaints = 0, []
     with tempfile.TemporaryDirectory(prefix="arvis-alarms-") as folder:
@@ -55,7 +55,7 @@ def campaign(kills: int, seed: str) -> Verdict:
 
 
 def _life(folder: Path, rng: Random) -> list[str]:
-    """The lines that the process wrote until it was killed; one that was cut in two is left out."""
+    """Return the lines that the process wrote until it was killed, without a last line that was cut."""
     out = folder.with_name(f"{folder.name}.out")
     command = [sys.executable, "-m", "tests.crash.false_alarms", "--write", str(folder)]
     with out.open("wb") as file:
@@ -83,13 +83,13 @@ def _judge(found: list[str], promised: int) -> list[str]:
 
 
 async def write(folder: Path) -> None:
-    """Say what was found and how much is there, then count on for ever."""
+    """Print the finding of the start and the stored number, then count on without end."""
     database = Database(folder / "arvis.db", None, folder)
     try:
         finding = make_sound(database, 0)
     except StoreError as refusal:
         sys.exit(refusal.what)
-    # The very first start may have been killed before it could take its first sums.
+    # A finding of the level `info` is correct: a kill during the first start may have prevented the first checksums.
     if finding is not None and finding.level != "info":
         _say("finding", finding.what)
     bring_up_to_date(database, 0)

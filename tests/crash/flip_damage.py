@@ -1,4 +1,4 @@
-"""What a disk, or a person, does to a file at rest."""
+"""Damage to a file at rest, as a disk or a person could cause it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 PAGE = 4096
-#: Most of the damage goes where the data is.
+#: File -> its weight in the choice. Most of the damage hits the data.
 FILES = {"arvis.db": 5, "arvis.db-wal": 5, "arvis.db-shm": 1, "arvis.db-sums": 1}
 
 
@@ -23,7 +23,7 @@ class Damage:
 
 
 def damage(data: Path, rng: Random) -> Damage:
-    """Spoil one of the files that are there, in place: second names of it keep naming it."""
+    """Damage one of the existing files in place, so that hard links to it still name the same file."""
     there = {name: weight for name, weight in FILES.items() if (data / name).exists() and (data / name).stat().st_size}
     [name] = rng.choices([*there], [*there.values()])
     path = data / name

@@ -1,4 +1,4 @@
-"""What a daemon may make of a damaged folder, and what it did."""
+"""Rules for the daemon's treatment of a damaged data folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.crash.flip_scene import Scene
 
-#: Rows that are written once, and what of them never changes; the first columns are their key.
+#: Tables whose rows are written once -> their columns that never change; the first ones are the key.
 LASTING: Mapping[str, str] = {
     "messages": "id, role, content, platform, channel, event_id, user_name, created_at",
     "deliveries": "id, message_id, part, channel, seq, content, created_at",
@@ -37,7 +37,7 @@ class Outcome(StrEnum):
 
 
 def judge(scene: Scene) -> tuple[Outcome, list[str]]:
-    """Start twice; what the daemon did, and what was wrong with that."""
+    """Start the daemon twice on the damaged folder. Return its reaction and the complaints."""
     truth, backup = _tables(scene.whole / "arvis.db"), _backed_up(scene.whole)
     before = _hashes(scene.data)
     entries = scene.start_again()
@@ -62,7 +62,7 @@ def _outcome(truth: Tables, served: Tables, events: Mapping[str, Any]) -> Outcom
 
 
 def _altered(truth: Tables, served: Tables) -> list[str]:
-    """Rows that are not what they were. That one is not served, or new, is another matter."""
+    """Find rows whose values have changed. Missing and new rows are the matter of other rules."""
     return [
         f"{table} {key} is served as {row}, it was {truth[table][key]}"[:400]
         for table, rows in served.items()
@@ -74,7 +74,10 @@ def _altered(truth: Tables, served: Tables) -> list[str]:
 def _unreported(
     outcome: Outcome, truth: Tables, served: Tables, backup: Tables | None, events: Mapping[str, Any]
 ) -> list[str]:
-    """What is missing must be exactly what was told. New rows there may be: the daemon has gone on with its work."""
+    """Check that the reported loss is exactly the set of missing rows.
+
+    New rows are allowed, because the daemon has continued its work.
+    """
     old = {table: [key for key in rows if key in truth[table]] for table, rows in served.items()}
     match outcome:
         case Outcome.WHOLE:
@@ -123,7 +126,7 @@ def _tables(file: Path) -> Tables:
 
 
 def _backed_up(data: Path) -> Tables | None:
-    """The newest backup."""
+    """Return the tables of the newest backup."""
     backups = sorted(data.glob("backups/arvis-*.tar.gz"))
     if not backups:
         return None

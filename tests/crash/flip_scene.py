@@ -1,4 +1,4 @@
-"""The life before the damage: a daemon with traffic, a backup in its midst, an end that is clean or not."""
+"""The life of a daemon before the damage: traffic, a backup in between, and a clean or unclean end."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from tests.acceptance.daemon import Daemon
 
 USERS = 8
 PATIENCE = 30.0
-#: Shares of the folders without a backup, and of those whose daemon is killed.
+#: Shares of the folders without a backup, and of the folders whose daemon is killed.
 WITHOUT_BACKUP = 0.15
 KILLED = 0.7
 
 
 class Scene:
-    """Everything random comes from the seed. `whole` is a copy of the data folder from before the damage."""
+    """A daemon with its data folder. All random values come from the seed. `whole` is a copy of the folder before the
+    damage."""
 
     def __init__(self, folder: Path, code: Path, seed: str) -> None:
         self.rng = Random(seed)
@@ -35,11 +36,11 @@ class Scene:
         self._log_read = 0
 
     def live(self) -> None:
-        """A life as the seed has it."""
+        """Run a life with the choices of the seed."""
         self.perform(backup=self.rng.random() >= WITHOUT_BACKUP, killed=self.rng.random() < KILLED)
 
     def perform(self, *, backup: bool, killed: bool) -> None:
-        """Talk, back up, talk on, end, and copy what is there then."""
+        """Send messages, make a backup, send more, end the daemon, and copy its data folder."""
         before, after, moment = self.rng.randrange(10, 150), self.rng.randrange(5, 100), self.rng.uniform(0.05, 1.5)
         self._daemon.start()
         with ThreadPoolExecutor(USERS) as users:
@@ -57,7 +58,7 @@ class Scene:
         shutil.copytree(self.data, self.whole)
 
     def start_again(self) -> list[dict[str, Any]] | None:
-        """One more life; what it logged, or None when it refused to start."""
+        """Run one more life. Return its log entries, or None if the daemon refused to start."""
         try:
             self._daemon.start()
         except AssertionError:
@@ -67,7 +68,7 @@ class Scene:
         return self._entries()
 
     def refusal(self) -> str:
-        """The end of the log, where a person would look."""
+        """Return the end of the log, where an operator looks for the reason."""
         return self._daemon.log()
 
     def close(self) -> None:
@@ -111,7 +112,7 @@ class Scene:
 
 @contextmanager
 def scene(folder: Path, code: Path, seed: str) -> Iterator[Scene]:
-    """In an empty folder, with the program of `code`; no process outlives the block."""
+    """Yield a scene in an empty folder with the program in `code`. No process remains after the block."""
     lived = Scene(folder, code, seed)
     try:
         yield lived

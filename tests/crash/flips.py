@@ -1,8 +1,8 @@
-"""`python -m tests.crash.flips --files 30`: damage a file of a data folder at rest, start the daemon, and judge what it serves
-(reliability.md R12).
+"""`python -m tests.crash.flips --files 30`: damage a file of a data folder at rest, start the daemon, and judge its
+data.
 
-Either everything is there, or the damage was found and told, and what is served is the backup or the sound part of the
-log, value by value. A folder that breaks this is kept.
+Either no value is lost, or the daemon reports the damage and continues with the backup or the undamaged part of the
+log, value by value. The program keeps a folder that breaks this rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILES = 30
 
 
 def play(seed: str, code: Path, folder: Path) -> tuple[Damage, Outcome, list[str]]:
-    """One folder; what was done to it, what came of it, and what was wrong with that."""
+    """Play one folder. Return the damage, the daemon's reaction, and the complaints."""
     with scene(folder, code, seed) as lived:
         lived.live()
         done = damage(lived.data, lived.rng)
@@ -36,7 +36,7 @@ def play(seed: str, code: Path, folder: Path) -> tuple[Damage, Outcome, list[str
 
 
 def campaign(seeds: Sequence[str], code: Path) -> list[str]:
-    """Play them one after another and print each; the complaints."""
+    """Play one folder for each seed, print each result, and return the complaints."""
     outcomes: Counter[str] = Counter()
     wrong = []
     for seed in seeds:
@@ -62,7 +62,7 @@ def seeds_of(seed: str, files: int) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.flips", description=__doc__)
     parser.add_argument("--files", type=int, default=FILES)
-    parser.add_argument("--seed", default=secrets.token_hex(4), help="of an earlier run, or of one of its files")
+    parser.add_argument("--seed", default=secrets.token_hex(4), help="seed of an earlier run, or of one of its files")
     options = parser.parse_args()
     with copied(CHECKOUT) as code:
         wrong = campaign(seeds_of(options.seed, options.files), code)

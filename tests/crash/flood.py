@@ -1,4 +1,4 @@
-"""A small disk that fills up and is freed again, and a daemon that lives on it (reliability.md M4, R11)."""
+"""A small disk that fills up and is freed again, and a daemon whose data folder is on it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tests.crash.daemon import Daemon, DaemonFailed
 from tests.crash.injection_judge import FIX
 from tests.crash.namespace import run
 
-#: Between the smallest and the largest disk, in MB.
+#: Smallest and largest size of the disk (MB).
 SIZES = (24, 64)
-#: Seconds from ready, or from the last flood, to the next; and how long it lasts.
+#: Seconds from ready or from the last flood to the next one, and the length of a flood.
 CALM = (0.2, 2.5)
 LASTS = (0.5, 6.0)
-#: New work is taken again so soon after there is room, in seconds.
+#: The daemon accepts new work within this time after the disk has room again (seconds).
 RESUMES_WITHIN = 10.0
-#: The other program goes on to take what is freed, this often (seconds).
+#: Interval at which the other program fills space that has become free (seconds).
 _GREED = 0.02
 _PIECE = bytes(1 << 16)
 
 
 class Meanwhile(StrEnum):
-    """What happens to the daemon while its disk is full."""
+    """The treatment of the daemon while its disk is full."""
 
     NOTHING = "nothing"
     STOP = "stop"
@@ -42,24 +42,25 @@ class Meanwhile(StrEnum):
 
 @dataclass
 class Gauge:
-    """What the floods of a campaign were like; `resumed` in seconds, `refused_starts` of a daemon that could not open
-    its database and said so."""
+    """The figures of a campaign's floods."""
 
     floods: int = 0
     refusals: int = 0
+    #: Starts at which the daemon reported that it could not open its database.
     refused_starts: int = 0
+    #: Seconds from each end of a flood until the daemon accepted new work.
     resumed: list[float] = field(default_factory=list)
 
 
 class SmallDisk:
-    """A tmpfs at `place`."""
+    """A tmpfs mounted at `place`."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
         self._filler = place / "filler"
 
     def mount(self, megabytes: int) -> None:
-        """Raises `Refused`."""
+        """Mount the disk. Raise `Refused` if the machine does not allow it."""
         self._place.mkdir(parents=True, exist_ok=True)
         run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "arvis", str(self._place)])
 
@@ -67,7 +68,7 @@ class SmallDisk:
         run(["umount", str(self._place)])
 
     def fill(self) -> None:
-        """To the last byte."""
+        """Fill the disk to the last byte."""
         with self._filler.open("ab", buffering=0) as filler:
             for piece in (_PIECE, _PIECE[:4096], _PIECE[:1]):
                 with suppress(OSError):
@@ -79,7 +80,7 @@ class SmallDisk:
 
 
 class SmallDiskDaemon(Daemon):
-    """Its data folder lies on a tmpfs, which is copied to `kept` at the end."""
+    """A daemon whose data folder is on a tmpfs, which is copied to `kept` at the end."""
 
     def __init__(self, *, folder: Path, megabytes: int, **others: Any) -> None:
         super().__init__(folder=folder, **others)
@@ -96,8 +97,11 @@ class SmallDiskDaemon(Daemon):
 
 
 class Flood:
-    """The ordeal: so many times the disk is full for a while, and `meanwhile` (None: anything) happens to the daemon.
-    `stopped` is set when it was stopped then: what could not be written cannot be handed back either."""
+    """The ordeal of an episode with a disk that fills up `floods` times.
+
+    While the disk is full, `meanwhile` (None: a random event) happens to the daemon. `stopped` is set if the daemon was
+    stopped then: it cannot write, so it cannot hand its jobs back.
+    """
 
     def __init__(self, *, floods: int, meanwhile: Meanwhile | None, gauge: Gauge) -> None:
         self._floods = floods
@@ -148,13 +152,13 @@ class Flood:
         try:
             await daemon.ready()
         except DaemonFailed as failed:
-            # Where nothing at all can be written it may leave, but not without a word.
+            # If it cannot write anything, the daemon may exit, but it must log the reason.
             if daemon.alive or not any(word in str(failed) for word in FIX):
                 raise
             self._gauge.refused_starts += 1
 
     async def _until_taken(self, url: str) -> None:
-        """Until the daemon says that it takes new work; `DaemonFailed` when it is too late."""
+        """Wait until the daemon accepts new work. Raise `DaemonFailed` if this takes longer than `RESUMES_WITHIN`."""
         end = time.monotonic() + RESUMES_WITHIN
         async with aiohttp.ClientSession() as session:
             while time.monotonic() < end:
