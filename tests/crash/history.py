@@ -1,7 +1,7 @@
-"""What one episode looked like from outside: the facts that users, model and harness wrote down.
+"""The history of an episode: facts that users, the model and the harness observed from outside the daemon.
 
-Plain data without judgement, so that a recorded history can be judged again, and spoiled by hand to see that the
-oracle notices. All instants are seconds of one monotonic clock.
+A history is plain data without judgement. So a recorded history can be judged again, or changed by hand to prove that
+the oracle finds the fault. All instants are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _ANSWER = re.compile(r"Answer \d+ to m-\d{6}(?: m-\d{6})*\.")
 
 
 def token_of(number: int) -> str:
-    """The word that names a message everywhere: in its text, in the reply to it and in later prompts."""
+    """Return the token that identifies a message: in its text, in the reply to it, and in later prompts."""
     return f"m-{number:06}"
 
 
 def answers_in(text: str) -> tuple[str, ...]:
-    """The answers of the campaign's model that stand in a text, each once, in order."""
+    """Return the model's answers that a text contains, each once, in order."""
     return tuple(dict.fromkeys(_ANSWER.findall(text)))
 
 
@@ -30,13 +30,13 @@ def tokens_in(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that a user wrote, and repeated with the same client id until it was acknowledged. `ids` holds
-    every message id that an acknowledgement named."""
+    """A message of a user, repeated with the same client id until it was acknowledged."""
 
     token: str
     channel: str
     first_sent: float
     acked: float | None
+    #: The message ids of all its acknowledgements.
     ids: tuple[str, ...]
     tries: int
 
@@ -47,7 +47,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A `message` push as the socket brought it."""
+    """A `message` push that a socket received."""
 
     seq: int
     message_id: str
@@ -58,7 +58,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What the API says about a message after the drain; `status` is `missing` when it knows no such message."""
+    """The API's data about a message after the drain. `status` is `missing` for an unknown message."""
 
     status: str
     reason: str | None
@@ -75,31 +75,31 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that reached the model, made by the life number `boot`.
-
-    `finished` is when the server had sent the whole answer, `dropped` when it saw that its client had left; None if that
-    did not happen. `keys` are the tool calls that the answer asks for; such an answer has no text. `summed_up` are the
-    earlier answers that summaries in the prompt repeat. A request for a summary has no prompt.
-    """
+    """A request that reached the model. A request for a summary has no prompt."""
 
     number: int
+    #: The number of the life that made the request.
     boot: int
     started: float
+    #: When the server had sent the whole answer; None if it did not.
     finished: float | None
     prompt: tuple[Turn, ...]
+    #: Empty if the answer asks for tool calls.
     answer: str
+    #: The earlier answers that summaries in the prompt repeat.
     summed_up: tuple[str, ...] = ()
+    #: The tool calls that the answer asks for.
     keys: tuple[str, ...] = ()
     dropped: float | None = None
 
     @property
     def read(self) -> frozenset[str]:
-        """All messages whose words are in the prompt."""
+        """Return all messages whose text is in the prompt."""
         return frozenset(tokens_in("\n".join(turn.content for turn in self.prompt if turn.role == "user")))
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The messages that wait for an answer: those behind the last reply of the prompt."""
+        """Return the messages that wait for an answer: those after the last reply of the prompt."""
         texts: list[str] = []
         for turn in self.prompt:
             if turn.role == "assistant":
@@ -109,7 +109,7 @@ class Call:
         return tokens_in("\n".join(texts))
 
     def exchanges(self) -> list[tuple[tuple[str, ...], str]]:
-        """The earlier part of the prompt: the messages before each reply, and the reply."""
+        """Return the earlier part of the prompt as pairs: the messages before a reply, and the reply."""
         done: list[tuple[tuple[str, ...], str]] = []
         asked: list[str] = []
         for turn in self.prompt:
@@ -123,64 +123,73 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """One life of one process. `ready` is None when it ended before it was ready; `place` names the process over
-    all its lives; `told` is when it was asked to stop, `killed` whether it was given no chance to; `slept` holds
-    the spans in which it was stopped by SIGSTOP."""
+    """One life of one process."""
 
     number: int
     spawned: float
+    #: None if it ended before it was ready.
     ready: float | None
     ended: float | None
+    #: The name of the process in all its lives.
     place: str = "daemon"
+    #: When it received SIGTERM.
     told: float | None = None
+    #: Whether it received SIGKILL.
     killed: bool = False
+    #: The spans in which it was suspended by SIGSTOP.
     slept: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Poisoned:
-    """A message at whose sight the daemon died, `deaths` times; how it `ended` then, and how after a retry by hand.
-    `shown` is the transcript of its channel after both."""
+    """A message that kills the daemon."""
 
     token: str
     id: str
+    #: Number of deaths of the daemon.
     deaths: int
+    #: The end of the message after the deaths, and after a retry by the operator.
     ended: Timeline
     retried: Timeline
+    #: The transcript of its channel after both.
     shown: Sequence[Shown]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """An episode from its first start to its clean stop. `live` is what users saw as it happened, over all their
-    connections (web socket chats only); `transcripts` is the replay of each channel from its beginning after the
-    drain; `timelines` is keyed by message id; `problems` are refusals and failures that no user should meet;
-    `rows` are the offending rows that the database gave up, by the name of the rule they break; `poison` is the
-    message that killed, where there was one. `working` are the channels whose agent uses tools in a small window; `waited`
-    the ids of messages whose turn waited for a person; `marks` the calls that must not be repeated, as often as they were
-    made; `receipts` counts those of the turn that each message (by its token) is part of."""
+    """An episode from its first start to its clean stop."""
 
     sent: Sequence[Sent]
+    #: Channel -> the messages that its user received live, over all connections (web sockets only).
     live: Mapping[str, Sequence[Shown]]
+    #: Channel -> its replay from the beginning, after the drain.
     transcripts: Mapping[str, Sequence[Shown]]
+    #: Message id -> its timeline.
     timelines: Mapping[str, Timeline]
     calls: Sequence[Call]
     boots: Sequence[Boot]
+    #: Refusals and failures that no user should meet.
     problems: Sequence[str] = ()
+    #: Rule -> the offending rows of the stopped daemon's database.
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: The message that killed the daemon, if the episode has one.
     poison: Poisoned | None = None
+    #: Channels whose agent works with tools in a small window.
     working: frozenset[str] = frozenset()
+    #: Ids of the messages whose turn waited for a person.
     waited: frozenset[str] = frozenset()
+    #: Keys of the calls that must not be repeated, one entry each time that the call was made.
     marks: Sequence[str] = ()
+    #: Token of a message -> the number of receipts of its turn.
     receipts: Mapping[str, int] | None = None
 
     def channels(self) -> Iterable[str]:
-        """Those whose transcript was read: of the others nothing can be said."""
+        """Return the channels whose transcript was read. The rules cannot judge the others."""
         return sorted(self.transcripts)
 
     def of_channel(self, channel: str) -> list[Sent]:
         return [sent for sent in self.sent if sent.channel == channel]
 
     def replies(self, channel: str) -> list[Shown]:
-        """The transcript without notices on the way, which answer nothing."""
+        """Return the transcript without intermediate notices, which do not answer a message."""
         return [shown for shown in self.transcripts[channel] if shown.answers]

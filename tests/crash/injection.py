@@ -1,8 +1,8 @@
-"""`python -m tests.crash.injection`: let system calls of the daemon fail, as a full or a dying disk does (R3).
+"""`python -m tests.crash.injection`: make system calls of the daemon fail, as on a full or failing disk.
 
-Each call of the sweep's acts fails once or from then on, with EIO or ENOSPC. The daemon may go on or leave, but it may
-not hang, lie, or throw a traceback at anybody; the restart on a healthy disk must recover everything. Options and
-names of points are those of the sweep.
+Each call of the sweep's acts fails once or permanently, with EIO or ENOSPC. The daemon may continue or exit, but it may
+not hang, report wrong results or show a traceback to a user. The restart on a healthy disk must recover everything. The
+options and the names of points are those of the sweep.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from tests.crash.verdict import Violation
 REPORT = Path("build/injection-report.json")
 CALLS = ("openat", "write", "pwrite64", "ftruncate", "fsync", "fdatasync", "rename", "mkdir")
 ERRORS = ("EIO", "ENOSPC")
-#: As each thread counts for itself: its N-th call alone, or all from that one on.
+#: Each thread counts its own calls: only its N-th call fails, or that one and all later ones.
 SPANS = ("once", "lasting")
-#: How long users try while the disk is ill, in seconds.
+#: How long the users try while calls fail (seconds).
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What fails, and how."""
+    """A system call that fails, with its error and its span."""
 
     error: str
     span: str
@@ -57,11 +57,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """What a fault did. `refused` is what users were told, `logged` the tracebacks inside log lines."""
+    """The effects of a fault."""
 
     outcome: Outcome
     ended: Ended
+    #: The errors that the users received.
     refused: Sequence[str]
+    #: The tracebacks inside log lines.
     logged: Sequence[str]
 
 
@@ -85,14 +87,17 @@ async def inject(code: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def faults_of(points: Sequence[Point]) -> Sequence[Fault]:
-    """Every call, with each error, once and lasting. Without those that strace knows by no path and that other files
-    have as well: a pipe that fails is no disk."""
+    """Return a fault for each point, error and span.
+
+    Calls of `openat` and `write` without a path are left out, because strace cannot distinguish them from calls on
+    other files, such as pipes, whose failure is not a failure of the disk.
+    """
     ours = [point for point in points if point.path is not None or point.call not in {"openat", "write"}]
     return [Fault(error, span, point) for point, error, span in product(ours, ERRORS, SPANS)]
 
 
 async def strike(theatre: Theatre, fault: Fault, known: frozenset[Violation] = frozenset()) -> Struck:
-    """Let it fail, stop, restart on a healthy disk, judge."""
+    """Run the daemon with the fault, stop it, restart it on a healthy disk, and judge the result."""
     started, folder = time.monotonic(), fresh_folder()
     async with staged(theatre.nursery, folder) as stage:
         ended = await play(stage, theatre.acts[fault.point.act], fault.options(stage.data), PATIENCE)
@@ -105,7 +110,7 @@ async def strike(theatre: Theatre, fault: Fault, known: frozenset[Violation] = f
 
 
 def summary(struck: Sequence[Struck]) -> dict[str, Any]:
-    """How the disturbed lives ended, and what users and operators were told meanwhile."""
+    """Return how the disturbed lives ended, and the errors that users and operators saw."""
     return {
         "wentOn": sum(each.ended.code == 0 for each in struck),
         "left": sum(each.ended.code not in {0, None} for each in struck),

@@ -1,4 +1,5 @@
-"""What a daemon may do on a disk that fails: go on and be stopped, or leave and say what, why and how to fix it."""
+"""Rules for a daemon on a failing disk: it continues and can be stopped, or it exits with an error that says what, why
+and how to fix it."""
 
 from __future__ import annotations
 
@@ -10,27 +11,27 @@ from tests.crash.daemon import PYTHONS_OWN
 from tests.crash.sweep_acts import Ended
 from tests.crash.verdict import Kind, Violation
 
-#: The words by which an error tells its remedy, in the text of the command line and in a line of the log.
+#: The beginning of an error's fix, in the output of the command line and in a line of the log.
 FIX = ("  fix: ", '"fix": "')
-#: A write that fails may cost a job a try, and that is counted.
+#: A failed write may count as an attempt of a job, so this rule does not apply.
 RETRIED = "a crash counts no attempt"
-#: The words are looked for at the end of the log, in so many lines.
+#: Number of lines at the end of the log that must contain the fix.
 LAST = 6
 
 
 def as_people_see_it(ended: Ended) -> list[Violation]:
-    """What is wrong with the end of a disturbed life."""
+    """Return the complaints about the end of a disturbed life."""
     lines = ended.log.read_text(errors="replace").splitlines()
     return [Violation(as_people_see_it.__name__, Kind.OTHER, text) for text in _wrong(ended.code, lines)]
 
 
 def not_from_failures(found: Sequence[Violation]) -> list[Violation]:
-    """Without what a failed write may do to a job."""
+    """Return the violations without those that a failed write may cause in a job."""
     return [each for each in found if not each.detail.startswith(f"{RETRIED}: ")]
 
 
 def tracebacks(log: Path) -> list[str]:
-    """The events of log lines that carry one, with the exception's last line."""
+    """Return the log lines with a traceback: their event and the last line of the exception."""
     found = []
     for line in log.read_text(errors="replace").splitlines():
         if line.startswith("{") and '"exception"' in line:

@@ -10,7 +10,7 @@ from tests.crash.history import Boot
 
 
 class Lives:
-    """The harness notes here what it sees of its processes, as it sees it."""
+    """A record of the processes' lives, written by the harness as it observes them."""
 
     def __init__(self) -> None:
         self._boots: list[Boot] = []
@@ -21,7 +21,7 @@ class Lives:
         return tuple(self._boots)
 
     def of(self, place: str) -> int:
-        """The number of this process's newest life; 0 before its first."""
+        """Return the number of this process's newest life; 0 before its first."""
         return self._current.get(place, 0)
 
     def newest(self, place: str) -> Boot:
@@ -42,7 +42,7 @@ class Lives:
         self._note(place, slept=(*self.newest(place).slept, (since, time.monotonic())))
 
     def ended(self, place: str, *, killed: bool = False) -> None:
-        """Said twice, the first counts: a kill is over when the signal was sent."""
+        """Record the end of the newest life, unless it is recorded: a killed process ends when the signal is sent."""
         if self.newest(place).ended is None:
             self._note(place, ended=time.monotonic(), killed=killed)
 

@@ -1,8 +1,8 @@
-"""`python -m tests.crash.mending_steps`: kill a process before every call by which it opens, mends, fills or closes a
-database, and look at what the next start makes of it.
+"""`python -m tests.crash.mending_steps`: kill a process before each call with which it opens, repairs, fills or closes
+a database, and judge the next start.
 
-The process kills itself, so the instants are the same in every run; system calls inside SQLite are what the sweep of
-`tests.crash` is for. One process without threads forks for each instant.
+The process kills itself, so the instants are the same in every run. The sweep of `tests.crash` covers system calls
+inside SQLite. A single process without threads forks for each instant.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ CALLS = {"fsync", "replace", "rename", "unlink", "link", "mkdir", "rmdir", "open
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`prepare` fills a folder, `act` is what is killed, `judge` is given the folder after the next start, with what that
-    start said, and complains."""
+    """A situation in which the process is killed."""
 
+    #: Fills a folder.
     prepare: Callable[[Path], None]
+    #: The work during which the process is killed.
     act: Callable[[Database], None]
+    #: Gets the folder and the finding of the next start; returns a complaint or None.
     judge: Callable[[Database, Finding | None], str | None]
 
 
@@ -96,7 +98,7 @@ def _without_sums(folder: Path) -> None:
 
 
 def _live(database: Database) -> None:
-    """Start, talk, fold on the way, stop."""
+    """Start, write, checkpoint in between, and stop."""
     start(database)
     with resumed(database) as living:
         for number, word in enumerate(WORDS):
@@ -142,14 +144,14 @@ SCENES = {
 
 
 def _ignore(_: Finding | None) -> None:
-    """What the killed process found nobody hears."""
+    """Ignore the finding of the process that is killed."""
 
 
 # -- the kills ---------------------------------------------------------------------------------------------
 
 
 def play(name: str, every: int = 1) -> tuple[int, list[str]]:
-    """Kill before every call of the scene, or before each `every`-th; the number of kills, and what was wrong."""
+    """Kill before each call of the scene, or before every `every`-th. Return the number of kills and the complaints."""
     scene = SCENES[name]
     with tempfile.TemporaryDirectory(prefix="arvis-steps-") as place:
         pristine = Path(place) / "pristine"
@@ -191,7 +193,7 @@ def _matters(called: Any) -> bool:
 
 def _judge(scene: Scene, database: Database) -> None:
     complaint = scene.judge(database, start(database))
-    # What was mended stays mended, and is said once.
+    # A repair is permanent and is reported only once.
     again = start(database)
     if complaint is None and again is not None:
         complaint = f"the start after the next one said: {again.what}"
@@ -200,7 +202,7 @@ def _judge(scene: Scene, database: Database) -> None:
 
 
 def _in_child(work: Callable[[], None]) -> int:
-    """0 when it came to its end."""
+    """Run the work in a forked process and return its exit code; 0 if the work ended normally."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -216,7 +218,7 @@ def _in_child(work: Callable[[], None]) -> int:
 
 
 def main() -> int:
-    """An argument N: at every N-th call only."""
+    """Play all scenes. An argument N kills only before every N-th call."""
     every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     wrong = []
     for name in SCENES:

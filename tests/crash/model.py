@@ -1,8 +1,8 @@
-"""The model of the campaign: its answers name what they answer, and it writes down every prompt.
+"""The model of the campaign: its answers name the messages that they answer, and it records every prompt.
 
-It answers late on purpose, since the daemon is to die while it waits, and a prompt tells which earlier answers
-survived. Asked to sum up a conversation, it repeats the answers that it is shown, so that later prompts tell whether
-the summary has them. It never fails by itself: what goes wrong here is the daemon's doing.
+It answers with a delay, because the daemon is to die while it waits. A prompt shows which earlier answers survived.
+When the model is asked for a summary, it repeats the answers that it is shown, so that later prompts show whether the
+summary has them. The model itself never fails, so every failure is the daemon's.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from tests.crash.history import Call, Turn, answers_in
 from tests.crash.trigger import Moments, Sight
 from tests.crash.work import MODEL, Asks, Step, next_steps
 
-#: Part of the instructions of a model that extracts facts from a conversation or summarizes it.
+#: Part of the instructions for extracting facts from a conversation or summarizing it.
 OLDEST_PART = "oldest part of a conversation"
 
-#: How long a whole answer takes, in seconds.
+#: Shortest and longest time for a whole answer (seconds).
 THINKING = (0.02, 0.2)
 
 
 class Model:
-    """What the loopback server plays. `life` gives the number of the life that a process is in, by its name, which
-    is the key that it asks with; `delay` bounds the time to a whole answer, in seconds."""
+    """The model behind the loopback server."""
 
     def __init__(
         self,
         *,
         rng: Random,
+        #: Returns the number of a process's current life by its name, which is its API key.
         life: Callable[[str], int],
         moments: Moments | None = None,
+        #: Shortest and longest time to a whole answer (seconds).
         delay: tuple[float, float] = THINKING,
     ) -> None:
         self._rng = rng
@@ -66,7 +67,7 @@ class Model:
         return response
 
     def _behaviour(self, call: Call, document: Mapping[str, Any]) -> Behaviour:
-        """A whole answer, or the calls of tools that it needs first."""
+        """Return the whole answer, or the tool calls that it needs first."""
         half = self._rng.uniform(*self._delay) / 2
         if call.keys:
             wanted = next_steps(call.asked[0], json.dumps(document["messages"]))
@@ -82,7 +83,7 @@ class Model:
         prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
         call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "", answers_in(told))
         if OLDEST_PART in told:
-            # It sums up, and answers nobody.
+            # A request for a summary answers no message.
             record = answers_in("\n".join(turn.content for turn in prompt))
             call = replace(call, prompt=(), answer="\n".join(record) or "Nothing was said.")
         elif steps := _wanted(call, document):
@@ -95,7 +96,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Slowly:
-    """Another behaviour, so many seconds later."""
+    """Another behaviour after a delay in seconds."""
 
     delay: float
     then: Behaviour
@@ -106,12 +107,12 @@ class Slowly:
 
 
 def _wanted(call: Call, document: Mapping[str, Any]) -> list[Step]:
-    """What is still to be done before the answer, where tools may be asked for."""
+    """Return the tool calls that are needed before the answer; none if the request allows no tools."""
     if document.get("model") != MODEL or not document.get("tools") or document.get("tool_choice") == "none":
         return []
     return next_steps(call.asked[0], json.dumps(document["messages"])) if call.asked else []
 
 
 def _text(content: str | list[dict[str, str]]) -> str:
-    """Content is a text or a list of parts."""
+    """Return the text of a content, which is a string or a list of parts."""
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)

@@ -1,6 +1,6 @@
-"""A mount namespace of one's own: disks that a campaign mounts are seen by nobody else and end with it.
+"""A private mount namespace: other processes do not see the disks that a campaign mounts, and the disks end with it.
 
-What a machine refuses is said in words and with an exit code of its own, so that it is never taken for a success.
+If the machine refuses, the campaign prints the reason and exits with its own code, which is not that of a success.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-#: A campaign that this machine does not let run; automake's code for a skipped test.
+#: Exit code of a campaign that this machine does not allow (automake's code for a skipped test).
 REFUSED = 77
-#: Set inside, where nothing remains to be entered.
+#: Set inside the namespace, so that the program does not enter another one.
 _INSIDE = "ARVIS_PRIVATE_MOUNTS"
 
 
 class Refused(Exception):
-    """This machine does not allow it; the text says what."""
+    """This machine does not allow the operation; the text says why."""
 
 
 def is_private() -> bool:
@@ -25,8 +25,8 @@ def is_private() -> bool:
 
 
 def enter(module: str, arguments: Sequence[str]) -> None:
-    """Run this module again in a namespace of its own, in place of this process. Raises `Refused`."""
-    # Without root's rights one may still mount a tmpfs, as the root of a user namespace.
+    """Replace this process with a run of the module in a new namespace. Raise `Refused` if it is not possible."""
+    # The root of a user namespace may mount a tmpfs without the rights of the real root.
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--propagation", "private"]
     run([*unshare, "true"])
     os.environ[_INSIDE] = "1"
@@ -34,7 +34,7 @@ def enter(module: str, arguments: Sequence[str]) -> None:
 
 
 def run(command: Sequence[str]) -> None:
-    """Raises `Refused` with the program's own words."""
+    """Run a program. Raise `Refused` with its error text if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError as missing:

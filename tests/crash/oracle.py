@@ -1,7 +1,7 @@
-"""The judge: what the contract (reliability.md §3) says about a recorded history.
+"""The judge of a recorded history: the rules for every accepted message.
 
-Each rule is a pure function that yields what broke it, so that a rule is tested with histories spoiled by hand.
-It knows nothing of the daemon's code; a fact that was never seen outside or in the database does not exist.
+Each rule is a pure function that yields its violations, so that histories changed by hand can test it. It knows nothing
+about the daemon's code; it knows only facts that were seen from outside or in the database.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.crash.verdict import Found, Kind, Rule, Violation
 
 
 def judge(history: History) -> list[Violation]:
-    """Everything that is wrong with this history; an empty list is the goal."""
+    """Return all violations in this history."""
     return [Violation(rule.__name__, kind, detail) for rule in RULES for kind, detail in rule(history)]
 
 
@@ -39,7 +39,7 @@ def every_message_is_accepted(history: History) -> Found:
 
 
 def an_id_means_one_message(history: History) -> Found:
-    """The same client id again answers the same message id; another client id never does."""
+    """Find client ids that were acknowledged with several message ids, and message ids with several client ids."""
     owners: dict[str, str] = {}
     for sent in history.sent:
         if len(sent.ids) > 1:
@@ -51,7 +51,7 @@ def an_id_means_one_message(history: History) -> Found:
 
 
 def every_accepted_message_is_answered(history: History) -> Found:
-    """With a reply of the model that names it: no notice stands in its place."""
+    """Find messages without a reply of the model that names them. A notice does not count."""
     for sent in history.sent:
         if sent.id is None:
             continue
@@ -72,7 +72,7 @@ def every_accepted_message_is_answered(history: History) -> Found:
 
 
 def every_message_has_one_reply(history: History) -> Found:
-    """In the transcript of its channel each accepted message stands in `answers` once."""
+    """Find accepted messages that are not in `answers` exactly once in the transcript of their channel."""
     for channel in history.channels():
         sent = {each.id: each for each in history.of_channel(channel) if each.id is not None}
         counts = Counter(answered for shown in history.transcripts[channel] for answered in shown.answers)
@@ -91,7 +91,11 @@ def every_channel_is_read(history: History) -> Found:
 
 
 def a_reply_says_what_it_answers(history: History) -> Found:
-    """`answers` and the tokens of the text are the same messages, `replyTo` is the newest, the timeline agrees."""
+    """Find replies whose data contradict each other.
+
+    `answers` and the tokens of the text must name the same messages, `replyTo` the newest of them, and the timelines
+    must agree.
+    """
     tokens = {sent.id: sent.token for sent in history.sent}
     for channel in history.channels():
         for shown in history.replies(channel):
@@ -119,7 +123,10 @@ def a_channel_counts_without_gaps(history: History) -> Found:
 
 
 def a_screen_shows_everything_once(history: History) -> Found:
-    """What a resuming client saw over all its connections is the transcript: each entry once, in order."""
+    """Find differences between a transcript and the messages that a resuming client received.
+
+    Over all its connections, the client must receive each entry once, in order.
+    """
     for channel in sorted(history.live.keys() & history.transcripts.keys()):
         live = history.live[channel]
         transcript = history.transcripts[channel]
@@ -145,8 +152,10 @@ def a_screen_shows_everything_once(history: History) -> Found:
 
 
 def replies_follow_the_order_of_acceptance(history: History) -> Found:
-    """A message acknowledged before another was first sent is not answered after it, unless its turn waited for a person and
-    gave its place to others."""
+    """Find messages that were acknowledged before another one was first sent, but are answered after it.
+
+    Messages whose turn waited for a person are excepted, because such a turn lets others pass.
+    """
     for channel in history.channels():
         place = {answered: at for at, shown in enumerate(history.replies(channel)) for answered in shown.answers}
         sent = [

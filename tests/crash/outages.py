@@ -1,4 +1,4 @@
-"""What a stop and a poison prompt may do, judged. A stop is not a crash: it interrupts nothing and repeats nothing."""
+"""Rules for stops and poison prompts. A stop is not a crash: it interrupts no call and repeats none."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from tests.crash.history import Boot, History, tokens_in
 from tests.crash.verdict import Found, Kind
 
-#: A drain ends within so many seconds (reliability.md R4).
+#: A drain ends within this time (seconds).
 DRAINED_WITHIN = 30.0
-#: The unclean exit at which a job is given up (R8).
+#: The number of crashes at which the queue gives up a job.
 POISON_DEATHS = 5
 
 
 def drains(history: History) -> Sequence[float]:
-    """Seconds from SIGTERM to the end, of each life that was ready by then."""
+    """Return the seconds from SIGTERM to the end, for each life that was ready at the signal."""
     return [boot.ended - boot.told for boot in history.boots if _drained(boot) and boot.told and boot.ended]
 
 
@@ -26,8 +26,10 @@ def a_stop_ends_in_time(history: History) -> Found:
 
 
 def a_stop_interrupts_nothing(history: History) -> Found:
-    """Where no process died or slept, each message went to the model once and every call was heard to its end: a
-    turn that runs has 25 seconds to end, and the model of the campaign needs a fraction of one."""
+    """Find interrupted and repeated calls in an episode without kills and sleeps.
+
+    A running turn has 25 seconds to end, and the model of the campaign needs less than a second.
+    """
     if any(boot.killed or boot.slept for boot in history.boots):
         return
     for call in history.calls:
@@ -39,7 +41,10 @@ def a_stop_interrupts_nothing(history: History) -> Found:
 
 
 def a_poison_prompt_is_given_up_and_told(history: History) -> Found:
-    """At the fifth death, with a notice to its user; after a retry by hand it is answered like any other."""
+    """Check that a poison prompt is given up at the fifth death with a notice to its user.
+
+    After a retry by the operator, the message must be answered like any other.
+    """
     poison = history.poison
     if poison is None:
         return

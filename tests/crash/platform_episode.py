@@ -1,5 +1,8 @@
-"""One episode with three platforms: a daemon with a bot on each, people who write without pause, so many kills, a drain,
-a clean stop. Everything random comes from the seed. It returns a history and judges nothing."""
+"""One episode with three platforms: a daemon with a bot on each, people who write continuously, kills, a drain, a clean
+stop.
+
+All random values come from the seed. An episode returns a history and does not judge it.
+"""
 
 from __future__ import annotations
 
@@ -24,38 +27,42 @@ from tests.crash.platform_oracle import every_message_is_answered
 from tests.crash.platform_people import People, cut, trouble, until
 from tests.crash.platform_scenes import LAG, Scene, scenes
 
-#: Share of the kills that fall while the daemon starts, and the instants they are drawn from, in seconds.
+#: Share of the kills that fall while the daemon starts, and their latest instant after the start (seconds).
 DURING_START = 0.15
 START = 1.5
-#: Seconds in which a daemon that is left alone answers the first messages of all.
+#: Time for an undisturbed daemon to answer the first message of each person (seconds).
 GREETED = 60.0
-#: An aimed kill that finds nothing to hit falls after so many seconds all the same.
+#: An aimed kill whose moment does not come falls anyway after this time (seconds).
 AIMED = 10.0
-#: A platform has answered every send after so many seconds.
+#: A platform answers every send within this time (seconds).
 ANSWERED = LAG[1] + 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an episode does. `delivery` is Telegram's guarantee, `window` bounds the kills (seconds after ready),
-    `patience` is how long the drain may take (seconds): a job rests for 30 s after its fourth crash. `code` is the folder
-    that the program is imported from; each of the twelve writers writes `rate` times a second on average. `aim` names a
-    platform: then every kill falls just as something is sent there. Without `troubles` the platforms do not fail."""
+    """The settings of an episode."""
 
     seed: str
     kills: int
+    #: The folder from which the program is imported.
     code: Path
     folder: Path
+    #: Telegram's delivery guarantee.
     delivery: str = "at_least_once"
+    #: Maximum seconds from ready to a kill.
     window: float = 5.0
+    #: Messages per second of each of the twelve people, on average.
     rate: float = 0.25
+    #: Maximum length of the drain (seconds). After its fourth crash, a job pauses for 30 s.
     patience: float = 120.0
+    #: Whether the platforms and the network fail.
     troubles: bool = True
+    #: A platform: every kill falls just as something is sent there. None: kills fall at random instants.
     aim: str | None = None
 
 
 async def play(plan: Plan) -> History:
-    """Run the episode to its end. What fails on the way is a problem of the history, not an exception."""
+    """Run the episode to its end. A failure becomes a problem of the history, not an exception."""
     async with _stage(plan) as stage:
         await stage.perform()
         return stage.history()
@@ -82,7 +89,7 @@ def _add_bots(path: Path, platforms: Sequence[Scene], delivery: str) -> None:
     config["bots"] = {scene.platform: [{"name": "main", "agent": "helper", **scene.bot}] for scene in platforms}
     config["owners"] = {scene.platform: scene.owners for scene in platforms}
     config["delivery"] = {"telegram": delivery, "answer_within": "24h", "late_after": "24h"}
-    # A send that fails rests for so many seconds, not minutes.
+    # A failed send is retried after seconds, not minutes.
     config["queue"] = {"retry_base_seconds": 1, "max_attempts": 20}
     path.write_text(yaml.safe_dump(config))
 
@@ -137,7 +144,7 @@ class _Stage:
             self._problems.append("The first messages were not answered before any kill")
 
     async def _strike(self) -> None:
-        """Start the daemon if it does not run, kill it, and look at what it leaves."""
+        """Start the daemon if it is not running, kill it, and record the sends in progress."""
         if not self._daemon.alive:
             await self._daemon.start()
         if self._plan.aim is not None:
@@ -154,13 +161,14 @@ class _Stage:
         self._kills.append(Kill(at, await asyncio.to_thread(rows.under_way, self._data)))
 
     async def _until_sent(self, platform: str) -> None:
-        """Until something was sent there that is not answered yet, or a while."""
+        """Wait for the next send on the platform, but not longer than `AIMED`. The platform has not answered it yet."""
         scene = next(scene for scene in self._platforms if scene.platform == platform)
         before = len(scene.sends())
         await until(lambda: len(scene.sends()) > before, AIMED, every=0.005)
 
     async def _drain(self, over: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
-        """One more life without a kill: everything is answered and nothing left to do, or patience ends."""
+        """Start one more life without a kill. Wait until everything is answered and no job is left, or patience
+        ends."""
         over.set()
         await self._daemon.start()
         await self._daemon.ready()
@@ -168,7 +176,7 @@ class _Stage:
         await until(lambda: self._is_done() and rows.live_jobs(self._data) == 0, self._plan.patience)
 
     def _is_done(self) -> bool:
-        """Everything is answered, or may be."""
+        """Return whether every message is answered, except those whose delivery is unknown."""
         self._unknown = rows.unknown(self._data)
         return not any(every_message_is_answered(self.history()))
 

@@ -1,6 +1,6 @@
-"""What an episode with chat platforms looked like from outside: facts that the platforms and the harness wrote down.
+"""The history of an episode with chat platforms: facts that the platforms and the harness recorded.
 
-Plain data without judgement. All instants are seconds of one monotonic clock.
+A history is plain data without judgement. All instants are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ from dataclasses import dataclass, field, replace
 from tests.crash.history import Boot, tokens_in
 
 DISCORD, TELEGRAM, SLACK = "discord", "telegram", "slack"
-#: A whole reply of the campaign's model, from its first word to its last.
+#: A complete reply of the campaign's model.
 _WHOLE = re.compile(r"Answer \d+ to m-\d{6}(?: m-\d{6})*\. (?:\w+ )*That is all\.")
 PLACEHOLDER = "…"
-#: The end of a trouble that met nobody.
+#: The kind of a trouble that ends the previous one before it has met a send.
 PEACE = "peace"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message that a person wrote: the conversation that it belongs to is `place`; the platform brought it `times`
-    times, besides what it repeats by itself."""
+    """A message that a person wrote."""
 
     token: str
     platform: str
+    #: The conversation to which it belongs.
     place: str
     at: float
+    #: How often the platform brought it on order of the test. The platform's own repetitions come in addition.
     times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A message of the bot as it stands in a place at the end."""
+    """A message of the bot in its final state."""
 
     id: str
     text: str
@@ -49,30 +50,32 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What a platform did to one request that sends: `refused`, `failed` (5xx), or cut `before` or `after` it was
-    carried out; `broke`, when every connection did just then. `retry_after` in seconds."""
+    """A failure of a platform for one request that sends."""
 
     platform: str
     at: float
+    #: `refused`, `failed` (5xx), cut `before` or `after` the platform has done its work, or `broke` (all connections cut).
     kind: str
+    #: Seconds.
     retry_after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request that puts something into a chat, and what the platform did to it. `channel` is what the platform limits.
-    `text` is known of Telegram only."""
+    """A request that puts something into a chat, and the platform's trouble with it."""
 
     platform: str
+    #: The unit to which the platform's rate limit applies.
     channel: str
     at: float
+    #: Known only for Telegram.
     text: str = ""
     trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """A part that was on record as being sent when the daemon was killed; `fills` when it is an edit."""
+    """A part that was recorded as being sent when the daemon was killed. `fills` is set for an edit."""
 
     platform: str
     text: str
@@ -81,7 +84,7 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill, and what lay in the database behind it."""
+    """A kill, and the sends that the database recorded as being in progress."""
 
     at: float
     under_way: Sequence[Underway] = ()
@@ -89,16 +92,17 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """An episode from its first start to its clean stop. `delivery` is Telegram's guarantee; `seen` holds by place what
-    stands there at the end, in its order; `unknown` are the texts of deliveries of which the daemon says that it does
-    not know whether they arrived. The rest as in `tests.crash.history.History`."""
+    """An episode from its first start to its clean stop. Further fields are those of `tests.crash.history.History`."""
 
+    #: Telegram's delivery guarantee.
     delivery: str
     said: Sequence[Said]
+    #: Place -> the messages that it shows at the end, in order.
     seen: Mapping[str, Sequence[Seen]]
     sends: Sequence[Send]
     kills: Sequence[Kill]
     boots: Sequence[Boot]
+    #: Texts of the deliveries whose arrival the daemon reports as unknown.
     unknown: Sequence[str] = ()
     problems: Sequence[str] = ()
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -107,17 +111,18 @@ class History:
         return [each for each in self.seen.get(place, ()) if each.is_whole]
 
     def copies(self, said: Said) -> list[Seen]:
-        """The whole replies in its place that name this message."""
+        """Return the complete replies in the message's place that name it."""
         return [each for each in self.whole(said.place) if said.token in each.tokens]
 
     @property
     def places(self) -> Mapping[str, str]:
-        """The platform of each place, also of those where nobody wrote."""
+        """Return the platform of each place, including places in which nothing was written."""
         return {place: place.partition(":")[0] for place in self.seen}
 
 
 def broken(sends: Sequence[Send], platform: str, cuts: Sequence[float], within: float) -> list[Send]:
-    """A send that was answered `within` seconds at most heard nothing when its connection was cut meanwhile."""
+    """Return the sends with a trouble `broke` for each whose connection was cut before its answer, up to `within`
+    seconds."""
     return [
         replace(send, trouble=Trouble(platform, cut, "broke"))
         if send.platform == platform
@@ -129,7 +134,8 @@ def broken(sends: Sequence[Send], platform: str, cuts: Sequence[float], within: 
 
 
 def troubled(sends: Sequence[Send], troubles: Sequence[Trouble]) -> list[Send]:
-    """Each trouble meets the first send of its platform after it was made, unless another, or peace, took its place."""
+    """Return the sends with their troubles: each meets the first send of its platform before the next trouble or
+    peace."""
     left = sorted(sends, key=lambda send: send.at)
     met: dict[int, Trouble] = {}
     for platform in {trouble.platform for trouble in troubles}:

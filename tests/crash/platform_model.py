@@ -1,4 +1,4 @@
-"""The model of the campaign with platforms: its answers name what they answer, and some are long in coming."""
+"""The model of the campaign with platforms: its answers name the messages that they answer, and some take long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aiohttp import web
 from arvis.testing.openai_server import ReceivedRequest, Reply
 from tests.crash.history import Call, Turn
 
-#: Share of the answers that are written before the eyes of people, and how long that takes, in seconds.
+#: Share of the answers that come slowly enough to be shown as drafts, and their length (seconds).
 SLOW = 0.15
 WRITING = (1.8, 3.5)
 THINKING = (0.02, 0.3)
@@ -17,8 +17,11 @@ WORDS = ("water", "stone", "paper", "light", "river", "garden", "window", "morni
 
 
 class WritingModel:
-    """What the loopback server plays. Whoever asks again for an answer that never came gets it quickly: a job that dies
-    five times is given up, which is another test."""
+    """The model behind the loopback server.
+
+    A repeated request is answered quickly. Otherwise a job could crash five times and be given up, which is another
+    test.
+    """
 
     def __init__(self, *, rng: Random) -> None:
         self._rng = rng
@@ -38,7 +41,7 @@ class WritingModel:
 
 
 def _asked(received: ReceivedRequest) -> tuple[str, ...]:
-    """The messages behind the last reply of the prompt, each once."""
+    """Return the messages after the last reply of the prompt, each once."""
     said = tuple(Turn(turn["role"], _text(turn["content"])) for turn in received.document["messages"])
     prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
     return tuple(dict.fromkeys(Call(0, 0, 0.0, None, prompt, "").asked))

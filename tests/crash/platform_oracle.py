@@ -1,4 +1,4 @@
-"""The rules for an episode with chat platforms: pure functions over its history (reliability.md §3)."""
+"""The rules for an episode with chat platforms, as pure functions over its history."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from tests.crash.platform_history import DISCORD, PLACEHOLDER, SLACK, TELEGRAM, History, Said, Send
 
-#: Seconds: what had left before the refusal was heard of is not too soon, nor what a clock rounds.
+#: Tolerances in seconds for a send that left before the refusal arrived, and for the rounding of clocks.
 IN_FLIGHT = 0.3
 ROUNDING = 0.02
-#: How the owner is told of what may be missing.
+#: Beginning of the notice to the owner about a message that may be missing.
 TOLD_TO_THE_OWNER = "A message could not be delivered to "
 
 
@@ -45,7 +45,10 @@ def judge(history: History) -> list[Violation]:
 
 
 def every_message_is_answered(history: History) -> Found:
-    """In its own place. Telegram's `at_most_once` may leave one out, and says which."""
+    """Find messages without a reply in their own place.
+
+    With Telegram's `at_most_once`, a reply may be missing if the daemon reports it.
+    """
     for said in history.said:
         if history.copies(said) or _is_told_as_unknown(history, said):
             continue
@@ -62,7 +65,7 @@ def _is_told_as_unknown(history: History, said: Said) -> bool:
 
 
 def every_message_has_one_reply(history: History) -> Found:
-    """Two texts are two turns."""
+    """Find messages with replies of different texts, which come from two turns."""
     for said in history.said:
         texts = {each.text for each in history.copies(said)}
         if len(texts) > 1:
@@ -73,7 +76,7 @@ def every_message_has_one_reply(history: History) -> Found:
 
 
 def a_keyed_platform_shows_it_once(history: History) -> Found:
-    """Discord and Slack always; Telegram where it was told to."""
+    """Find repeated replies on Discord and Slack, and on Telegram unless it delivers at least once."""
     once = {DISCORD, SLACK} | (set() if history.delivery == "at_least_once" else {TELEGRAM})
     for place, text, count in _repeated(history):
         if history.places[place] in once:
@@ -81,7 +84,10 @@ def a_keyed_platform_shows_it_once(history: History) -> Found:
 
 
 def telegram_repeats_only_what_was_interrupted(history: History) -> Found:
-    """One more copy for each kill while it was on record as under way, and for each answer that was cut off."""
+    """Find replies with more copies than interruptions.
+
+    An interruption is a kill while the reply is recorded as being sent, or a cut connection before Telegram's answer.
+    """
     if history.delivery != "at_least_once":
         return
     for place, text, count in _repeated(history):
@@ -96,7 +102,7 @@ def telegram_repeats_one_a_kill(history: History) -> Found:
 
 
 def telegram_copies(history: History) -> int:
-    """Return how many replies stand there once more than they should."""
+    """Return the number of superfluous copies of replies on Telegram."""
     return sum(count - 1 for place, _, count in _repeated(history) if history.places[place] == TELEGRAM)
 
 
@@ -116,7 +122,7 @@ def _interruptions(history: History, text: str) -> int:
 
 
 def _cut_off(history: History, text: str) -> int:
-    """Answers of Telegram that never came; whatever they were to say when `text` is empty."""
+    """Count Telegram's answers that were cut off, for sends of this text or for all sends if `text` is empty."""
     return sum(
         send.platform == TELEGRAM
         and send.trouble is not None
@@ -127,8 +133,10 @@ def _cut_off(history: History, text: str) -> int:
 
 
 def nothing_is_left_half(history: History) -> Found:
-    """Neither a draft beside the reply, nor a notice that nobody asked for. On Telegram, where nobody can look for it, an
-    empty placeholder may be left by a kill."""
+    """Find drafts beside the reply, and unexpected notices.
+
+    On Telegram a kill may leave an empty placeholder, because the daemon cannot look for it there.
+    """
     placeholders = 0
     for place, platform in sorted(history.places.items()):
         for each in history.seen[place]:
@@ -157,7 +165,10 @@ def a_reply_has_a_question(history: History) -> Found:
 
 
 def replies_follow_the_order(history: History) -> Found:
-    """In each place, by the oldest message that a reply answers: those of one person are answered together."""
+    """Find replies in the wrong order within a place.
+
+    The oldest message of a reply counts, because several messages of one person are answered together.
+    """
     for place in sorted(history.seen):
         first = list({each.text: min(each.tokens) for each in history.whole(place)}.values())
         for before, after in pairwise(first):
@@ -166,7 +177,10 @@ def replies_follow_the_order(history: History) -> Found:
 
 
 def a_platform_gets_its_rest(history: History) -> Found:
-    """Who is told to wait sends nothing to that channel before; a kill makes the daemon forget what it was told."""
+    """Find sends to a channel before the end of the platform's `retry_after`.
+
+    A kill is an exception, because the daemon forgets the wait.
+    """
     for refused in history.sends:
         if refused.trouble is None or refused.trouble.retry_after <= 0:
             continue

@@ -1,6 +1,6 @@
-"""The people of the campaign with platforms: they write numbered messages, and the networks between fail.
+"""The people of the campaign with platforms, who write numbered messages, and the failures of the networks.
 
-They record and never judge.
+They record and do not judge.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from tests.crash.history import token_of
 from tests.crash.platform_history import Said
 from tests.crash.platform_scenes import CORNERS, Corner, Scene
 
-#: Share of the moments at which somebody writes several messages in a row.
+#: Probability that a person writes several messages in a row.
 BURST = 0.2
 #: Share of the messages that a platform brings more than once, up to five times, within some seconds.
 REPEATED = 0.2
 MOST_TIMES = 5
 REPEATED_WITHIN = 3.0
-#: Seconds between two troubles on average, and what the platforms ask for when they are asked too much.
+#: Seconds between two troubles on average, and range of `retry_after` in refusals.
 TROUBLED_EVERY = 1.5
 REST = (1.0, 2.5)
 TROUBLES = ("refused", "failed", "before", "after")
-#: Seconds between two cuts of every connection on average.
+#: Seconds between two cuts of all connections on average.
 CUT_EVERY = 12.0
 
 
 class People:
-    """All who write in an episode, `rate` messages a second each. `said` grows as they write."""
+    """All people of an episode. Each writes `rate` messages per second; `said` records them."""
 
     def __init__(self, *, scenes: Sequence[Scene], rng: Random, rate: float) -> None:
         self._scenes = scenes
@@ -40,13 +40,13 @@ class People:
         self.said: list[Said] = []
 
     async def greet(self) -> None:
-        """Everybody writes once: a bot hears of a new place only while it listens."""
+        """Write one message as each person. A bot learns of a new place only while it listens."""
         for scene in self._scenes:
             for corner in CORNERS:
                 await self._write(scene, corner)
 
     async def write(self, over: asyncio.Event) -> None:
-        """Until `over` is set; then what is to come again comes."""
+        """Write until `over` is set, then wait for the repeated messages."""
         async with asyncio.TaskGroup() as tasks:
             for scene in self._scenes:
                 for corner in CORNERS:
@@ -76,7 +76,7 @@ class People:
 
 
 async def trouble(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> None:
-    """The platforms fail now and then, until `over` is set."""
+    """Make the platforms fail from time to time, until `over` is set."""
     while not await _passes(over, rng.expovariate(1 / TROUBLED_EVERY)):
         rng.choice(scenes).trouble(rng.choice(TROUBLES), float(round(rng.uniform(*REST))))
     for scene in scenes:
@@ -84,13 +84,13 @@ async def trouble(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> 
 
 
 async def cut(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> None:
-    """The network breaks now and then, until `over` is set."""
+    """Break the network from time to time, until `over` is set."""
     while not await _passes(over, rng.expovariate(1 / CUT_EVERY)):
         await rng.choice(scenes).cut()
 
 
 async def until(true: Callable[[], bool], seconds: float, every: float = 0.1) -> bool:
-    """Return whether it became true in time, by a look every so many seconds."""
+    """Poll the condition until it is true or the time is over, and return whether it is true."""
     end = time.monotonic() + seconds
     while not (so := true()) and time.monotonic() < end:  # noqa: ASYNC110  (no event tells what a database says)
         await asyncio.sleep(every)
@@ -98,7 +98,7 @@ async def until(true: Callable[[], bool], seconds: float, every: float = 0.1) ->
 
 
 async def _passes(event: asyncio.Event, seconds: float) -> bool:
-    """Return whether it is set before the time is over."""
+    """Return whether the event is set before the time is over."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
     return event.is_set()

@@ -1,4 +1,4 @@
-"""What a campaign with platforms found, in figures."""
+"""The figures of a campaign with platforms."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tests.crash.platform_oracle import Harm, Violation, judge, placeholders, te
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One episode. `starts` are the seconds from start to ready, `under_way` counts the sends that a kill found on record
-    as being sent, `copies` Telegram's replies that stand there once more; `evidence` is the kept folder of a failure."""
+    """The figures of one episode."""
 
     seed: str
     kills: int
@@ -23,13 +22,17 @@ class Result:
     brought_again: int
     troubles: Mapping[str, int]
     sends: int
+    #: Sends that were recorded as being in progress at a kill.
     under_way: int
+    #: Superfluous copies of replies on Telegram.
     copies: int
     placeholders: int
     unknown: int
+    #: Seconds from each start to ready.
     starts: Sequence[float]
     seconds: float
     violations: Sequence[Violation]
+    #: The folder of a failed episode, which is kept.
     evidence: str | None = None
 
     def document(self) -> dict[str, Any]:
@@ -59,7 +62,7 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
 
 
 def totals(results: Sequence[Result]) -> dict[str, Any]:
-    """The sums over all episodes, with one figure for each kind of harm."""
+    """Return the sums over all episodes, with one figure for each kind of harm."""
     messages = sum((Counter(result.messages) for result in results), Counter[str]())
     troubles = sum((Counter(result.troubles) for result in results), Counter[str]())
     harms = Counter(violation.harm for result in results for violation in result.violations)
@@ -84,7 +87,7 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def explain(results: Sequence[Result], most: int = 30) -> str:
-    """The first violations in words."""
+    """Return the first violations as text."""
     lines = [
         f"seed {result.seed}: {violation.rule.replace('_', ' ')} [{violation.harm}]: {violation.detail}"
         for result in results

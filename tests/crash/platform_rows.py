@@ -1,4 +1,4 @@
-"""What the database of a campaign with platforms must look like after its stop, and what lies in it after a kill."""
+"""Queries over the database of a campaign with platforms, after its stop and after a kill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.crash.platform_history import Underway
 from tests.crash.rows import OFFENDERS, Rules, ask_sqlite
 
-#: A refused or interrupted send is tried again, which counts; a campaign of the web has neither.
+#: The rule about attempts is left out: platforms refuse and interrupt sends, and each retry counts as an attempt.
 RULES: Rules = {
     **{rule: text for rule, text in OFFENDERS.items() if rule != "a crash counts no attempt"},
     "a crash counts no attempt": """
@@ -28,7 +28,7 @@ RULES: Rules = {
         SELECT t.execution_id, t.platform, t.channel, t.state FROM drafts t WHERE t.state = 'shown' AND t.platform_id IS NOT NULL""",
 }
 
-#: Telegram may be told to send nothing twice: then the operator is told what may be missing.
+#: With `at_most_once`, the operator gets a notice about each message that may be missing.
 AT_MOST_ONCE: Rules = {
     "a delivery is sent": """
         SELECT id, platform, channel, state, error FROM deliveries
@@ -46,24 +46,25 @@ _LIVE = "SELECT count(*) FROM jobs WHERE status IN ('pending', 'running')"
 
 
 def offending(data: Path, delivery: str) -> dict[str, list[str]]:
-    """The rows of a stopped daemon that break each rule, as texts."""
+    """Return the rows of a stopped daemon that break each rule, as texts."""
     return ask_sqlite(data / "arvis.db", {**RULES, **AT_MOST_ONCE} if delivery == "at_most_once" else RULES)
 
 
 def unknown(data: Path) -> list[str]:
-    """The deliveries of which nobody knows whether they arrived."""
+    """Return the texts of the deliveries whose arrival is unknown."""
     with _opened(data / "arvis.db") as database:
         return [str(content) for (content,) in database.execute(_UNKNOWN)]
 
 
 def live_jobs(data: Path) -> int:
-    """Return how many jobs a running daemon still has."""
+    """Return the number of unfinished jobs of a running daemon."""
     with _opened(data / "arvis.db") as database:
         return int(database.execute(_LIVE).fetchone()[0])
 
 
 def under_way(data: Path) -> Sequence[Underway]:
-    """What a killed daemon was sending: read from a copy, which the next daemon does not notice."""
+    """Return the sends in progress of a killed daemon. They are read from a copy, so that the next daemon is not
+    affected."""
     with tempfile.TemporaryDirectory(prefix="arvis-rows-") as name:
         for path in data.glob("arvis.db*"):
             if not path.name.endswith("-shm"):

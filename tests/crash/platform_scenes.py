@@ -1,7 +1,7 @@
-"""The three platforms of an episode: their servers on this machine, the people who write there, and how they fail.
+"""The three platforms of an episode: their servers on this machine, the people who write there, and their failures.
 
-The servers live in the harness, so they outlive the daemon: they bring again what was not acknowledged, and keep what
-was shown.
+The servers live in the harness, so they outlive the daemon: they repeat events that were not acknowledged, and keep the
+messages that were shown.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tests.platforms.slack_stage import SlackStage
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 
 PEOPLE = ("ann", "bob", "carol", "dave", "erin")
-#: Seconds between what a send does and its answer: a kill finds something that is half done.
+#: Range of seconds between the effect of a send and its answer, so that a kill can fall in between.
 LAG = (0.0, 0.3)
 
 
 class Stage(Protocol):
-    """What the campaign needs of a stage (`arvis.testing.conformance.connector_stage.Stage`)."""
+    """The methods of a stage that the campaign uses (`arvis.testing.conformance.connector_stage.Stage`)."""
 
     def address(
         self, channel: str = "room", *, direct: bool = False, thread: str = "", user: str = "ann"
@@ -58,7 +58,7 @@ class Stage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """Where people write on a platform: alone with the bot, in a room, or in a thread of it."""
+    """A place for writing on a platform: a direct chat with the bot, a room, or a thread."""
 
     users: tuple[str, ...]
     direct: bool = False
@@ -74,7 +74,7 @@ CORNERS = (
 
 
 class Scene:
-    """One platform. `opens_threads`: what is written in a room is answered in a thread of its own."""
+    """One platform. With `opens_threads`, the bot answers a message in a room in a new thread."""
 
     platform = ""
     opens_threads = False
@@ -89,7 +89,7 @@ class Scene:
 
     @property
     def bot(self) -> Mapping[str, Any]:
-        """Its settings, as a user would write them."""
+        """Return the settings of the bot, as a user would write them."""
         raise NotImplementedError
 
     @property
@@ -101,11 +101,11 @@ class Scene:
 
     @property
     def hears(self) -> bool:
-        """Return whether the bot listens."""
+        """Return whether the bot is connected and listens."""
         raise NotImplementedError
 
     async def write(self, text: str, corner: Corner, user: str) -> tuple[str, str]:
-        """Where it belongs, and what the platform calls it."""
+        """Write a message. Return its place and the platform's id for it."""
         ref = await self.stage.say(text, user=user, direct=corner.direct, thread=corner.thread)
         address = self._address(corner)
         if self.opens_threads and not corner.direct and not corner.thread:
@@ -119,7 +119,7 @@ class Scene:
         }
 
     def trouble(self, kind: str, retry_after: float) -> None:
-        """For the next send."""
+        """Cause a trouble for the next send."""
         self.peace()
         match kind:
             case "refused":
@@ -131,12 +131,12 @@ class Scene:
         self.troubles.append(Trouble(self.platform, time.monotonic(), kind, retry_after if kind == "refused" else 0.0))
 
     async def cut(self) -> None:
-        """Every connection breaks, whatever is on its way."""
+        """Break all connections immediately."""
         self.cuts.append(time.monotonic())
         await self.stage.drop_connections()
 
     def peace(self) -> None:
-        """What was to befall the next send does not."""
+        """Cancel the trouble that waits for the next send."""
         self.stage.refuse_sends(0)
         self.stage.reset_sends(0, after=False)
         self.troubles.append(Trouble(self.platform, time.monotonic(), PEACE))
@@ -221,7 +221,7 @@ class SlackScene(Scene):
 
     def sends(self) -> list[Send]:
         asked = [one for one in self._stage.server.asked if one.method in SENDS]
-        # Slack limits each method by itself.
+        # Slack has a separate rate limit for each method.
         return [Send(SLACK, f"{one.method} {one.values['channel']}", one.at) for one in asked]
 
 

@@ -12,14 +12,17 @@ from tests.crash.variants.build import Edit
 
 @dataclass(frozen=True, slots=True)
 class PlatformVariant:
-    """`breaks` says which promise, `caught_by` which rule must notice with so many `kills`, each of them just as something
-    is sent on the platform `aim`."""
+    """A broken build."""
 
     name: str
+    #: The promise that the build breaks.
     breaks: str
     edits: Sequence[Edit]
+    #: The rule that must find the fault.
     caught_by: Rule
+    #: The platform: each kill falls just as something is sent there.
     aim: str
+    #: Number of kills that is enough to find the fault.
     kills: int
 
 

@@ -1,5 +1,7 @@
-"""`python -m tests.crash.platforms --kills 300`: kill a daemon with a bot on Discord, Telegram and Slack at once, again and
-again, and count what was lost and what was shown twice."""
+"""`python -m tests.crash.platforms --kills 300`: repeatedly kill a daemon with bots on Discord, Telegram and Slack.
+
+It counts the messages that are lost and the replies that are shown twice.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ DELIVERIES = ("at_least_once", "at_most_once", "reserve_then_fill")
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """How its episodes are played: what `Plan` says of each field. `parallel` episodes run at once."""
+    """The settings for all episodes of a campaign, with the fields of `Plan`. `parallel` episodes run at the same
+    time."""
 
     code: Path
     delivery: str = DELIVERIES[0]
@@ -51,7 +54,7 @@ class Campaign:
         return await asyncio.gather(*(one(case) for case in cases))
 
     async def play(self, case: Case) -> Result:
-        """The folder of a failed episode is kept."""
+        """Play one episode. Keep the folder if it fails."""
         folder = Path(tempfile.mkdtemp(prefix="arvis-platforms-"))
         plan = Plan(
             seed=case.seed,
@@ -112,16 +115,14 @@ def _tell(result: Result) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.platforms", description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS, help=f"default {KILLS}")
-    parser.add_argument("--telegram", choices=DELIVERIES, default=DELIVERIES[0], help="what Telegram is to promise")
-    parser.add_argument(
-        "--seed", help="replay: the seed that an earlier run printed, or one of an episode (SEED.NUMBER)"
-    )
-    parser.add_argument("--episode", type=int, default=25, help="kills of one data folder (default 25)")
-    parser.add_argument("--window", type=float, default=5.0, help="a kill falls this many seconds after ready at most")
-    parser.add_argument("--rate", type=float, default=0.25, help="messages a second of each of the twelve who write")
-    parser.add_argument("--calm", action="store_true", help="the platforms never fail by themselves")
-    parser.add_argument("--parallel", type=int, default=1, help="episodes at once")
-    parser.add_argument("--code", type=Path, help="play this copy of the program")
+    parser.add_argument("--telegram", choices=DELIVERIES, default=DELIVERIES[0], help="delivery guarantee of Telegram")
+    parser.add_argument("--seed", help="replay: the seed of an earlier run, or of one episode (SEED.NUMBER)")
+    parser.add_argument("--episode", type=int, default=25, help="kills per data folder (default 25)")
+    parser.add_argument("--window", type=float, default=5.0, help="maximum seconds from ready to a kill")
+    parser.add_argument("--rate", type=float, default=0.25, help="messages per second of each of the twelve people")
+    parser.add_argument("--calm", action="store_true", help="platforms and network do not fail")
+    parser.add_argument("--parallel", type=int, default=1, help="number of episodes at the same time")
+    parser.add_argument("--code", type=Path, help="use this copy of the program")
     parser.add_argument("--report", type=Path, default=Path("build/platforms-report.json"))
     return parser.parse_args()
 

@@ -1,4 +1,5 @@
-"""A prompt that kills whoever asks the model about it, until it is given up; then it is cured and retried by hand."""
+"""A prompt that kills every process that calls the model about it, until it is given up; then it is cured and
+retried."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ R = TypeVar("R")
 
 
 class Poison:
-    """Plays the prompt and the operator. `asked` is the moment at which the model is asked."""
+    """Acts as the writer of the prompt and as the operator. `asked` fires when the model is called."""
 
     def __init__(self, *, cluster: Cluster, doors: Doors, asked: Trigger, voice: Voice, rng: Random) -> None:
         self._cluster = cluster
@@ -33,7 +34,7 @@ class Poison:
         self._deaths = 0
 
     async def play(self, patience: float) -> Poisoned:
-        """Each of both ends may take `patience` seconds."""
+        """Play the prompt and the retry. Each may take `patience` seconds."""
         await self._cluster.start()
         self._arm()
         message_id = await self._outlived(self._say())
@@ -50,13 +51,13 @@ class Poison:
         self._asked.arm(self._kill, token=TOKEN)
 
     def _kill(self, sight: Sight) -> None:
-        assert sight.place is not None, "the model knows who asks"
+        assert sight.place is not None, "the model knows the calling process"
         self._deaths += 1
         self._cluster.named(sight.place).kill()
         self._arm()
 
     async def _outlived(self, wish: Coroutine[Any, Any, R]) -> R:
-        """What comes of it, while everything that dies is started again."""
+        """Return the result of the coroutine, and restart every process that dies meanwhile."""
         task = asyncio.create_task(wish)
         try:
             while not task.done():

@@ -1,8 +1,8 @@
-"""A disk whose power can be cut, and a daemon that lives on it (reliability.md M3, R13).
+"""A disk whose power can be cut, and a daemon whose data folder is on it.
 
-The disk is an ext4 file system in a file. Its power is cut by a forced shutdown of the file system, which forgets
-everything that was not yet on the device: the way of the kernel's own file system tests. The processes are frozen just
-before, because the kernel may call a sync a success that is under way in that very moment.
+The disk is an ext4 file system in a file. A forced shutdown of the file system simulates a power cut: it discards
+everything that is not yet on the device. The kernel's own file system tests use the same method. The processes are
+suspended just before, because the kernel may report success for a sync that is in progress at that moment.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any
 from tests.crash.daemon import Daemon
 from tests.crash.namespace import run
 
-#: `FS_IOC_GOINGDOWN` of the kernel's headers, and its flag for "without writing the journal".
+#: `FS_IOC_GOINGDOWN` of the kernel's headers, and its flag for a shutdown without a write of the journal.
 _GOING_DOWN = 0x8004587D
 _NO_LOG_FLUSH = 2
 
 _DISK_BYTES = 256 << 20
 _FROZEN_WITHIN = 10.0
 
-#: Writes a number and syncs it, again and again, and says so: what an honest disk must still have.
+#: Repeatedly writes a number, syncs it and reports it. A correct cut keeps every reported number.
 _CONTROL = """
 import os, sys, time
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
@@ -45,14 +45,14 @@ while True:
 
 
 class Disk:
-    """Mounted at `place`."""
+    """A disk mounted at `place`. Its operations raise `Refused` if the machine does not allow them."""
 
     def __init__(self, *, image: Path, place: Path) -> None:
         self._image = image
         self._place = place
 
     def make(self) -> None:
-        """Raises `Refused`, like all steps here."""
+        """Create the file system."""
         self._place.mkdir(parents=True, exist_ok=True)
         with self._image.open("wb") as image:
             image.truncate(_DISK_BYTES)
@@ -62,7 +62,7 @@ class Disk:
         run(["mount", "-o", "loop", str(self._image), str(self._place)])
 
     def cut(self) -> None:
-        """From now on nothing reaches the device; what the cache holds is lost."""
+        """Cut the power: discard the cache and let no more writes reach the device."""
         root = os.open(self._place, os.O_RDONLY)
         try:
             fcntl.ioctl(root, _GOING_DOWN, struct.pack("I", _NO_LOG_FLUSH))
@@ -78,7 +78,7 @@ class Disk:
 
 
 class Control:
-    """A plain write and sync beside the daemon, which tells whether the cut itself was honest."""
+    """A process beside the daemon that only writes and syncs. It shows whether a cut has discarded synced data."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -95,7 +95,7 @@ class Control:
         return self._process.pid
 
     def end(self) -> None:
-        """Kill it, and note the last number that it saw synced."""
+        """Kill the process and record the last number that it reported as synced."""
         assert self._process is not None
         self._process.kill()
         said, _ = self._process.communicate()
@@ -103,7 +103,7 @@ class Control:
             self._synced = int(said[-20:])
 
     def has_lost(self) -> bool:
-        """Return whether the disk has forgotten what was synced."""
+        """Return whether the disk has lost synced data."""
         if not self._synced:
             return False
         kept = self._file.read_bytes() if self._file.exists() else b""
@@ -112,15 +112,15 @@ class Control:
 
 @dataclass
 class Meter:
-    """The cuts of a campaign. Of those that are `lying`, after which the control missed something, too, nothing can be
-    concluded."""
+    """The cuts of a campaign. After a `lying` one the control has lost synced data too, so it proves nothing about the
+    daemon."""
 
     cuts: int = 0
     lying: int = 0
 
 
 class PoweredDaemon(Daemon):
-    """A daemon that is not killed but loses its power."""
+    """A daemon that loses its power instead of being killed."""
 
     def __init__(self, *, folder: Path, meter: Meter, **others: Any) -> None:
         super().__init__(folder=folder, **others)
@@ -137,7 +137,7 @@ class PoweredDaemon(Daemon):
         await super().start()
 
     def kill(self) -> None:
-        """Freeze it, cut the power, and only then let it die."""
+        """Suspend the processes, cut the power, and then kill them."""
         if self.alive:
             for pid in (self._living().pid, self._control.pid):
                 freeze(pid)
@@ -161,7 +161,7 @@ class PoweredDaemon(Daemon):
 
 
 def freeze(pid: int) -> None:
-    """Stop a process and wait until each of its threads has left the kernel."""
+    """Suspend a process and wait until each of its threads has left the kernel."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     end = time.monotonic() + _FROZEN_WITHIN
@@ -171,7 +171,7 @@ def freeze(pid: int) -> None:
 
 
 def _is_frozen(pid: int) -> bool:
-    """In state T, or at its end."""
+    """Return whether each thread is stopped or has ended."""
     states = set()
     for task in Path(f"/proc/{pid}/task").glob("*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -1,9 +1,9 @@
-"""`python -m tests.crash.power_cut --cuts 50`: cut the power under load, again and again, and count what was lost (R13).
+"""`python -m tests.crash.power_cut --cuts 50`: repeatedly cut the power under load and count the losses.
 
-The disk of an episode loses everything that was not synced (see `power`); users and judge are those of the kills.
-`--unsynced` plays a build that commits without waiting for the disk, cut right behind an acknowledgement: it must be
-caught. Needs root and loop devices;
-where the machine refuses, it says what and ends with code 77.
+The disk of an episode loses everything that was not synced (see `power`). Users and rules are those of the kills.
+`--unsynced` plays a build that commits without waiting for the disk, with cuts immediately after an acknowledgement;
+the rules must find its losses. The program needs root and loop devices. If the machine does not allow them, it prints
+the reason and exits with code 77.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.crash.power import Disk, Meter, PoweredDaemon
 from tests.crash.report import Result, explain, result_of, table, totals
 from tests.crash.variants.build import Edit, edited
 
-#: The usual advice for this journal mode, under which a commit is not yet on the disk.
+#: The usual setting for this journal mode. With it, a commit may not be on the disk yet.
 UNSYNCED = Edit("arvis/store/sqlite/session.py", old="PRAGMA synchronous = FULL", new="PRAGMA synchronous = NORMAL")
 
 
@@ -40,7 +40,7 @@ def main() -> int:
             enter("tests.crash.power_cut", sys.argv[1:])
         try_a_disk()
     except Refused as refused:
-        print(f"This machine does not let a power cut be played: {refused}")
+        print(f"This machine does not allow a simulated power cut: {refused}")
         return REFUSED
     seed = options.seed or fresh_seed()
     print(f"seed {seed}", flush=True)
@@ -81,7 +81,7 @@ async def play_one(case: Case, code: Path, options: argparse.Namespace, meter: M
 
 
 def try_a_disk() -> None:
-    """Raises `Refused` where a disk cannot be mounted, or its power not be cut."""
+    """Create a disk and cut its power. Raise `Refused` if the machine does not allow it."""
     with tempfile.TemporaryDirectory(prefix="arvis-power-") as name:
         disk = Disk(image=Path(name) / "disk.img", place=Path(name) / "data")
         disk.make()
@@ -113,11 +113,11 @@ def _judge(results: Sequence[Result], meter: Meter, options: argparse.Namespace)
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.power_cut", description=__doc__)
     parser.add_argument("--cuts", type=int, default=50)
-    parser.add_argument("--seed", help="replay: the seed that an earlier run printed")
-    parser.add_argument("--episode", type=int, default=10, help="cuts of one data folder (default 10)")
-    parser.add_argument("--window", type=float, default=2.0, help="a cut falls this many seconds after ready at most")
+    parser.add_argument("--seed", help="replay: the seed of an earlier run")
+    parser.add_argument("--episode", type=int, default=10, help="cuts per data folder (default 10)")
+    parser.add_argument("--window", type=float, default=2.0, help="maximum seconds from ready to a cut")
     parser.add_argument("--unsynced", action="store_true", help="a build that loses commits, which must be caught")
-    parser.add_argument("--report", type=Path, help="where the figures go as JSON")
+    parser.add_argument("--report", type=Path, help="write the figures to this JSON file")
     return parser.parse_args()
 
 

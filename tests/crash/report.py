@@ -1,4 +1,4 @@
-"""What a campaign found, as one JSON document and one table."""
+"""The results of a campaign, as a JSON document and a table."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from tests.crash.verdict import Kind, Violation
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One episode in figures. `kills` counts the lives that ended by a kill, `kills_in_start` those of them that
-    had not become ready; `sleeps` counts the spans of SIGSTOP; `drains` are the seconds from SIGTERM to the end,
-    `recoveries` those from ready; `evidence` is the kept data folder of a failure."""
+    """The figures of one episode."""
 
     seed: str
+    #: Lives that ended by a kill, and those of them that were not ready yet.
     kills: int
     kills_in_start: int
+    #: Spans of SIGSTOP.
     sleeps: int
+    #: Seconds from each SIGTERM to the end.
     drains: Sequence[float]
     messages: int
     answered: int
     repeated: int
     calls: int
     seconds: float
+    #: Seconds from ready to the next call, for each interrupted call.
     recoveries: Sequence[float]
     violations: Sequence[Violation]
+    #: The data folder of a failed episode, which is kept.
     evidence: str | None = None
 
     def document(self) -> dict[str, Any]:
@@ -74,7 +77,7 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
 
 
 def totals(results: Sequence[Result]) -> dict[str, Any]:
-    """The sums over all episodes, with one figure for each kind of violation."""
+    """Return the sums over all episodes, with one figure for each kind of violation."""
     kinds = Counter(violation.kind for result in results for violation in result.violations)
     kills = sum(result.kills for result in results)
     stops = sorted(each for result in results for each in result.drains)
@@ -96,7 +99,7 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _percentile(ordered: Sequence[float], share: int) -> float:
-    """The nearest rank; 0 of nothing."""
+    """Return the percentile by the nearest rank; 0 for an empty list."""
     return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else 0.0
 
 
@@ -106,7 +109,7 @@ def table(figures: Mapping[str, Any]) -> str:
 
 
 def explain(results: Sequence[Result], most: int = 20) -> str:
-    """The first violations in words."""
+    """Return the first violations as text."""
     lines = [
         f"seed {result.seed}: {violation.rule.replace('_', ' ')} [{violation.kind}]: {violation.detail}"
         for result in results

@@ -1,7 +1,8 @@
-"""The invariants of reliability.md §6.2 as queries over the stopped daemon's database, opened to read only.
+"""The invariants of the database as queries over the stopped daemon's database, which is opened read-only.
 
-Each query gives the offending rows, so that none is the goal. The text is the same for SQLite and PostgreSQL. They
-may count on what the users do: in a conversation one writes after the other, so ids follow the order of acceptance.
+Each query returns the offending rows, so an empty result means that the rule is kept. The text is the same for SQLite
+and PostgreSQL. The queries rely on the behaviour of the users: in a conversation they write one message after the
+other, so ids follow the order of acceptance.
 """
 
 from __future__ import annotations
@@ -102,17 +103,17 @@ OFFENDERS: Rules = {
         SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0""",
 }
 
-#: The messages whose turn waited for a person, or which had joined such a turn before a crash gave them a turn of their own;
-#: and how many receipts the turn of each message has.
+#: Messages whose turn waited for a person, and messages that had joined such a turn before a crash gave them their own turn.
 WAITED: LiteralString = """
     SELECT m.id FROM messages m JOIN waits w ON w.execution_id = m.execution_id WHERE m.role = 'user'
     UNION SELECT t.message_id FROM timeline t, waits w
     WHERE t.step = 'requeued' AND t.data LIKE '%' || w.execution_id || '%'"""
+#: The number of receipts of each message's turn.
 RECEIPTS: LiteralString = """
     SELECT m.content, count(u.id) FROM messages m LEFT JOIN usage u ON u.execution_id = m.execution_id
     WHERE m.role = 'user' GROUP BY m.id, m.content"""
 
-#: What holds besides where no process was killed or slept past its lease.
+#: Additional rules for episodes in which no process was killed or slept past its lease.
 UNHARMED: Rules = {
     "a stop counts no crash": """
         SELECT id, kind, crashes FROM jobs WHERE crashes > 0""",
@@ -120,20 +121,21 @@ UNHARMED: Rules = {
         SELECT message_id, data FROM timeline WHERE step = 'recovered'""",
 }
 
-#: A broken rule may break in every row: so many are told.
+#: Maximum number of rows that are reported for each rule.
 TOLD = 10
 
 Query = Callable[[LiteralString], Iterable[Sequence[Any]]]
 
 
 def offending(data: Path, database: str | None, *, unharmed: bool = False) -> dict[str, list[str]]:
-    """The rows that break each rule, as texts; a rule that holds is left out."""
+    """Return the rows that break each rule, as texts. A rule that is kept is left out."""
     rules = {**OFFENDERS, **UNHARMED} if unharmed else OFFENDERS
     return ask_sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
 
 
 def seen(data: Path, database: str | None) -> tuple[frozenset[str], Mapping[str, int]]:
-    """The ids of the messages whose turn waited for a person; the receipts of each message's turn, by its text."""
+    """Return the ids of the messages whose turn waited for a person, and the receipts of each message's turn by its
+    text."""
     if database is None:
         with closing(sqlite3.connect(f"file:{data / 'arvis.db'}?mode=ro", uri=True)) as connection:
             return _seen(connection.execute)
@@ -146,7 +148,7 @@ def _seen(query: Query) -> tuple[frozenset[str], Mapping[str, int]]:
 
 
 def ask_sqlite(path: Path, rules: Rules) -> dict[str, list[str]]:
-    """The same by other rules."""
+    """Return the rows of an SQLite file that break each rule, together with the defects of the file."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         found = _ask(connection.execute, rules)
         damage = [row for row in connection.execute("PRAGMA integrity_check") if row != ("ok",)]
