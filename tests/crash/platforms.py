@@ -80,7 +80,7 @@ class Campaign:
 
 def main() -> int:
     options = _options()
-    # A request that a kill cuts in two is no failure of the server.
+    # A request that a kill has cut is not a failure of the server.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     seed = options.seed or fresh_seed()
     print(f"seed {seed}", flush=True)

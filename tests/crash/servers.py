@@ -1,7 +1,8 @@
-"""`python -m tests.crash.servers --kills 300 --server-kills 30`: kill the processes of a cluster, and the PostgreSQL server itself.
+"""`python -m tests.crash.servers --kills 300 --server-kills 30`: kill the processes of a cluster, and the PostgreSQL
+server itself.
 
-The judge is that of the other campaigns. Beyond it: an outage of the server is charged to no job, no message is asked of the
-model again because of it, and everything is answered within 30 seconds of its return.
+The rules are those of the other campaigns. In addition, an outage of the server does not count as an attempt of a job,
+causes no repeated model call, and everything is answered within 30 seconds after the server's return.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from tests.crash.variants.build import copied
 from tests.parts import find
 from tests.unsteady_postgres import UnsteadyPostgres, unsteady_postgres
 
-#: Seconds in which everything is answered once the server is back and the processes run.
+#: Everything is answered within this time after the server is back and the processes run (seconds).
 BACK_WITHIN = 30.0
-#: Seconds between two blows, and for which the server stays away; some outages are longer than a lease.
+#: Seconds between two blows, and lengths of the server's outages. Some outages are longer than a lease.
 BETWEEN = (0.3, 2.5)
 AWAY = (0.0, 0.2, 1.0, 4.0)
 LEASE = 3.0
-#: Blows of one episode.
+#: Number of blows in an episode.
 EPISODE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Blows:
-    """Of an episode: processes that are killed, and kills of the server. The last one is the server's."""
+    """The number of kills of processes and of the server in an episode. The last kill is the server's."""
 
     kills: int
     servers: int
@@ -70,7 +71,7 @@ def ordeal(unsteady: UnsteadyPostgres, blows: Blows) -> Callable[[Cluster, Rando
 
 
 def inspected(data: Path, database: str | None, *, unharmed: bool) -> dict[str, list[str]]:
-    """The rows that break a rule, and the jobs to which an attempt was charged."""
+    """Return the rows that break a rule, including jobs for which an outage counted as an attempt."""
     assert database is not None
     found = offending(data, database, unharmed=unharmed)
     with psycopg.connect(database) as connection:
@@ -101,7 +102,7 @@ async def episode(unsteady: UnsteadyPostgres, code: Path, case: Case, blows: Blo
     )
     started = time.monotonic()
     history = await play(plan)
-    # That is what is promised while the server is away.
+    # During an outage, clients must get these errors.
     promised = ("was answered 503", "'message': 'The database is not available.'")
     refusals = [problem for problem in history.problems if any(words in problem for words in promised)]
     history = replace(history, problems=tuple(each for each in history.problems if each not in refusals))
@@ -132,7 +133,10 @@ async def campaign(
 
 
 def plans_of(kills: int, servers: int) -> list[Blows]:
-    """Every third episode has blows of the server alone: there nothing at all may be charged or asked again."""
+    """Divide the blows among episodes.
+
+    Every third episode kills only the server: then no crash may be counted, and no message may be asked again.
+    """
     plans: list[Blows] = []
     while kills > 0 or servers > 0:
         alone = len(plans) % 3 == 0 or kills <= 0
@@ -144,8 +148,8 @@ def plans_of(kills: int, servers: int) -> list[Blows]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.servers", description=__doc__)
-    parser.add_argument("--kills", type=int, default=300, help="SIGKILL to processes (300)")
-    parser.add_argument("--server-kills", type=int, default=30, help="SIGKILL to the server (30)")
+    parser.add_argument("--kills", type=int, default=300, help="kills of processes (default 300)")
+    parser.add_argument("--server-kills", type=int, default=30, help="kills of the server (default 30)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--webs", type=int, default=1)
     parser.add_argument("--seed", default=None)

@@ -1,7 +1,7 @@
-"""`python -m tests.crash.sweep`: kill the daemon at every system call that writes, syncs or renames (R2).
+"""`python -m tests.crash.sweep`: kill the daemon at every system call that writes, syncs or renames.
 
-The points of all acts stand in one list. `--every 10` plays each tenth of it, `--from` and `--to` a part, `--point`
-one of them alone: its name is printed with every failure.
+The points of all acts are in one list. `--every 10` plays every tenth of them, `--from` and `--to` a part of the list,
+`--point` a single one by its name, which is printed with every failure.
 """
 
 from __future__ import annotations

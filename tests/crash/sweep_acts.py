@@ -1,7 +1,7 @@
-"""The acts of the scenario: in which folder a life begins, what is said in it, and that it is the one to be disturbed.
+"""The acts of the scenario: the initial folder of a life, its conversation, and the kind of disturbance.
 
-Together they hold every kind of write that there is: a first start with all migrations, an upgrade of a database that
-is in use, a conversation, and the return of a daemon that died in the middle of one.
+Together they cover every kind of write: a first start with all migrations, an upgrade of a database that is in use, a
+conversation, and the restart of a daemon that died during one.
 """
 
 from __future__ import annotations
@@ -22,32 +22,35 @@ from tests.crash.sweep_state import Schema, damage, lost_files
 from tests.crash.sweep_talk import GREETING, PATIENCE, SCRIPT
 from tests.crash.verdict import Kind, Violation
 
-#: Their names, in the order of the list of points.
+#: Names of the acts, in the order of the list of points.
 ACTS = ("birth", "seed", "upgrade", "talk", "return")
 KEPT = CHECKOUT / "tests" / "fixtures" / "databases"
 HELPER = {"slug": "helper", "name": "Helper"}
-#: Created at the next start, so that a start on a database that is up to date writes something, too.
+#: An agent that the next start creates, so that a start on an up-to-date database also writes something.
 NEWCOMER = {"slug": "second", "name": "Second"}
-#: The request during which the life before a `return` is killed: some are answered, some not.
+#: The model request during which the life before a `return` is killed: some messages are answered then, some are not.
 CUT_AT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """`base` is the folder that the disturbed life begins in (None: an empty one), `kept`: that was made by hand and
-    breaks rules of its own, `talks`: the users speak in this life, `cut`: a life before it was killed while they did,
-    `late`: strace comes when it is ready."""
+    """A situation in which a life is disturbed."""
 
     name: str
+    #: The folder in which the disturbed life begins; None: an empty one.
     base: Path | None = None
+    #: The base is an old database made by hand, which breaks some rules itself.
     kept: bool = False
+    #: The users write in this life.
     talks: bool = False
+    #: An earlier life was killed while the users wrote.
     cut: bool = False
+    #: strace attaches when the life is ready, not at its beginning.
     late: bool = False
 
 
 async def acts(nursery: Nursery, bases: Path) -> list[Act]:
-    """All acts; the folders that they begin in are made in `bases`."""
+    """Return all acts. Their initial folders are created in `bases`."""
     return [
         Act("birth"),
         Act("seed", base=await _migrated(nursery, bases / "migrated")),
@@ -59,7 +62,8 @@ async def acts(nursery: Nursery, bases: Path) -> list[Act]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the disturbed life ended: its exit code, negative for a signal, None: it hung; what it and strace wrote."""
+    """The end of the disturbed life: its exit code (negative for a signal, None if it hung), its log and strace's
+    output."""
 
     code: int | None
     log: Path
@@ -67,7 +71,7 @@ class Ended:
 
 
 async def play(stage: Stage, act: Act, strace: Sequence[str], patience: float = PATIENCE) -> Ended:
-    """The lives up to the end of the disturbed one; `patience` is how long the users try in it, in seconds."""
+    """Play the lives up to the end of the disturbed one. In that life, the users try for `patience` seconds."""
     await _prepare(stage, act)
     try:
         await _disturb(stage, act, strace, patience)
@@ -100,7 +104,10 @@ async def _disturb(stage: Stage, act: Act, strace: Sequence[str], patience: floa
 
 
 async def recover(stage: Stage, allowed: Collection[Schema]) -> list[Violation]:
-    """Restart without strace, let it drain, judge everything but times: two lives share the machine with strace."""
+    """Restart without strace, let the daemon drain, and judge everything except times.
+
+    Times are left out because other processes and strace use the same machine.
+    """
     found, earlier = damage(stage.data, allowed), len(stage.notes.refusals)
     await stage.finish(GREETING)
     found += [*complaints(stage.log), *refusals(stage.notes.refusals[earlier:])]
@@ -109,24 +116,24 @@ async def recover(stage: Stage, allowed: Collection[Schema]) -> list[Violation]:
 
 
 def refusals(told: Sequence[str]) -> list[Violation]:
-    """What users were refused by a daemon that has no reason to."""
+    """Return a violation for each refusal of a daemon that has no reason to refuse."""
     return [Violation(refusals.__name__, Kind.OTHER, text) for text in dict.fromkeys(told)]
 
 
 def complaints(log: Path) -> list[Violation]:
-    """What a log calls an error or damage, and what Python wrote into it by itself."""
+    """Return a violation for each entry of the log about an error or damage, and for each text of Python itself."""
     entries = [_entry(line) for line in log.read_text(errors="replace").splitlines()]
     bad = [entry for entry in entries if entry.get("level") in {"error", "critical"} or _tells_of_damage(entry)]
     return [Violation(complaints.__name__, Kind.OTHER, text) for text in dict.fromkeys(map(_told, bad))]
 
 
 def _tells_of_damage(entry: Mapping[str, Any]) -> bool:
-    """A process that dies harms no file, so a start that finds one harmed is wrong."""
+    """Return whether the entry reports damage. A killed process does not damage files, so the report would be wrong."""
     return str(entry.get("event")).endswith("_damaged")
 
 
 async def _born(nursery: Nursery, folder: Path) -> Path:
-    """The data folder of a daemon that was started and stopped once."""
+    """Return the data folder of a daemon that was started and stopped once."""
     await asyncio.to_thread(folder.mkdir)
     async with staged(nursery, folder) as stage:
         await stage.start()
@@ -135,7 +142,7 @@ async def _born(nursery: Nursery, folder: Path) -> Path:
 
 
 async def _migrated(nursery: Nursery, folder: Path) -> Path:
-    """A database that has its schema and nothing else."""
+    """Return the folder of a database that has the schema and no rows."""
     await asyncio.to_thread(folder.mkdir)
     life = await nursery.bear(["migrate", "--data", str(folder / "data")], folder, folder / "migrate.log")
     await life.begin()
@@ -144,7 +151,7 @@ async def _migrated(nursery: Nursery, folder: Path) -> Path:
 
 
 def _kept_database(folder: Path) -> Path:
-    """The oldest database that Arvis must still open."""
+    """Return a folder with the oldest database that Arvis must still open."""
     folder.mkdir(mode=0o700)
     shutil.copy(min(KEPT.glob("*.db")), folder / "arvis.db")
     return folder

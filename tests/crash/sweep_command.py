@@ -1,4 +1,4 @@
-"""What the commands of sweep and injection share: their options, several points at once, the report."""
+"""Common parts of the commands `sweep` and `injection`: options, parallel play, and the report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.crash.variants.build import copied
 
 T = TypeVar("T")
 
-#: A line of progress comes after so many points.
+#: Number of points between two lines of progress.
 PROGRESS = 100
 MISSING = "strace cannot take hold of a process here ({}); Debian: apt-get install strace, in a container: SYS_PTRACE"
 
@@ -28,7 +28,7 @@ MISSING = "strace cannot take hold of a process here ({}); Debian: apt-get insta
 def run(
     description: str, report: Path, work: Callable[[Path, argparse.Namespace], Coroutine[Any, Any, Mapping[str, Any]]]
 ) -> int:
-    """Play `work` on a copy of the program, write and print its report; the exit code."""
+    """Play `work` on a copy of the program, write and print its report, and return the exit code."""
     options = _options(description, report)
     try:
         with copied(options.code) as code:
@@ -45,18 +45,18 @@ def run(
 
 
 def points_for(counted: Iterable[Counted], options: argparse.Namespace) -> list[Point]:
-    """The points of these acts that have the calls that were asked for."""
+    """Return the points of these acts with the requested system calls."""
     every = [point for each in counted for point in each.points]
     return [point for point in every if not options.call or point.call in options.call]
 
 
 def part_of(found: Sequence[T], options: argparse.Namespace) -> Sequence[T]:
-    """The part of the list that was asked for."""
+    """Return the requested part of the list."""
     return found[options.first - 1 : options.last : options.every]
 
 
 async def at_once(work: Iterable[Awaitable[Outcome]], parallel: int) -> list[Outcome]:
-    """Play so many at once, and print what each finds as it ends."""
+    """Play up to `parallel` points at the same time, and print the violations of each when it ends."""
     places, numbers = asyncio.Semaphore(parallel), itertools.count(1)
 
     async def one(play: Awaitable[Outcome]) -> Outcome:
@@ -73,7 +73,7 @@ async def at_once(work: Iterable[Awaitable[Outcome]], parallel: int) -> list[Out
 
 
 def report_of(outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
-    """The figures; only what was reached can be clean."""
+    """Return the figures. Only a point that was reached can be clean."""
     reached = [outcome for outcome in outcomes if outcome.reached]
     return {
         "points": len(outcomes),
@@ -93,7 +93,7 @@ def _options(description: str, report: Path) -> argparse.Namespace:
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th point")
     parser.add_argument("--to", type=int, default=None, dest="last", metavar="N", help="end with the N-th point")
     parser.add_argument("--point", action="append", help="only this one, as a failure names it; may be repeated")
-    parser.add_argument("--parallel", type=int, default=2, help="points at once")
-    parser.add_argument("--code", type=Path, default=CHECKOUT, help="the checkout whose program is played")
+    parser.add_argument("--parallel", type=int, default=2, help="number of points at the same time")
+    parser.add_argument("--code", type=Path, default=CHECKOUT, help="checkout with the program under test")
     parser.add_argument("--report", type=Path, default=report)
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""Lives of the daemon as the sweep sees them: forked off a nursery, held by strace or not, ended by process id."""
+"""Lives of the daemon in a sweep: processes forked by a nursery, optionally traced by strace, and ended by id."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import Any
 from tests.crash.daemon import READY, _environment
 
 NURSERY = Path(__file__).with_name("sweep_nursery.py")
-#: A daemon that is not ready, or not gone, after so many seconds hangs (reliability.md R3).
+#: A daemon hangs if it is not ready, or has not ended, after this time (seconds).
 PATIENCE = 30.0
 ATTACHED = b" attached"
 
 
 class NurseryClosed(Exception):
-    """It ended, most likely because the program cannot be imported: its standard error says why."""
+    """The nursery ended, probably because the program cannot be imported. Its standard error has the reason."""
 
 
 class StraceRefused(Exception):
-    """This machine does not let strace take hold of a process."""
+    """This machine does not allow strace to attach to a process."""
 
 
 class Nursery:
-    """The process that has imported the program, and the births and deaths that it tells of."""
+    """The process that has imported the program, and the births and deaths that it reports."""
 
     def __init__(self, door: socket.socket) -> None:
         self._door = door
@@ -39,7 +39,7 @@ class Nursery:
         self._ends: dict[int, asyncio.Future[int]] = {}
 
     async def listen(self) -> None:
-        """Until the nursery is gone, and with it all that lived."""
+        """Handle the nursery's reports until it ends. All its processes have ended then."""
         loop = asyncio.get_running_loop()
         while message := await loop.sock_recv(self._door, 65536):
             match json.loads(message):
@@ -55,7 +55,8 @@ class Nursery:
             self._born.set_exception(NurseryClosed)
 
     async def bear(self, arguments: Sequence[str], folder: Path, log: Path) -> Life:
-        """A daemon to be, which does nothing yet. `log` takes what it writes to standard error. Raises `NurseryClosed`."""
+        """Fork a process that waits before it becomes a daemon. Its standard error goes to `log`. Raise `NurseryClosed`
+        if the nursery has ended."""
         out, out_end = os.pipe()
         start_end, start = os.pipe()
         given = [
@@ -77,7 +78,7 @@ class Nursery:
 
 
 class Life:
-    """One process. `ended` is its exit code, negative for a signal."""
+    """A process. `ended` is its exit code, negative for a signal."""
 
     def __init__(self, pid: int, ended: asyncio.Future[int], start: int, lines: asyncio.StreamReader) -> None:
         self.pid = pid
@@ -87,7 +88,7 @@ class Life:
         self._strace: asyncio.subprocess.Process | None = None
 
     async def held_by_strace(self, options: Sequence[str], log: Path) -> None:
-        """Let strace take hold of it before it does anything. Raises `StraceRefused`."""
+        """Attach strace before the process begins its work. Raise `StraceRefused` if this is not possible."""
         command = ["strace", "-f", "-o", str(log), *options, "-p", str(self.pid)]
         try:
             self._strace = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
@@ -100,7 +101,8 @@ class Life:
             raise StraceRefused(line.decode(errors="replace").strip())
 
     async def begin(self) -> bool:
-        """Run, and whether it became ready before it ended. `TimeoutError` when it does neither."""
+        """Let the process run. Return whether it became ready before its end. Raise `TimeoutError` if neither happens
+        in time."""
         self._let_go()
         async with asyncio.timeout(PATIENCE):
             while line := await self._lines.readline():
@@ -114,14 +116,14 @@ class Life:
             os.killpg(self.pid, signal.SIGKILL)
 
     async def stop(self) -> int:
-        """SIGTERM, and its exit code. `TimeoutError` when it does not end."""
+        """Send SIGTERM and return the exit code. Raise `TimeoutError` if the process does not end."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
             return await asyncio.shield(self.ended)
 
     async def close(self) -> None:
-        """Leave nothing behind: killed if it lives, strace gone."""
+        """Kill the process if it is alive, and wait for the end of strace."""
         if not self.ended.done():
             self.kill()
             await self.ended
@@ -137,7 +139,7 @@ class Life:
 
 
 async def prove_strace(nursery: Nursery, folder: Path) -> None:
-    """Raises `StraceRefused` where it cannot be used."""
+    """Raise `StraceRefused` if strace cannot be used."""
     life = await nursery.bear(["version"], folder, folder / "proof.log")
     try:
         await life.held_by_strace([], folder / "proof.strace")
@@ -147,10 +149,10 @@ async def prove_strace(nursery: Nursery, folder: Path) -> None:
 
 @asynccontextmanager
 async def nursery(code: Path) -> AsyncIterator[Nursery]:
-    """A nursery of the program in the folder `code`, until the end of the block."""
+    """Yield a nursery of the program in the folder `code`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
-    # -P: the folder of the script holds modules of its own.
+    # -P, because modules in the script's folder would hide others.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", str(NURSERY), str(theirs.fileno()), env=_environment(code), pass_fds=[theirs.fileno()]
     )

@@ -1,9 +1,10 @@
-"""Forks daemons off a process that has already imported the program, so that a start takes no second for imports.
+"""Forks daemons from a process that has already imported the program, so that a start does not need a second for
+imports.
 
 Run this file as a program; never import it. Its first argument is the number of a socket. Each request over the socket
-has the arguments of a daemon as JSON, and five open files: its folder, its standard input, output and error, and a pipe.
-The daemon waits until the other end of the pipe is closed, so that strace can attach first. The forked process runs the
-real `main` of the command line in its only thread.
+has the arguments of a daemon as JSON, and five open files: its folder, its standard input, output and error, and a
+pipe. The daemon waits until the other end of the pipe is closed, so that strace can attach first. The forked process
+runs the real `main` of the command line in its only thread.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Points are counted in undisturbed runs, then played one by one, each in a folder of its own.
+"""Counts points in undisturbed runs, then plays them one by one, each in its own folder.
 
-What the undisturbed runs find is known and no fault of a death: a kept database holds what no daemon made. Anything
-else is a violation, and so is what was known and is gone.
+Violations in undisturbed runs are known and not caused by a kill; for example, a kept database has rows that no daemon
+wrote. Every other violation counts, and so does a known one that has disappeared.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ KILL = "signal=SIGKILL"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One point. `reached`: the call was made and disturbed; `evidence` is the kept folder of a failure."""
+    """The result of one point."""
 
     point: str
+    #: Whether the call was made and disturbed.
     reached: bool
     seconds: float
     violations: Sequence[Violation]
+    #: The folder of a failure, which is kept.
     evidence: str | None
 
     def document(self) -> dict[str, Any]:
@@ -49,7 +51,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An act's points, the calls that no name leads to, and what is found although nobody disturbs it."""
+    """An act's points, the calls without a usable name, and the violations in undisturbed runs."""
 
     points: Sequence[Point]
     shadowed: Sequence[Operation]
@@ -58,27 +60,27 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Theatre:
-    """Plays acts and points of one build of the program. `allowed`: the schemas that a database may have."""
+    """Plays acts and points of one build of the program. `allowed` are the schemas that a database may have."""
 
     nursery: Nursery
     acts: Mapping[str, Act]
     allowed: frozenset[Schema]
 
     async def count(self, act: Act, calls: Sequence[str] = WRITES) -> Counted:
-        """The points of an act, from two runs at once; of the longer one, should they differ."""
+        """Return the points of an act. It is run twice at the same time; if the runs differ, the longer one counts."""
         one, other = await asyncio.gather(self._undisturbed(act, calls), self._undisturbed(act, calls))
         traces = sorted((one[0], other[0]), key=len)
         points, shadowed = points_of(act.name, *traces)
         return Counted(points, shadowed, one[1] & other[1])
 
     async def kill_at(self, point: Point, known: frozenset[Violation] = frozenset()) -> Outcome:
-        """Die at this call, restart, judge."""
+        """Kill the daemon at this call, restart it and judge the result."""
         started, folder = time.monotonic(), fresh_folder()
         async with staged(self.nursery, folder) as stage:
             ended = await play(stage, self.acts[point.act], point.options(stage.data, KILL))
             found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
         if ended.code not in {0, -signal.SIGKILL}:
-            found.append(Violation("a_life_ends_by_the_kill", Kind.OTHER, f"this one ended with {ended.code}"))
+            found.append(Violation("a_life_ends_by_the_kill", Kind.OTHER, f"this life ended with {ended.code}"))
         return outcome(point, ended.code != 0, started, news(found, known), folder)
 
     async def _undisturbed(self, act: Act, calls: Sequence[str]) -> tuple[list[Operation], frozenset[Violation]]:
@@ -97,7 +99,7 @@ class Theatre:
 
 @asynccontextmanager
 async def theatre(code: Path) -> AsyncIterator[Theatre]:
-    """Of the program in the folder `code`, until the end of the block. Raises `StraceRefused`."""
+    """Yield a theatre for the program in the folder `code`. Raise `StraceRefused` if strace cannot be used."""
     with tempfile.TemporaryDirectory(prefix="arvis-sweep-") as bases:
         async with nursery(code) as births:
             await prove_strace(births, Path(bases))
@@ -107,25 +109,25 @@ async def theatre(code: Path) -> AsyncIterator[Theatre]:
 
 
 def _of_the_life(stage: Stage, ended: Ended) -> list[Violation]:
-    """A daemon that is killed has nothing to complain of and refuses nobody."""
+    """Return the complaints and refusals of a life that was killed. There must be none."""
     return [*complaints(ended.log), *refusals(stage.notes.refusals)]
 
 
 def news(found: Sequence[Violation], known: frozenset[Violation]) -> list[Violation]:
-    """What the undisturbed runs did not find, and what they alone found."""
+    """Return the violations that undisturbed runs do not have, and those that only they have."""
     before, now = {_what(each) for each in known}, {_what(each) for each in found}
     gone = [Violation("nothing_is_lost", Kind.LOST, f"gone: {each.detail}") for each in known if _what(each) not in now]
     return [*(each for each in found if _what(each) not in before), *gone]
 
 
 def _what(violation: Violation) -> tuple[str, ...]:
-    """Of a row its id: a death may count in it."""
+    """Return the identity of a violation. For a row this is its id, because a death may change a counter in it."""
     rule, _, row = violation.detail.partition(": ")
     return (violation.rule, rule, row.split(" ")[0])
 
 
 def outcome(name: object, reached: bool, started: float, found: Sequence[Violation], folder: Path) -> Outcome:
-    """The folder is kept when something was found."""
+    """Return the outcome of a point. Keep its folder if there are violations."""
     if not found:
         shutil.rmtree(folder)
     return Outcome(str(name), reached, time.monotonic() - started, found, str(folder) if found else None)

@@ -1,8 +1,7 @@
-"""Points of a sweep: the system calls of an undisturbed run, named so that strace finds each of them again.
+"""Points of a sweep: the system calls of an undisturbed run, with names by which strace finds each of them again.
 
-strace counts calls by thread and system call, and only those on a path when it is told one. So a point is "the N-th
-CALL on PATH (or anywhere) of the thread that comes to its N-th first", and a call that neither name leads to is said
-to be shadowed.
+strace counts calls by thread and system call, and by path if it is given one. So a point is "the N-th CALL on PATH (or
+on any file) of the first thread that makes N such calls". A call that no such name can identify is called shadowed.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: What changes a folder or makes a change last.
+#: System calls that change a folder or make a change durable.
 WRITES = (
     *("write", "writev", "pwrite64", "pwritev", "pwritev2", "fallocate", "ftruncate", "copy_file_range", "sendfile"),
     *("fsync", "fdatasync", "sync_file_range"),
     *("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir"),
 )
-#: A line on which a call begins. What was interrupted is continued on another, which begins with `<...`.
+#: A line on which a call begins. An interrupted call continues on another line, which begins with `<...`.
 _CALL = re.compile(r"(?P<thread>\d+)\s+(?P<name>\w+)\((?P<rest>.*)")
 _PATHS = re.compile(r'^\d+<(/[^>]*)>|"(/[^"]*)"')
-#: A name with the time in it is another one in every run.
+#: A name that contains the time differs in every run.
 _TIMED = re.compile(r"\d{8}T\d{6}")
-#: A line of the log is no part of the data: it may be lost.
+#: Log files are not part of the data; their lines may be lost.
 _LOGS = "logs"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A call of the trace. `paths` are those of the data folder, relative to it (two for a `rename`)."""
+    """A call in a trace. `paths` are its paths inside the data folder, relative to it (two for `rename`)."""
 
     thread: str
     call: str
@@ -39,7 +38,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """`path` is relative to the data folder; None: on whatever file."""
+    """A call at which a life is disturbed. `path` is relative to the data folder; None: on any file."""
 
     act: str
     call: str
@@ -55,19 +54,21 @@ class Point:
         return cls(act, call, None if path == "*" else path, int(number))
 
     def options(self, data: Path, tampering: str, when: str = "") -> list[str]:
-        """strace's, for a tampering such as `signal=SIGKILL` with this call, and with those after it if `when` is "+"."""
+        """Return strace's options for tampering with this call, such as `signal=SIGKILL`. With `when` "+", they cover
+        later calls too."""
         inject = f"inject={self.call}:{tampering}:when={self.number}{when}"
         path = [] if self.path is None else ["-P", str(data / self.path)]
         return ["-e", "signal=none", "-e", f"trace={self.call}", *path, "-e", inject]
 
 
 def counting(calls: Sequence[str]) -> list[str]:
-    """strace's options to write these calls down with their paths. Some a kernel may lack, hence the `?`."""
+    """Return strace's options for recording these calls with their paths. `?` ignores calls that a kernel does not
+    have."""
     return ["-y", "-s", "200", "-e", "signal=none", "-e", "trace=" + ",".join(f"?{call}" for call in calls)]
 
 
 def operations(trace: str, data: Path) -> list[Operation]:
-    """All calls of a trace, in the order in which they began."""
+    """Return all calls of a trace, in the order in which they began."""
     found = []
     for line in trace.splitlines():
         if call := _CALL.match(line):
@@ -78,8 +79,11 @@ def operations(trace: str, data: Path) -> list[Operation]:
 
 
 def points_of(act: str, before: Sequence[Operation], run: Sequence[Operation]) -> tuple[list[Point], list[Operation]]:
-    """The points of a run in their order, and its shadowed calls. `before` is another run of the same: a path that
-    only one of the two has is a random name, which strace cannot be told."""
+    """Return the points of a run in their order, and its shadowed calls.
+
+    `before` is another run of the same act. A path that only one of the runs has is a random name, which cannot be
+    given to strace.
+    """
     lasting = {path for each in before for path in each.paths if not _TIMED.search(path)}
     counts: Counter[tuple[str, str, str | None]] = Counter()
     taken: set[tuple[str, str | None, int]] = set()
@@ -87,7 +91,7 @@ def points_of(act: str, before: Sequence[Operation], run: Sequence[Operation]) -
     shadowed: list[Operation] = []
     for each in run:
         own: list[Point] = []
-        # strace compares the first path of a call only.
+        # strace compares only the first path of a call.
         for path in (*(path for path in each.paths[:1] if path in lasting), None):
             counts[each.thread, each.call, path] += 1
             number = counts[each.thread, each.call, path]

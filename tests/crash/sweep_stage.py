@@ -1,4 +1,4 @@
-"""One data folder over several lives, with its two users and their model: what sweep and injection play on."""
+"""One data folder over several lives, with its two users and their model, for sweep and injection."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tests.crash.trigger import Moments, Trigger
 from tests.crash.users import Refused
 
 API_KEY = "sweep-key"
-#: The name of the one process.
+#: The name of the only process.
 PLACE = "daemon"
-#: The second one answers where the first one fails; a job that fails all the same is tried again soon and often.
+#: Two accounts have these settings: the second one answers if the first one fails. A job that fails is retried soon and often.
 ACCOUNT = {"provider": "openai", "api_key": PLACE, "model": "crash"}
 QUEUE = {"retry_base_seconds": 0.05, "max_attempts": 20}
 
 
 @dataclass(slots=True)
 class Notes:
-    """What is written down over all lives: what the users were refused, and what nobody may meet."""
+    """The records over all lives: refusals that users received, and problems that no user may meet."""
 
     lives: Lives = field(default_factory=Lives)
     refusals: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Notes:
 
 
 class Stage:
-    """Lives are played one after the other with `start` and what follows it; `finish` is the last."""
+    """Plays lives one after the other: `start`, then further methods, and `finish` for the last one."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Stage:
 
     @property
     def log(self) -> Path:
-        """What the present life writes to standard error."""
+        """Return the file with the current life's standard error."""
         return self.folder / f"life-{self.notes.lives.of(PLACE)}.log"
 
     @property
@@ -92,11 +92,12 @@ class Stage:
         self.config.write_text(yaml.safe_dump(yaml.safe_load(self.config.read_text()) | settings))
 
     def begin_talk(self, script: Sequence[Line]) -> None:
-        """The users begin, and go on through all lives; while none is up they wait."""
+        """Let the users begin to write. They continue in all lives and wait while no daemon is ready."""
         self._talking = asyncio.create_task(self._talk.play(script))
 
     async def start(self, strace: Sequence[str] | None = None) -> bool:
-        """The next life, held by strace or not, and whether it became ready. `TimeoutError` when it hangs."""
+        """Start the next life, traced by strace or not, and return whether it became ready. Raise `TimeoutError` if it
+        hangs."""
         arguments = ["run", "--config", str(self.config), "--data", str(self.data)]
         self.notes.lives.begin(PLACE)
         self._life, self._disturbed = await self._nursery.bear(arguments, self.folder, self.log), False
@@ -109,24 +110,24 @@ class Stage:
         return ready
 
     async def hold(self, strace: Sequence[str]) -> None:
-        """Let strace take hold of the present life, which counts as disturbed then."""
+        """Attach strace to the current life, which counts as disturbed then."""
         self._disturbed = True
         await self.life.held_by_strace(strace, self.trace)
 
     def open(self) -> None:
-        """Let the users in."""
+        """Let the users connect."""
         if not self.life.ended.done():
             self._door.up.set()
 
     async def talk_or_end(self, seconds: float) -> None:
-        """Until the users have said everything and are answered, or the life ends, or the time is over."""
+        """Wait until every message is written and answered, the life ends, or the time is over."""
         waiting: set[asyncio.Future[Any]] = {self.life.ended}
         if self._talking is not None:
             waiting.add(self._talking)
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
     async def kill_at_the_model(self, requests: int) -> None:
-        """SIGKILL while the model has the N-th request of this life."""
+        """Kill the daemon during the N-th model request of this life."""
         for _ in range(requests):
             async with asyncio.timeout(PATIENCE):
                 await _next(self._moments.asked)
@@ -137,20 +138,22 @@ class Stage:
         await self.over()
 
     async def stop(self) -> int:
-        """SIGTERM to the present life and its exit code, negative for a signal. `TimeoutError` when it hangs."""
+        """Send SIGTERM and return the exit code, negative for a signal. Raise `TimeoutError` if the daemon hangs."""
         self._door.up.clear()
         await self.life.stop()
         return await self.over()
 
     async def over(self) -> int:
-        """The exit code of the present life, once it has ended."""
+        """Wait for the end of the current life and return its exit code."""
         code = await self.life.ended
         await self.life.close()
         return code
 
     async def finish(self, script: Sequence[Line]) -> None:
-        """The last life, undisturbed: everything is said, answered and shown; then a clean stop and a look at the
-        rows. What fails on the way is a problem."""
+        """Play the last life without disturbance: answer and show all messages, stop cleanly, and query the rows.
+
+        Failures become problems of the history.
+        """
         if self._talking is None:
             self.begin_talk(script)
         try:
@@ -212,7 +215,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(nursery: Nursery, folder: Path) -> AsyncIterator[Stage]:
-    """A stage in this folder, until the end of the block."""
+    """Yield a stage in this folder."""
     notes, moments, port = Notes(), Moments(), free_port()
     model = Model(rng=Random(0), life=notes.lives.of, moments=moments, delay=(0.0, 0.004))
     timeout = aiohttp.ClientTimeout(total=PATIENCE)

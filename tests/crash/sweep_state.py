@@ -1,6 +1,7 @@
-"""The data folder between two lives, looked at on a copy: is the file sound, is its schema old or new, never between?
+"""Checks of the data folder between two lives, on a copy.
 
-And after the last: are the attachments there, and is every backup a whole one?
+The database file must be sound, and its schema must be the one before or after a migration. After the last life the
+attachments must exist, and every backup must be complete.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ DATABASE = "arvis.db"
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a database consists of, and the migrations that it says made it so."""
+    """The objects of a database, and the migrations that it has recorded."""
 
     parts: frozenset[tuple[str, ...]]
     migrations: tuple[str, ...]
 
 
 def schemas(code: Path) -> frozenset[Schema]:
-    """All that a database may be in: nothing, the table of migrations, and what each migration leaves."""
+    """Return all allowed schemas: an empty one, the table of migrations, and the schema after each migration."""
     migrations = [Migration(path.stem, path.read_text("utf-8")) for path in sorted((code / "migrations").glob("*.sql"))]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         found = {_schema(connection)}
@@ -46,18 +47,18 @@ def schemas(code: Path) -> frozenset[Schema]:
 
 
 def damage(data: Path, allowed: Collection[Schema]) -> list[Violation]:
-    """What a death left of the database, as the next start will find it."""
+    """Return the defects of the database after a death, as the next start will find it."""
     return [Violation(damage.__name__, kind, detail) for kind, detail in _damage(data, allowed)]
 
 
 def lost_files(data: Path) -> list[Violation]:
-    """Attachments whose bytes are not there, and backups that nobody could restore."""
+    """Return violations for attachments without their bytes, and for backups that cannot be restored."""
     return [Violation(lost_files.__name__, kind, detail) for kind, detail in (*_attachments(data), *_backups(data))]
 
 
 def _damage(data: Path, allowed: Collection[Schema]) -> Found:
     with tempfile.TemporaryDirectory(prefix="arvis-sweep-") as name:
-        # The shared memory is made anew by whoever opens the file first.
+        # The first process that opens the database creates the shared memory again.
         for file in data.glob(f"{DATABASE}*"):
             if not file.name.endswith("-shm"):
                 shutil.copy(file, name)
@@ -86,7 +87,7 @@ def _attachments(data: Path) -> Found:
 
 
 def _backups(data: Path) -> Found:
-    """What has the name of a backup holds a whole database."""
+    """Check that every file with the name of a backup contains a complete database."""
     for file in sorted((data / "backups").glob("[!.]*")):
         with tempfile.TemporaryDirectory(prefix="arvis-sweep-") as name:
             try:

@@ -1,7 +1,7 @@
-"""What is said in a sweep: a letter writer over HTTP and a reader at a socket, and a model that fails once.
+"""The conversation of a sweep: a user over HTTP, a user at a socket, and a model that fails once.
 
-As in the campaign they are good clients, who repeat the same id until they are acknowledged. Each line of the script
-is there for the system calls that it causes.
+Like the users of the campaign, they repeat a message with the same id until it is acknowledged. Each line of the script
+causes certain system calls.
 """
 
 from __future__ import annotations
@@ -26,32 +26,34 @@ from tests.crash.users import Refused, SocketVoice, Voice
 LETTERS, SCREEN = "letters", "screen"
 PLAIN, WITH_FILE, FAILS_ONCE, FIRST, SECOND = (f"m-{number:06}" for number in range(1, 6))
 FILE = b"The bytes of an attachment.\n" * 300
-#: A request that has no answer, good or bad, after so many seconds hangs (reliability.md R3).
+#: A request without any answer after this time hangs (seconds).
 PATIENCE = 30.0
 PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message of the script; `waits`: its writer goes on when it is answered."""
+    """A message of the script. With `waits`, its writer continues only when it is answered."""
 
     channel: str
     token: str
     waits: bool = True
 
 
-#: A message, one with a file, one that the model fails first; and two in a row, which one turn may answer.
+#: A simple message, one with a file, one at which the model fails first, and two in a row, which one turn may answer.
 SCRIPT = (
     *(Line(LETTERS, token) for token in (PLAIN, WITH_FILE, FAILS_ONCE)),
     *(Line(SCREEN, FIRST, waits=False), Line(SCREEN, SECOND)),
 )
-#: Enough to see that a daemon is well.
+#: The script for a check that a daemon works.
 GREETING = (Line(LETTERS, PLAIN), Line(SCREEN, FIRST))
 
 
 class MoodyModel:
-    """Refuses the message that is to fail once, with a wait that is too long for the run: the next account is asked at
-    once, and that the first one rests is kept."""
+    """Refuses one message once, with a `Retry-After` that is longer than the run.
+
+    The daemon then asks the next account immediately, and stores the cooldown of the first one.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -66,7 +68,7 @@ class MoodyModel:
 
 
 class Post:
-    """Sends over HTTP. `refused` hears of every answer that is not an acceptance."""
+    """Sends over HTTP and passes every answer that is not an acceptance to `refused`."""
 
     def __init__(self, door: Door, *, refused: Callable[[str], None]) -> None:
         self._door = door
@@ -89,7 +91,7 @@ class Post:
 
 
 class Screen(SocketVoice):
-    """A socket whose message is given up as soon as it is refused."""
+    """A socket that stops repeating a message as soon as it is refused."""
 
     def _take(self, push: dict[str, Any]) -> None:
         if push["type"] != "error":
@@ -102,7 +104,7 @@ class Screen(SocketVoice):
 
 
 class Talk:
-    """The script in play, over as many lives as it takes. `problem` hears of what no client may meet."""
+    """Plays the script over several lives. Failures that no client may meet go to `problem`."""
 
     def __init__(self, door: Door, post: Post, screen: Screen, *, problem: Callable[[str], None]) -> None:
         self._door = door
@@ -116,7 +118,7 @@ class Talk:
         return tuple(self._sent.values())
 
     async def play(self, script: Sequence[Line]) -> None:
-        """Until every line is acknowledged and what became of it is known."""
+        """Write every line, and wait for its acknowledgement and result."""
         await asyncio.gather(*(self._write([line for line in script if line.channel == each]) for each in self._voices))
 
     async def _write(self, lines: Sequence[Line]) -> None:
@@ -164,7 +166,7 @@ class Talk:
 
 
 async def within(seconds: float, task: asyncio.Task[None]) -> bool:
-    """Return whether a task ends in that time; it goes on if not."""
+    """Return whether the task ends in this time. If it does not, it continues."""
     with suppress(TimeoutError):
         await asyncio.wait_for(asyncio.shield(task), seconds)
     return task.done()

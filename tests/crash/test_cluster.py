@@ -1,4 +1,4 @@
-"""Several processes on one database under the same blows and the same judge as one daemon.
+"""Several processes on one database, with the same blows and rules as one daemon.
 
 The long form is `python -m tests.crash --kills 200 --workers 4 --webs 2`.
 """

@@ -1,6 +1,6 @@
-"""The shipped daemon under kill -9, and the builds that prove that this test can fail.
+"""The shipped daemon under kill -9, and broken builds that prove that this test can fail.
 
-The long campaign is `make crash KILLS=1000`; reliability.md §6 says what it must show.
+The long campaign is `make crash KILLS=1000`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EMPTY = History([], {}, {}, {}, [], LIVES)
 
 @pytest.mark.alone
 async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
-    """A new seed each time; one that fails is kept in pinned.json and played by `make crash` from then on."""
+    """Each run uses a new seed. `make crash` stores failing seeds in pinned.json and replays them."""
     case = Case(fresh_seed(), KILLS)
     print(f"seed {case.seed}")
     with copied(CHECKOUT) as code:
@@ -66,7 +66,7 @@ def test_the_figures_of_a_report_add_up() -> None:
 
 
 def test_the_time_of_a_stop_counts_from_ready_lives_only() -> None:
-    """Who is told to stop before it is ready has nothing to drain."""
+    """A process that gets SIGTERM before it is ready has nothing to drain."""
     lives = [Boot(1, 0.0, 1.0, 4.5, told=2.0), Boot(2, 5.0, None, 5.1, told=5.1), Boot(3, 6.0, 7.0, 9.0, told=8.5)]
     figures = totals([result_of("s", replace(EMPTY, boots=lives), 3.0)])
     assert (figures["stops"], figures["stopSecondsP50"], figures["stopSecondsP99"]) == (2, 2.5, 2.5)

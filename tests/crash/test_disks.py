@@ -1,5 +1,7 @@
-"""Power cuts and a disk that fills up, in short; the long campaigns are `python -m tests.crash.power_cut` and
-`python -m tests.crash.disk_full`."""
+"""Short forms of the campaigns with power cuts and full disks.
+
+The long forms are `python -m tests.crash.power_cut` and `python -m tests.crash.disk_full`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.parts import refused
 
 
 def campaign(name: str, *options: str) -> None:
-    """Play it to its end. Skips where this machine refuses."""
+    """Play a campaign to its end. Skip the test if this machine refuses."""
     command = [sys.executable, "-m", f"tests.crash.{name}", *options]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     if done.returncode == REFUSED:

@@ -1,5 +1,7 @@
-"""Damage at rest is found, and a kill is not taken for it. Short forms of `python -m tests.crash.flips`,
-`… false_alarms` and `… mending_steps` (reliability.md R12), and the proof that the judge can find fault.
+"""Damage at rest is found, and the effects of a kill are not reported as damage.
+
+These are short forms of `python -m tests.crash.flips`, `… false_alarms` and `… mending_steps`. A broken build proves
+that the judge can find faults.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tests.crash.mending_steps import SCENES
 from tests.crash.variants.build import Edit, apply, copied
 from tests.unit.damage_kit import flip
 
-#: A start that believes every page.
+#: A build whose start does not check the checksums of pages.
 BLIND = Edit("arvis/store/integrity/check.py", old="    if changed:\n", new="    if not sums:\n")
 
 
@@ -49,7 +51,7 @@ def test_a_kill_is_not_called_damage() -> None:
 
 
 def test_what_was_begun_is_completed() -> None:
-    """In a process of its own, which can fork."""
+    """The program runs in its own process, because it forks."""
     command = [sys.executable, "-m", "tests.crash.mending_steps", "19"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,6 @@
-"""System calls that fail (R3), and the proof that this test can fail.
+"""System calls that fail, and a broken build that proves that this test can fail.
 
-The long form is `python -m tests.crash.injection`; reliability.md §6 says what it must show.
+The long form is `python -m tests.crash.injection`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FAULTS = [
         "ENOSPC:once:talk:pwrite64:arvis.db-wal:40",
         "ENOSPC:once:talk:fsync:*:1",
         "EIO:lasting:return:rename:arvis.db-sums.new:1",
-        # Once the next start called the database damaged: SQLite had folded the log when it closed, behind our back.
+        # Regression: SQLite had checkpointed the log on close, unknown to the daemon, and the next start reported damage.
         "ENOSPC:once:return:pwrite64:arvis.db:14",
     )
 ]
 SUMS = Fault.parse("EIO:once:upgrade:openat:arvis.db-sums:2")
-#: A start that does not put the file system's errors into words.
+#: A build whose start does not explain errors of the file system.
 UNTOLD = Edit(
     "arvis/store/open.py",
     old='        disk_trouble(f"The database {database.file} cannot be opened"),\n        sealed',

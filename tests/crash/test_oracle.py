@@ -1,4 +1,4 @@
-"""The judge is judged: a perfect history passes, and each history spoiled in one place is caught by its rule."""
+"""Tests of the judge: a correct history passes, and each history with one fault breaks the rule for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CHANNEL = "chat-0"
 
 
 def perfect() -> History:
-    """Two lives and three turns: one message alone, two folded into one turn over a kill, one more alone."""
+    """Return a history of two lives and three turns: one message, two messages in one turn across a kill, one
+    message."""
     replies = [
         Shown(1, "r-1", "id-1", ("id-1",), "Answer 0 to m-000001."),
         Shown(2, "r-2", "id-3", ("id-2", "id-3"), "Answer 2 to m-000002 m-000003."),
@@ -47,7 +48,7 @@ def perfect() -> History:
 
 
 def transcript(history: History, *shown: Shown) -> History:
-    """The same on the screen as in the store, so that only the order or the number is wrong."""
+    """Return the history with this transcript and the same live messages, so that only order or number are wrong."""
     return replace(history, transcripts={CHANNEL: shown}, live={CHANNEL: shown})
 
 
@@ -78,7 +79,7 @@ def stored_twice(history: History) -> History:
 
 
 def forgotten(history: History) -> History:
-    """The last prompt lacks the answer that was given before the kill."""
+    """Remove from the last prompt the answer that was given before the kill."""
     prompt = history.calls[3].prompt
     return call(history, 3, prompt=(*prompt[:1], *prompt[2:]))
 
@@ -96,12 +97,13 @@ def late(history: History) -> History:
 
 
 def stopped(history: History, *, ended: float = 5.0) -> History:
-    """The first life was stopped instead, so that nothing may be asked twice or cut off."""
+    """Replace the kill by a stop, so that no message may be asked twice and no call cut off."""
     return replace(history, boots=[replace(history.boots[0], killed=False, told=4.0, ended=ended), history.boots[1]])
 
 
 def poisoned(history: History, **changes: object) -> History:
-    """A message that killed five times, was given up with a notice, and answered after a retry by hand."""
+    """Add a message that killed five times, was given up with a notice, and was answered after a retry by the
+    operator."""
     notice, answer = "This message brought me down.", "Answer 9 to m-999999."
     shown = [Shown(1, "n-1", "id-p", ("id-p",), notice), Shown(2, "r-p", "id-p", ("id-p",), answer)]
     ended, retried = Timeline("failed", "poison", notice), Timeline("answered", None, answer)
@@ -110,7 +112,7 @@ def poisoned(history: History, **changes: object) -> History:
 
 
 def unread(history: History) -> History:
-    """The prompt of the reply to two messages lacks the second one, although the reply names it."""
+    """Remove the second of two messages from the prompt of the reply that names both."""
     return call(history, 2, prompt=history.calls[2].prompt[:-1])
 
 
@@ -259,7 +261,7 @@ def test_every_rule_has_a_spoiled_history() -> None:
 
 
 def test_messages_sent_at_once_have_no_order() -> None:
-    """Only what was acknowledged before the other was sent must be answered first."""
+    """The order counts only for messages that were acknowledged before the other was sent."""
     together = message(perfect(), 3, first_sent=2.05)
     assert not [each for each in judge(swapped(together)) if each.rule == "replies_follow_the_order_of_acceptance"]
 
@@ -276,7 +278,7 @@ def test_recovery_counts_from_ready() -> None:
 
 
 def test_a_message_that_saw_an_earlier_kill_may_rest() -> None:
-    """It may have been claimed and never asked about: that counted as its first crash."""
+    """Its job may have been claimed without a model call: this counts as its first crash."""
     history = perfect()
     lives = [Boot(1, 0.0, 0.5, 2.1, killed=True), replace(history.boots[0], number=2), history.boots[1]]
     later = [replace(each, boot=each.boot + 1) for each in history.calls]
@@ -312,7 +314,7 @@ def test_recovery_counts_with_the_next_life_of_the_same_process() -> None:
 
 
 def overlapping(slept: tuple[tuple[float, float], ...], *, ended: float | None = None) -> list[str]:
-    """The last two turns at once, made by two processes, of which the first slept or died on the way."""
+    """Return the violations if two processes made the last two calls at once, the first of which slept or died."""
     one = Boot(1, 0.0, 0.9, ended, "worker-1", slept=slept, killed=ended is not None)
     history = replace(overlap(perfect()), boots=[one, Boot(2, 0.0, 0.9, None, "worker-2")])
     calls = [replace(each, boot=2 if each.number == 3 else 1) for each in history.calls]
@@ -342,7 +344,7 @@ def test_a_sleep_long_before_is_no_excuse() -> None:
 
 
 def test_who_slept_may_ask_what_another_has_answered() -> None:
-    """Its prompt is out of date, and it can commit nothing."""
+    """Its prompt is outdated, but the process cannot commit anything."""
     stale = forgotten(perfect())
     assert judge(stale)
     assert not judge(replace(stale, boots=[stale.boots[0], replace(stale.boots[1], slept=((5.5, 6.7),))]))

@@ -1,4 +1,4 @@
-"""Stops, fast restarts, a prompt that kills and a second daemon, in short forms.
+"""Short forms of stops, fast restarts, a prompt that kills, and a second daemon.
 
 The long forms are `python -m tests.crash --stops 50`, `--restarts 200` and `--poison`.
 """
@@ -12,7 +12,7 @@ from tests.crash.campaign import CHECKOUT, Campaign, Case, fresh_seed
 from tests.crash.report import explain
 from tests.crash.variants.build import Edit, copied, edited
 
-#: The rests after a crash, a tenth as long: with the daemon's own the prompt alone would take 36 seconds.
+#: Pauses after a crash, a tenth of the daemon's own, with which the prompt would take 36 seconds.
 HURRIED = Edit(
     "arvis/store/queries/jobs.sql",
     old="CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END",
@@ -23,7 +23,7 @@ HURRIED = Edit(
 async def test_a_stop_under_load_loses_nothing_and_counts_as_no_crash() -> None:
     with copied(CHECKOUT) as code:
         result = await Campaign(code=code, blow=Blow.STOP, window=1.0).play(Case(fresh_seed(), 2))
-    assert len(result.drains) >= 1, "the last stop of an episode is one, too"
+    assert len(result.drains) >= 1, "the clean stop at the end of an episode counts, too"
     assert not result.violations, explain([result])
 
 
@@ -36,7 +36,7 @@ async def test_a_row_of_fast_restarts_parks_nothing_and_a_second_daemon_gives_wa
 
 
 async def test_a_prompt_that_kills_is_given_up_alone() -> None:
-    """The jobs that run beside it die as often at first; they are answered nevertheless."""
+    """Jobs that run beside it crash as often at first, but they are answered in the end."""
     with edited([HURRIED], CHECKOUT) as code:
         result = await Campaign(code=code, poison=True, rate=2.0).play(Case(fresh_seed(), 0))
     assert not result.violations, explain([result])

@@ -1,4 +1,5 @@
-"""The judge of the platforms is judged: a perfect history passes, each history spoiled in one place is caught."""
+"""Tests of the judge for platforms: a correct history passes, and each history with one fault breaks the rule for
+it."""
 
 from __future__ import annotations
 
@@ -20,8 +21,11 @@ def reply(number: int, *tokens: int) -> str:
 
 
 def perfect() -> History:
-    """Two messages on each platform, the last two of each answered together, a kill in between. Telegram's second reply
-    was under way then, and stands there twice."""
+    """Return a history with three messages on each platform and one kill.
+
+    The last two messages of each platform have one reply. Telegram's second reply was in progress at the kill and is
+    there twice.
+    """
     said = [
         Said(f"m-{10 * n + k:06}", name, place, n + k)
         for n, (name, place) in enumerate(PLACES.items())
@@ -74,7 +78,7 @@ def twice(platform: str) -> Callable[[History], History]:
 
 
 def an_edit_twice(history: History) -> History:
-    """What fills a message that stands there is never sent anew."""
+    """Turn the interrupted sends into edits. An edit is never sent as a new message."""
     kill = history.kills[0]
     return replace(history, kills=[Kill(kill.at, [replace(part, fills=True) for part in kill.under_way])])
 

@@ -1,4 +1,4 @@
-"""The queries of the platforms over a stopped daemon's database, and the look into that of a killed one."""
+"""Tests of the queries over the database of a stopped daemon and of a killed one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPOILED = {
 
 @pytest.fixture
 def parts(database: sqlite3.Connection) -> sqlite3.Connection:
-    """Each of its two deliveries left in one part, one of them in place of a draft."""
+    """Add one part to each of the two deliveries; one of them replaces a draft."""
     for number in (1, 2):
         insert(
             database,

@@ -1,4 +1,5 @@
-"""The shipped daemon with a bot on Discord, Telegram and Slack under kill -9, and the build that proves that this can fail.
+"""The shipped daemon with bots on Discord, Telegram and Slack under kill -9, and a broken build that proves that this
+test can fail.
 
 The long campaign is `python -m tests.crash.platforms --kills 300`.
 """

@@ -1,4 +1,5 @@
-"""The queries over the stopped daemon's database: a sound one passes, each spoiled one is caught by its rule."""
+"""Tests of the queries over the stopped daemon's database: a correct one passes, each faulty row breaks the rule for
+it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ SENT: dict[str, object] = PLACE | {"state": "sent", "answers": "[]"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row that should not be there."""
+    """A row that breaks a rule."""
 
     table: str
     values: Mapping[str, object]
@@ -59,7 +60,7 @@ SPOILED: dict[str, str | Row] = {
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """Two turns of one conversation that ended well."""
+    """Yield a database with two successful turns of one conversation."""
     with closing(sqlite3.connect(tmp_path / "arvis.db", isolation_level=None)) as connection:
         for migration in available():
             for statement in migration.statements(postgres=False):
@@ -82,7 +83,7 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def insert(connection: sqlite3.Connection, table: str, **values: object) -> None:
-    """A row with these values; what must not be NULL and does not matter is empty."""
+    """Insert a row with these values. Other columns that must not be NULL are empty."""
     columns = connection.execute(f"SELECT name, type, \"notnull\" FROM pragma_table_info('{table}')").fetchall()
     row = {name: ("" if kind == "TEXT" else 0) for name, kind, needed in columns if needed} | values
     marks = ", ".join(f":{name}" for name in row)
@@ -111,7 +112,7 @@ def test_every_rule_has_a_spoiled_database() -> None:
 
 
 def unlocked(connection: sqlite3.Connection, table: str) -> None:
-    """The same table without its constraints, but for the key that others refer to."""
+    """Replace the table by a copy without its constraints, except the unique id that other tables refer to."""
     connection.executescript(
         f"CREATE TABLE free AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE free RENAME TO {table};"
         f"CREATE UNIQUE INDEX free_key ON {table} (id)"

@@ -1,4 +1,5 @@
-"""The PostgreSQL server is killed under load. The long form is `python -m tests.crash.servers --kills 300 --server-kills 30`."""
+"""The PostgreSQL server is killed under load. The long form is `python -m tests.crash.servers --kills 300
+--server-kills 30`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Death at system calls (R2), and the proof that this test can fail.
+"""Kills at system calls, and broken builds that prove that this test can fail.
 
-The whole sweep is `python -m tests.crash.sweep`; reliability.md §6 says what it must show.
+The long form is `python -m tests.crash.sweep`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tests.crash.variants.build import Edit, apply, copied
 from tests.crash.verdict import Violation
 from tests.parts import require
 
-#: Points of each act that the short form plays, evenly spread.
+#: Number of points of each act in the short form, evenly spread.
 SPREAD = 4
-#: A migration that is committed before it is noted.
+#: A build that commits a migration before it records it.
 TWO_COMMITS = Edit(
     "arvis/store/sqlite/migrations.py",
     old='            note = {"name"',
@@ -38,7 +38,7 @@ TWO_COMMITS = Edit(
 
 @asynccontextmanager
 async def playing(*edits: Edit) -> AsyncIterator[Theatre]:
-    """A theatre of the program with these edits, where the machine lets strace do its work."""
+    """Yield a theatre of the program with these edits. Skip the test if the machine does not allow strace."""
     require("strace")
     with copied(CHECKOUT) as code:
         for edit in edits:
@@ -51,7 +51,7 @@ async def playing(*edits: Edit) -> AsyncIterator[Theatre]:
 
 
 def found_as_expected(outcome: Outcome) -> Sequence[Violation]:
-    """What a broken build is caught with; nobody wants to look into its folder."""
+    """Return the violations of a broken build, and delete its folder, which is of no further use."""
     if outcome.evidence is not None:
         shutil.rmtree(outcome.evidence)
     return outcome.violations
@@ -64,12 +64,12 @@ async def test_deaths_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> 
         points = [point for each in counted for point in each.points[:: len(each.points) // SPREAD]]
         outcomes = await at_once((stage.kill_at(point, known[point.act]) for point in points), 2)
     assert [(each.point, each.violations) for each in outcomes if each.violations] == []
-    # How much is written in a conversation differs a little from run to run.
+    # The number of writes in a conversation varies a little between runs.
     assert sum(each.reached for each in outcomes) >= len(points) - 2
 
 
 async def test_a_schema_between_two_migrations_is_caught() -> None:
-    """The third sync of the log is that of the first migration's tables."""
+    """The third sync of the log belongs to the first migration's tables."""
     async with playing(TWO_COMMITS) as stage:
         outcome = await stage.kill_at(Point("birth", "fdatasync", "arvis.db-wal", 3))
     assert outcome.reached
@@ -106,8 +106,8 @@ def test_the_calls_of_a_trace_are_read_in_the_order_of_their_beginning() -> None
 
 
 def test_a_call_is_named_by_what_strace_counts() -> None:
-    """The second thread's first write to the log hides behind the first thread's, and its first anywhere; the write
-    to a random name hides behind a line of the log."""
+    """Some calls are shadowed: the second thread's first write to the log by the first thread's, and the write to a
+    random name by a line of the log."""
     run = operations(TRACE, DATA)
     points, shadowed = points_of("talk", operations(TRACE.replace("RANDOM", "OTHER"), DATA), run)
     assert list(map(str, points)) == [

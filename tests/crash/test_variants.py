@@ -1,4 +1,4 @@
-"""The negative controls: a harness that lets a broken build pass proves nothing about the healthy one."""
+"""The negative controls: the harness must find the fault of every broken build."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.crash.report import explain
 from tests.crash.variants import VARIANTS
 from tests.crash.variants.build import edited
 
-#: The builds of the short form: one per kind of fault. `make long` takes all.
+#: The builds of the short form, one for each kind of fault. `make long` plays all.
 SHORT = frozenset({"ack_before_commit", "effects_outside_commit", "no_inbox_key", "send_before_commit"})
 
 

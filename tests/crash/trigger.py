@@ -1,4 +1,4 @@
-"""A moment that a blow can be aimed at."""
+"""Moments at which a blow can be aimed."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What is seen in that moment: the process that it concerns, where that is known, and the messages."""
+    """The facts about a moment: the process concerned, if it is known, and the messages."""
 
     place: str | None = None
     tokens: Sequence[str] = ()
 
 
 class Trigger:
-    """Calls an armed action at the next `fire`, at once and only that time: a kill aimed at an acknowledgement
-    must not wait for the event loop to come round."""
+    """Calls an armed action once, at the next `fire`.
+
+    The call is synchronous: a kill aimed at an acknowledgement must not wait for the next iteration of the event loop.
+    """
 
     def __init__(self) -> None:
         self._action: Callable[[Sight], None] | None = None
         self._token: str | None = None
 
     def arm(self, action: Callable[[Sight], None], *, token: str | None = None) -> None:
-        """`token`: only when this message is concerned."""
+        """Arm an action. With `token`, it is called only for this message."""
         self._action, self._token = action, token
 
     def disarm(self) -> None:
         self._action = None
 
     def fire(self, sight: Sight) -> bool:
-        """Return whether there was an action."""
+        """Call the armed action. Return whether there was one."""
         if self._action is None or (self._token is not None and self._token not in sight.tokens):
             return False
         action, self._action = self._action, None
@@ -40,11 +42,15 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """When a message was acknowledged, and when it was with a client that dies before it hears of it; when the
-    model was asked, and when it had given its whole answer; when a reply reached a screen."""
+    """The moments of an episode."""
 
+    #: A client has received an acknowledgement.
     acknowledged: Trigger = field(default_factory=Trigger)
+    #: An acknowledgement has arrived, but the client loses it.
     unheard: Trigger = field(default_factory=Trigger)
+    #: The model has received a request.
     asked: Trigger = field(default_factory=Trigger)
+    #: The model has sent a whole answer.
     answered: Trigger = field(default_factory=Trigger)
+    #: A client has received a reply.
     shown: Trigger = field(default_factory=Trigger)

@@ -1,7 +1,7 @@
-"""The people of the campaign: each writes in a channel of its own, over the socket or over HTTP.
+"""The users of the campaign. Each writes in its own channel, over a socket or over HTTP.
 
-They behave as good clients do: one message at a time until it is acknowledged, the same id again after every
-failure, a resume by the last sequence number after every reconnect. They record and never judge.
+They are well-behaved clients: they write one message at a time until it is acknowledged, repeat it with the same id
+after every failure, and resume from the last sequence number after every reconnect. They record and do not judge.
 """
 
 from __future__ import annotations
@@ -22,32 +22,33 @@ from tests.crash.trigger import Moments, Sight, Trigger
 
 ACK_WITHIN = 15.0
 PAUSE_BETWEEN_TRIES = 0.02
-#: What stands before the token of a message.
+#: The text before the token of a message.
 ASKING = "Please answer"
-#: How often somebody looks for questions, in seconds.
+#: Interval between two looks for open questions (seconds).
 LOOK = 0.2
-#: Share of the acknowledged messages that are sent once more, by a client that forgot its acknowledgement.
+#: Share of the acknowledged messages that are sent again, as if the client had lost the acknowledgement.
 FORGETFUL = 0.05
-#: Share of the moments at which somebody writes several messages in a row.
+#: Probability that a user writes several messages in a row.
 BURST = 0.25
-#: A socket holds this many seconds on average before its client drops it, whatever the daemon does.
+#: Average time after which a client drops its socket by itself (seconds).
 CONNECTED = 2.0
 
 Refused = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 
 class Voice(Protocol):
-    """How a user reaches its channel."""
+    """A user's connection to its channel."""
 
     async def say(self, token: str, content: str) -> str:
-        """One try to send; the message id of the acknowledgement. Raises one of `Refused`."""
+        """Try once to send, and return the message id of the acknowledgement. Raise one of `Refused` if it fails."""
         ...
 
 
 class User:
-    """Writes numbered messages at random instants, `rate` a second on average, sometimes several at once.
-    `number` gives each message of the episode its own number. Dies for a moment when the `unheard` one comes: the
-    acknowledgement is lost, the message is sent again."""
+    """Writes numbered messages at random instants, sometimes several in a row.
+
+    When the trigger `unheard` has an action, the user loses the acknowledgement and sends the message again.
+    """
 
     def __init__(
         self,
@@ -55,7 +56,9 @@ class User:
         channel: str,
         voice: Voice,
         rng: Random,
+        #: Messages per second on average.
         rate: float,
+        #: Returns the next message number of the episode.
         number: Callable[[], int],
         moments: Moments,
         asking: str = ASKING,
@@ -74,7 +77,7 @@ class User:
         return tuple(self._sent)
 
     async def write(self, over: asyncio.Event) -> None:
-        """Until `over` is set; what was begun by then is still brought to its acknowledgement."""
+        """Write until `over` is set. A message that was begun by then is repeated until it is acknowledged."""
         while not over.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), self._rng.expovariate(self._rate))
@@ -94,7 +97,7 @@ class User:
         self._sent[place] = Sent(token, self._channel, started, acked, tuple(dict.fromkeys(ids)), tries)
 
     async def _insist(self, token: str) -> tuple[list[str], int]:
-        """Repeat until an acknowledgement is heard; every id that was named, and how many tries it took."""
+        """Repeat a message until it is acknowledged. Return all ids in acknowledgements, and the number of tries."""
         ids: list[str] = []
         tries = 0
         while True:
@@ -111,7 +114,7 @@ class User:
 
 
 async def decide(doors: Doors, rng: Random) -> None:
-    """Answer the questions of turns, until cancelled: a call that may have been made is not made again."""
+    """Answer the open questions of turns until cancelled: a call that may have been made is not made again."""
     while True:
         await asyncio.sleep(LOOK)
         with suppress(*Refused):
@@ -127,7 +130,7 @@ async def decide(doors: Doors, rng: Random) -> None:
 
 
 class HttpVoice:
-    """Sends by `POST /api/messages`. A refusal (4xx) is a problem: nothing that this client sends is wrong."""
+    """Sends with `POST /api/messages`. A refusal (4xx) is a problem, because this client sends only valid requests."""
 
     def __init__(self, *, doors: Doors, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
         self._doors = doors
@@ -153,8 +156,11 @@ class HttpVoice:
 
 
 class SocketVoice:
-    """Sends and listens over one socket, opened again whenever it breaks, and dropped now and then by itself.
-    `shown` is what this client's screen was told, in order, over all its connections; `moment` fires with each."""
+    """Sends and listens over one socket. It reopens a broken socket, and sometimes drops it by itself.
+
+    `shown` are the messages that the client received over all its connections, in order; `moment` fires for each of
+    them.
+    """
 
     def __init__(
         self, *, doors: Doors, channel: str, rng: Random, moment: Trigger, problem: Callable[[str], None]

@@ -1,4 +1,4 @@
-"""What a judgement consists of: the kinds of harm, which are the columns of the report, and what a rule is."""
+"""The types of a judgement: the kinds of violations, which are the columns of the report, and the rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The work of the campaign: turns that use tools, in a small window, and what is left behind by these tools.
+"""The work of the campaign: turns that use tools in a small window, and the traces of these tools.
 
-Which calls a message needs follows from its token alone, and the model asks for those of which its prompt shows no trace. So a
-prompt that forgets a call has it made again, and a tool that must not be repeated leaves a mark for each time that it was called.
+The token of a message determines the calls that it needs. The model asks for the calls that are not in its prompt. So
+if a prompt forgets a call, the call is repeated, and a tool that must not be repeated writes a mark for each call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from arvis.testing.openai_server import CallsTools
 
-#: The agent that works, its model and what that holds (tokens).
+#: The agent that works with tools, its model, and the model's context window (tokens).
 WORKER, MODEL, WINDOW = "worker", "small", 8_000
 AGENT = {
     "slug": WORKER,
@@ -26,7 +26,7 @@ AGENT = {
     "tools": ["look", "stamp"],
     "on_new_message": "steer",
 }
-#: How many rounds of calls a message needs, how many calls a round has, and how long an output is (characters).
+#: Choices for the number of rounds of a message, the calls of a round, and the characters of an output.
 ROUNDS, CALLS, SIZES = (0, 2, 5, 5), (6, 8), (200, 1_500, 6_000)
 #: Share of the calls that must not be repeated.
 STAMPS = 0.3
@@ -64,7 +64,7 @@ def create_stamp(services):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of a tool; `key` names it everywhere."""
+    """One call of a tool. `key` identifies it in prompts and marks."""
 
     tool: str
     key: str
@@ -72,7 +72,7 @@ class Step:
 
 
 class Asks(CallsTools):
-    """An answer that asks for these steps, each under an id of its own."""
+    """An answer that asks for these calls. Each has its key as its id."""
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Asks:
@@ -84,7 +84,7 @@ class Asks(CallsTools):
 
 
 def install(code: Path) -> None:
-    """Put the tools beside a copy of the program, as an installed package has them."""
+    """Install the tools beside a copy of the program, like an installed package."""
     about = code / "crash_tools-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: crash-tools\nVersion: 1\n")
@@ -95,7 +95,7 @@ def install(code: Path) -> None:
 
 
 def next_steps(token: str, prompt: str) -> list[Step]:
-    """The calls of the first round that this prompt (as JSON) shows no trace of; none when the work is done."""
+    """Return the calls of the first round that are missing in this prompt (JSON); none if the work is done."""
     for group in _rounds(token):
         if missing := [step for step in group if step.key not in prompt]:
             return missing
@@ -103,7 +103,7 @@ def next_steps(token: str, prompt: str) -> list[Step]:
 
 
 def marks(data: Path) -> list[str]:
-    """The keys of the calls that must not be repeated, as often as they were made."""
+    """Return the keys of the calls that must not be repeated, one for each time that the call was made."""
     with suppress(FileNotFoundError):
         return (data / MARKS).read_text().split()
     return []

@@ -1,4 +1,4 @@
-"""What the campaign of workflows plays: a workflow with all that can be cut, and a model that calls its subagent."""
+"""The workflow of the campaign of workflows, with every kind of step that can be interrupted, and its model."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from aiohttp import web
 from arvis.testing.openai_server import CallsTools, ReceivedRequest, Reply
 
 SLUG = "crash-course"
-#: Which agent nodes a run comes by, and how often: each leaves so many `llm_response` lines in its log.
+#: Agent node -> number of visits in a run. Each visit writes one `llm_response` line to the run's log.
 VISITS = {"plan": 1, "check": 1, "body": 2, "final": 1}
-#: The end of each run's output: the task of its last agent, which repeats what the run began with.
+#: The end of each run's output: the task of its last agent, which contains the run's input.
 LAST = "Final of {input}"
 
 
 def document() -> dict[str, Any]:
-    """Start, then two branches: an agent, an approval and an agent; an agent with a subagent, a wait and a loop of two rounds. They
-    come together before the last agent."""
+    """Return a workflow with two branches that meet before the last agent.
+
+    The first branch has an agent and an approval; the second one has an agent with a subagent, a wait and a loop of two
+    rounds.
+    """
     nodes = [
         _node("start", "start"),
         _node("fork", "parallel"),
@@ -57,7 +60,7 @@ def document() -> dict[str, Any]:
         {"id": f"c{number}", "source": source, "target": target, "sourceHandle": out, "targetHandle": into}
         for number, (source, out, target, into) in enumerate(ways, 1)
     ]
-    # A branch goes on while the other one asks, so that more can be cut.
+    # This branch continues while the other one waits for a person, so that kills can interrupt more steps.
     return {"schema": 1, "settings": {"pauses": "branch"}, "nodes": nodes, "connections": connections}
 
 
@@ -66,8 +69,10 @@ def _node(node_id: str, kind: str, **data: Any) -> dict[str, Any]:
 
 
 class Model:
-    """Repeats the task that it is given, a little later; an agent that has a subagent calls it first. `finished` counts the calls that
-    were answered wholly, by task."""
+    """A model that repeats the task after a delay. An agent with a subagent calls it first.
+
+    `finished` counts the completely answered calls by task.
+    """
 
     def __init__(self, *, rng: Random, delay: tuple[float, float]) -> None:
         self._rng = rng

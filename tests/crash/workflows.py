@@ -1,8 +1,8 @@
-"""`python -m tests.crash.workflows --runs 50 --kills 200`: runs of a workflow, while their daemon is killed again and again.
+"""`python -m tests.crash.workflows --runs 50 --kills 200`: runs of a workflow while their daemon is killed repeatedly.
 
-People begin runs (each with a key, so that a request may be sent again) and say yes where one asks; the daemon dies at random
-moments. At the end every run must have come to its end, once: no run lost or doubled, and no visit of an agent node that was
-made twice to its end.
+Users start runs (each with a key, so that a request can be repeated) and answer approvals with yes. The daemon is
+killed at random moments. At the end, every run must have ended once: no run is lost or duplicated, and no visit of an
+agent node was completed twice.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from tests.crash.variants.build import copied
 from tests.crash.workflow_scene import LAST, SLUG, VISITS, Model, document
 
 API_KEY = "crash-key"
-#: How long (seconds) a model call takes: two answers of a run overlap, and a kill meets some of them.
+#: Length of a model call (seconds). Calls of one run can overlap, and kills interrupt some of them.
 THINKING = (0.02, 0.15)
-#: A kill falls so many seconds after the daemon is ready.
+#: Range of seconds from ready to a kill.
 WINDOW = (0.1, 1.2)
-#: After the last kill everything must be over in this time (seconds).
+#: After the last kill, every run must end within this time (seconds).
 PATIENCE = 120.0
 
 
 @dataclass(slots=True)
 class Report:
-    """What was seen; `faults` is empty when nothing went wrong. `repeated` counts model calls that were made again because their
-    daemon died before it could keep the answer."""
+    """The results of a campaign."""
 
     seed: str
     kills: int = 0
     runs: int = 0
+    #: Model calls that were repeated because the daemon died before it could store the answer.
     repeated: int = 0
     seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Report:
 
 
 class Campaign:
-    """One daemon, its runs and its deaths. `kills` are spread over the time in which runs are begun and worked on."""
+    """One daemon, its runs and its kills, which are spread over the time in which runs are started and continue."""
 
     def __init__(self, *, seed: str, runs: int, kills: int, folder: Path, code: Path) -> None:
         self._rng = Random(seed)
@@ -85,7 +85,7 @@ class Campaign:
             try:
                 await self._perform(daemon)
                 self._judge()
-                # Errors of a dying process are its own affair only where it says so: none is expected here.
+                # The log may not contain errors, even those of processes that were killed.
                 self.report.faults += [f"log: {line}" for line in daemon.complaints()]
             finally:
                 await daemon.close()
@@ -121,7 +121,7 @@ class Campaign:
         await daemon.ready()
 
     async def _begin_runs(self, http: aiohttp.ClientSession) -> None:
-        """Spread over the deaths, so that each meets some of them at every node."""
+        """Start the runs, spread over the time of the kills, so that kills meet runs at every node."""
         for number in range(self._runs):
             body = {"input": f"run {number:03}"}
             run = await self._insist(http, "POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
@@ -145,7 +145,7 @@ class Campaign:
                     break
 
     async def _states(self, http: aiohttp.ClientSession, run_id: str) -> AsyncIterator[bool]:
-        """Whether it is over, again and again."""
+        """Poll the run and yield whether it has ended."""
         while True:
             run = await self._insist(http, "GET", f"/api/runs/{run_id}")
             yield run["status"] in {"completed", "failed", "cancelled"}
@@ -154,7 +154,8 @@ class Campaign:
     async def _insist(
         self, http: aiohttp.ClientSession, method: str, path: str, body: Any = None, *, key: str | None = None
     ) -> Any:
-        """Send it again until the daemon lives long enough to answer; what it refuses is raised (409: it was done before)."""
+        """Repeat a request until the daemon answers. Raise its refusals; a 409 means that an earlier try was carried
+        out."""
         headers = {"Idempotency-Key": key} if key is not None else {}
         while True:
             try:
@@ -165,7 +166,7 @@ class Campaign:
             except aiohttp.ClientResponseError:
                 raise
             except (aiohttp.ClientError, ConnectionError, TimeoutError):
-                """It died; the next life answers."""
+                """The daemon died. Its next life answers."""
             await asyncio.sleep(0.05)
 
     # -- the judgement -------------------------------------------------------------------------------------
@@ -192,7 +193,8 @@ class Campaign:
                 yield f"{run_id}: it ended with {row['result'][:200]}"
 
     def _of_logs(self, rows: sqlite3.Connection) -> Iterator[str]:
-        """Each visit of an agent node leaves one answer, and the call of the subagent one beginning and one end."""
+        """Check the log: one answer for each visit of an agent node, and one beginning and one end of the subagent's
+        call."""
         for run_id in self._begun:
             lines = rows.execute(
                 "SELECT * FROM workflow_run_log WHERE run_id = ? ORDER BY number", (run_id,)
@@ -208,7 +210,7 @@ class Campaign:
 
 
 def _of_children(rows: sqlite3.Connection) -> Iterator[str]:
-    """Every execution that a run called came to its end, and as many as there were visits."""
+    """Check that every execution that a run called has ended, and that there is one for each visit."""
     for row in rows.execute(
         "SELECT waits.execution_id AS run, executions.status, COUNT(*) AS number FROM executions "
         "JOIN waits ON waits.id = executions.parent_wait JOIN workflow_runs ON workflow_runs.execution_id = waits.execution_id "
@@ -219,7 +221,7 @@ def _of_children(rows: sqlite3.Connection) -> Iterator[str]:
 
 
 def play(seed: str, *, runs: int, kills: int) -> Report:
-    """The folder of a campaign that found something is kept, and named in the report."""
+    """Play a campaign. If it has faults, its folder is kept and named in the report."""
     folder = Path(tempfile.mkdtemp(prefix="arvis-crash-"))
     with copied(CHECKOUT) as code:
         report = asyncio.run(Campaign(seed=seed, runs=runs, kills=kills, folder=folder, code=code).play())

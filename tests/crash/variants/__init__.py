@@ -1,4 +1,4 @@
-"""The catalogue of deliberately broken builds, by name."""
+"""The deliberately broken builds, by name."""
 
 from __future__ import annotations
 

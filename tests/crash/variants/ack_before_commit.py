@@ -6,7 +6,7 @@ from tests.crash.variants.build import Edit, Variant
 
 WRITER = "arvis/store/sqlite/store.py"
 
-#: The pause stands for a disk that takes its time, so that the gap between answer and commit can be hit.
+#: The pause simulates a slow disk, so that a kill can fall between answer and commit.
 VARIANT = Variant(
     name="ack_before_commit",
     breaks="a script is answered before its group is committed, so a client hears of a message that may vanish",

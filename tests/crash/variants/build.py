@@ -1,7 +1,7 @@
-"""Deliberately broken builds: the negative controls of the harness (reliability.md §6.4).
+"""Deliberately broken builds: the negative controls of the harness.
 
-A variant is a list of exact replacements in a copy of the program, never a switch in the product. A replacement
-that no longer fits is an error, so that a control cannot quietly become a test of the healthy program.
+A variant is a list of exact replacements in a copy of the program; the product itself has no switch for it. A
+replacement that no longer fits is an error. Otherwise the control would become a test of the correct program.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ NOT_COPIED = shutil.ignore_patterns("node_modules", "ui")
 
 
 class DoesNotApply(Exception):
-    """The program changed under a variant: rewrite the variant so that it breaks the same promise again."""
+    """The program has changed and an edit does not fit. Rewrite the variant so that it breaks the same promise
+    again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `old`, which stands in `path` exactly once, by `new`."""
+    """Replaces `old`, which must occur in `path` exactly once, by `new`."""
 
     path: str
     old: str
@@ -40,17 +41,20 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`breaks` says which promise, `caught_by` the rules of the oracle that must notice, `rows` those over the
-    database; so many `blows` of this kind, aimed like this, are enough to find it, with a drain of `patience`
-    seconds. The rest as in `Plan`."""
+    """A broken build and the episode that finds its fault. Further fields are those of `Plan`."""
 
     name: str
+    #: The promise that the build breaks.
     breaks: str
     edits: Sequence[Edit]
+    #: The rules of the oracle that must find the fault.
     caught_by: Sequence[Rule]
+    #: Number of blows that is enough to find the fault.
     blows: int
     aim: Aim
+    #: Maximum length of the drain (seconds).
     patience: float
+    #: The rules over the database that must find the fault.
     rows: Sequence[str] = ()
     blow: Blow = Blow.KILL
     shape: Shape = Shape()  # noqa: RUF009 frozen
@@ -64,7 +68,7 @@ class Variant:
         return self.shape != Shape()
 
     def campaign(self, code: Path, *, database: str | None, random: bool = False) -> Campaign:
-        """Its blows, aimed or not, on the broken `code`."""
+        """Return the campaign that plays this variant's blows on the broken program in `code`."""
         return Campaign(
             code=code,
             blow=self.blow,
@@ -79,7 +83,8 @@ class Variant:
         )
 
     def is_caught(self, result: Result) -> bool:
-        """Return whether the rules noticed. A build that does not run breaks rules as well, and proves nothing."""
+        """Return whether the rules found the fault. A build that does not run proves nothing, although it breaks
+        rules."""
         broken_rules = {violation.rule for violation in result.violations}
         ran = (
             result.kills + result.sleeps >= self.blows
@@ -95,7 +100,8 @@ class Variant:
 
 @contextmanager
 def copied(checkout: Path) -> Iterator[Path]:
-    """A copy of the program as a folder to import from: who edits the checkout does not edit a running campaign."""
+    """Yield a copy of the program as an import folder, so that edits of the checkout do not affect a running
+    campaign."""
     with tempfile.TemporaryDirectory(prefix="arvis-code-") as name:
         code = Path(name)
         for part in PARTS:
@@ -106,7 +112,7 @@ def copied(checkout: Path) -> Iterator[Path]:
 
 @contextmanager
 def edited(edits: Sequence[Edit], checkout: Path) -> Iterator[Path]:
-    """A copy with these edits."""
+    """Yield a copy of the program with these edits."""
     with copied(checkout) as code:
         for edit in edits:
             apply(edit, code)
@@ -116,7 +122,7 @@ def edited(edits: Sequence[Edit], checkout: Path) -> Iterator[Path]:
 def apply(edit: Edit, code: Path) -> None:
     path = code / edit.path
     if not path.is_file():
-        raise DoesNotApply(f"{edit.path} is not there any more")
+        raise DoesNotApply(f"{edit.path} does not exist any more")
     text = path.read_text()
     if text.count(edit.old) != 1:
         raise DoesNotApply(f"{edit.path} holds this {text.count(edit.old)} times, not once:\n{edit.old}")

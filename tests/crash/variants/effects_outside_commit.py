@@ -4,7 +4,7 @@ from tests.crash.blows import Aim
 from tests.crash.oracle import every_accepted_message_is_answered, the_rows_agree
 from tests.crash.variants.build import Edit, Variant
 
-#: The pause stands for the work of a second transaction on a busy disk.
+#: The pause simulates a second transaction on a busy disk.
 VARIANT = Variant(
     name="effects_outside_commit",
     breaks="the job ends in one transaction, its reply and delivery are written in the next",

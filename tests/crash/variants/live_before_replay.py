@@ -6,7 +6,7 @@ from tests.crash.variants.build import Edit, Variant
 
 SOCKET = "arvis/web/realtime/socket.py"
 
-#: The pause stands for a long replay to a slow client.
+#: The pause simulates a long replay to a slow client.
 VARIANT = Variant(
     name="live_before_replay",
     breaks="a socket joins its channel after the replay, so what is sent in between reaches no screen",
@@ -18,7 +18,7 @@ VARIANT = Variant(
             new="        await self._replay(socket, client)\n        await asyncio.sleep(0.5)\n"
             "        self._connector.join(client)\n        while True:\n",
         ),
-        # A number that is not the next would make it look again, too.
+        # Otherwise a gap in the numbers would also make the connector look for missed messages.
         Edit(
             "arvis/web/realtime/connector.py",
             old="            if ready.seq is not None and ready.seq > self.seen + 1:\n                return LOOK\n",

@@ -7,10 +7,10 @@ from tests.crash.variants.build import Edit, Variant
 
 JOBS = "arvis/store/queries/jobs.sql"
 
-#: Two whole daemons share a database; one falls asleep at the model for longer than its lease, and wakes.
+#: Two complete daemons share a database. One is suspended during a model call for longer than its lease, then continues.
 VARIANT = Variant(
     name="no_fencing",
-    breaks="a worker whose lease was lost to another still commits its turn, and nobody tells it to stop",
+    breaks="a worker whose lease was lost to another still commits its turn, and it is not told to stop",
     edits=(
         Edit(
             JOBS,
@@ -19,7 +19,7 @@ VARIANT = Variant(
             new="    finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END\n"
             "WHERE id = :id AND :claim > 0 AND :owner <> ''",
         ),
-        # The numbers of steps would stop it, too.
+        # Otherwise the unique numbers of steps would also prevent the second commit.
         Edit(
             "arvis/store/queries/executions.sql",
             old="INSERT INTO steps (execution_id, number, node, decision, changes, at)\n"

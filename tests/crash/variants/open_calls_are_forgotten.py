@@ -6,7 +6,7 @@ from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
     name="open_calls_are_forgotten",
-    breaks="a call that was answered just before a kill costs nothing",
+    breaks="a call that was answered just before a kill is not charged",
     edits=(
         Edit(
             "arvis/llm/budgets.py",

@@ -4,7 +4,7 @@ from tests.crash.blows import Aim
 from tests.crash.oracle import a_screen_shows_everything_once
 from tests.crash.variants.build import Edit, Variant
 
-#: A delivery is claimed in the commit of its turn. The pause stands for a disk that takes its time.
+#: A delivery is claimed in the commit of its turn. The pause simulates a slow disk.
 VARIANT = Variant(
     name="send_before_commit",
     breaks="a claimed delivery is handed out before the commit of its turn, so a reply is shown that may vanish",
