@@ -126,7 +126,7 @@ async def decide(doors: Doors, rng: Random) -> None:
                 answer = {"decision": "answer", "text": "skip"}
                 url = f"{door.url}/api/questions/{wait['id']}/answer"
                 async with door.session.post(url, json=answer, headers=door.headers):
-                    """Somebody may have been faster, or the turn is over."""
+                    """The question may already be answered, or the turn may have ended."""
 
 
 class HttpVoice:

@@ -1,7 +1,7 @@
-"""`python -m tests.hostile`: the whole daemon against model servers that mean harm (reliability.md F1).
+"""`python -m tests.hostile`: the whole daemon against hostile model servers.
 
-It ends with 1 when a message got anything but one reply or notice, the event loop stood still for more than 200 ms, or
-memory grew by more than 64 MB.
+It exits with 1 if a message did not get exactly one reply or notice, if the event loop was blocked for more than 200
+ms, or if memory grew by more than 64 MB.
 """
 
 from __future__ import annotations
@@ -37,19 +37,21 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
-    parser.add_argument("--provider", action="append", choices=PROVIDERS, help="only this one; may be repeated")
+    parser.add_argument("--provider", action="append", choices=PROVIDERS, help="only this provider; may be repeated")
     parser.add_argument(
         "--case",
         action="append",
         choices=sorted({*CASES, *cases_of(CLAUDE)}),
         metavar="NAME",
-        help="only this one; may be repeated",
+        help="only this case; may be repeated",
     )
-    parser.add_argument("--seed", help="replay: the seed that an earlier run printed")
+    parser.add_argument("--seed", help="replay: the seed of an earlier run")
     parser.add_argument(
-        "--always", type=int, default=100, help="cases with a server that never mends itself (default 100)"
+        "--always", type=int, default=100, help="number of cases with a server that never recovers (default 100)"
     )
-    parser.add_argument("--quick", action="store_true", help="cancel what was put off for a minute, do not wait for it")
+    parser.add_argument(
+        "--quick", action="store_true", help="cancel messages that are delayed by a minute instead of waiting for them"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     return parser.parse_args()
 

@@ -1,7 +1,8 @@
 """All cases of one provider against one daemon.
 
-Each case once, alone, with its stall measured: the server is good again at the second time. Then many at once with a
-server that never is. What a vendor asked to put off ends last.
+First each case is played once, alone, and its stall is measured; the server answers correctly at the second request.
+Then many cases are played at the same time with a server that never recovers. The messages that a vendor asked to delay
+come last.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from tests.hostile.measure import left_behind, memory_of
 from tests.hostile.scene import Scene, opened
 from tests.hostile.verdict import FINAL, Played, violations
 
-#: What the campaign asks for (reliability.md F1): seconds, megabytes.
+#: Maximum stall of the event loop (seconds) and growth of memory (megabytes).
 MOST_STALL = 0.2
 MOST_GROWTH = 64.0
 
-#: A stall counts when it is seen so often in a row: one alone may be the machine's.
+#: A stall counts only if it is seen this many times in a row, because the machine may cause a single one.
 _LOOKS = 3
 #: Seconds.
 _PATIENCE = 150.0
@@ -38,14 +39,16 @@ _FAR = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`cases` by name; the last `always` of them, in an order of the seed, meet a server that never mends itself. Without
-    `figures`, a stall and memory are told and break nothing."""
+    """The cases of one provider."""
 
     provider: str
     seed: str
+    #: Names of the cases.
     cases: Sequence[str]
+    #: This many cases, in random order, meet a server that never recovers.
     always: int = 100
     parked: bool = True
+    #: Whether stalls and growth of memory are violations. Otherwise they are only reported.
     figures: bool = True
 
     def case(self, name: str) -> Case:
@@ -54,17 +57,19 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """`found` are the violations by case; `stalls` in seconds; memory in megabytes, at the start, after each case was played
-    alone, and at the end."""
+    """The results for one provider."""
 
     provider: str
     seed: str
     played: int = 0
     answered: int = 0
     failed: int = 0
+    #: The violations, with the names of their cases.
     found: list[str] = field(default_factory=list)
+    #: Case -> seconds.
     stalls: dict[str, float] = field(default_factory=dict)
     crowd_stall: float = 0.0
+    #: Megabytes at the start, after each case was played alone, and at the end.
     memory: tuple[float, float, float] = (0.0, 0.0, 0.0)
     orphans: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -76,7 +81,7 @@ class Result:
 
     @property
     def growth(self) -> float:
-        """After the first round, which warms everything up."""
+        """Return the growth of memory after the first round. The first round itself fills caches."""
         return self.memory[2] - self.memory[1]
 
     def take(self, played: Played) -> None:
@@ -88,7 +93,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A message on its way: `stall` is what was seen while it was answered."""
+    """A message that was sent. `stall` is the longest stall until its answer."""
 
     case: str
     manner: str
@@ -153,14 +158,14 @@ def _judge(plan: Plan, scene: Scene, result: Result) -> None:
 
 
 def _crowd(plan: Plan) -> list[str]:
-    """The cases for a server that never mends itself, in no order."""
+    """Return the cases for a server that never recovers, in random order."""
     cases = [case for case in plan.cases if not plan.case(case).parks]
     Random(plan.seed).shuffle(cases)
     return cases[: plan.always]
 
 
 def _channels(plan: Plan) -> list[str]:
-    """Those of the agent without tools."""
+    """Return the channels of the agent without tools."""
     names = [case for case in plan.cases if not plan.case(case).tools]
     return [_channel(case, manner, look) for case in names for manner in ("once", "always") for look in range(_LOOKS)]
 
@@ -170,13 +175,13 @@ def _channel(case: str, manner: str, look: int = 0) -> str:
 
 
 class _Players:
-    """Send messages and see what becomes of them."""
+    """Sends messages and watches their results."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     async def alone(self, case: str) -> Asked:
-        """With the smallest of the stalls that were seen, if the first was too long."""
+        """Play a case alone. If the stall is too long, repeat it and return the try with the smallest stall."""
         await self._scene.renew_account()
         asked = await self._ask(case, "once", 0)
         for look in range(1, _LOOKS):
@@ -188,7 +193,7 @@ class _Players:
         return asked
 
     async def crowd(self, cases: Sequence[str]) -> list[Played]:
-        """Many at once, a little apart."""
+        """Play many cases at the same time, with short pauses between their starts."""
         await self._scene.renew_account()
         places = asyncio.Semaphore(_AT_ONCE)
 
@@ -201,7 +206,7 @@ class _Players:
         return [await self.ended(each) for each in asked]
 
     async def ended(self, asked: Asked) -> Played:
-        """The plain message behind it, and all that the channel has shown then."""
+        """Send a plain message after this one, and return the results of both with all messages of the channel."""
         text = f"case:plain id:{asked.channel}-plain manner:once"
         plain = await self._scene.post(text, asked.channel)
         after = await self._scene.timeline(plain, wait=20.0)
@@ -217,7 +222,7 @@ class _Players:
         )
 
     async def _orphans(self) -> list[str]:
-        """Those that are there for good."""
+        """Return the processes that remain after a wait."""
         found = left_behind(self._scene.folder, self._scene.pid)
         for _ in range(_ENDING):
             if not found:
@@ -227,7 +232,7 @@ class _Players:
         return found
 
     async def released(self, asked: Asked, *, wait: bool) -> Asked:
-        """The end of a message that was put off; one that nobody can wait for is cancelled."""
+        """Return the end of a delayed message. A message with a long delay is cancelled."""
         timeline = await self._scene.timeline(asked.message)
         job = timeline["job"]
         if timeline["status"] not in FINAL and (not wait or job["runAt"] / 1000 - time.time() > _FAR):
@@ -249,7 +254,7 @@ class _Players:
         return Asked(case, manner, channel, message, timeline, self._scene.probe.take().longest)
 
     async def _wait(self, message: str, *, parks: bool) -> dict[str, Any]:
-        """Until it has ended, or was put off if that is all that may be seen."""
+        """Wait until the message has ended, or, if the case allows it, until it is delayed."""
         end = time.monotonic() + _PATIENCE
         while True:
             left = end - time.monotonic()

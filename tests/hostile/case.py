@@ -1,4 +1,4 @@
-"""What a case is."""
+"""The type of a case."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ Manner = Callable[[Wire], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`manner` answers one request. `parks` says that the daemon may put the message off for a minute or longer;
-    `tools` is False where the agent must have none."""
+    """A kind of misbehaviour."""
 
+    #: Answers one request.
     manner: Manner
+    #: Whether the daemon may delay the message by a minute or more.
     parks: bool = False
+    #: False if the agent may not have tools.
     tools: bool = True

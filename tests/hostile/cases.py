@@ -1,4 +1,4 @@
-"""Every way in which a model server misbehaves here, by name."""
+"""All kinds of misbehaviour of model servers, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.hostile.case import Case
 from tests.hostile.formats import FORMATS
 from tests.hostile.wire import Wire
 
-#: The provider that is a program and no server.
+#: The provider that runs a program instead of asking a server.
 CLAUDE = "claude_cli"
 
 PROVIDERS = (*FORMATS, CLAUDE)
@@ -33,7 +33,7 @@ def cases_of(provider: str) -> Mapping[str, Case]:
     return CASES
 
 
-#: A few of each kind, for the short form: what is quick, and what once was or would be the worst.
+#: Some cases of each kind for the short form: quick ones, and those that caused or could cause the worst failures.
 SHORT = (
     *(
         "status-500",

@@ -21,12 +21,12 @@ async def _asks(wire: Wire, calls: tuple[Call, ...]) -> None:
 
 
 async def _endlessly(wire: Wire) -> None:
-    """Another sum in each round."""
+    """Ask for another calculation in each round."""
     await _asks(wire, (("call", "calculate", {"expression": f"1 + {wire.number}"}),))
 
 
 async def _and_says(wire: Wire) -> None:
-    """Text before and after the calls."""
+    """Send text between two calls."""
     asked = [
         *wire.format.call(0, "a", "calculate", _SUM),
         wire.format.text("Let me see."),
@@ -37,7 +37,7 @@ async def _and_says(wire: Wire) -> None:
 
 
 async def _endless_arguments(wire: Wire) -> None:
-    """Calls whose arguments go on and on, under one number and id."""
+    """Send a call with endless arguments, under one number and id."""
     piece = b"".join(wire.format.framed(*wire.format.call(0, "a", "calculate", "1" * 1_000)))
     await wire.begin_stream()
     while True:
@@ -82,7 +82,7 @@ _CALLS: Mapping[str, tuple[Call, ...]] = {
 
 
 async def _numbered(wire: Wire, number: Any) -> None:
-    """A call under an odd number, where the format numbers calls."""
+    """Send a call with an unusual number, if the format numbers calls."""
     documents = copy.deepcopy([*wire.format.begin, *wire.format.call(0, "a", "calculate", _SUM)])
     for document in documents:
         _renumber(document, number)

@@ -1,4 +1,4 @@
-"""Misbehaviour that is the same in every format: statuses, headers, connections, encodings."""
+"""Misbehaviour that is the same in all formats: statuses, headers, connections, encodings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _no_content(wire: Wire) -> None:
 
 
 async def _continues(wire: Wire) -> None:
-    """Interim answers, of which HTTP allows any number."""
+    """Send many interim answers. HTTP does not limit their number."""
     await wire.send(b"HTTP/1.1 100 Continue\r\n\r\n" * 50)
     await wire.good()
 
@@ -54,7 +54,7 @@ async def _date(wire: Wire) -> None:
     await wire.fail(429, headers={"Retry-After": format_datetime(soon, usegmt=True)})
 
 
-# -- errors that harm ---------------------------------------------------------------------------------------
+# -- harmful error texts ------------------------------------------------------------------------------------
 
 
 async def _error_page(wire: Wire) -> None:
@@ -86,14 +86,14 @@ async def _error_of(wire: Wire, body: bytes) -> None:
 
 
 async def _echo(wire: Wire, form: str) -> None:
-    """It says which key it was sent."""
+    """Fail with an error text that contains the key."""
     key = wire.request.key
     forms = {"plain": key, "base64": base64.b64encode(key.encode()).decode(), "hex": key.encode().hex()}
     await wire.fail(400, f"you sent {forms[form]}, and in my headers {dict(wire.request.headers)}"[:60_000])
 
 
 async def _echo_model(wire: Wire) -> None:
-    """The key as the name of the model and as the reason for the end."""
+    """Send the key as the name of the model and as the reason for the end."""
     chunks = wire.format.answer("Hi.", reason=wire.request.key)
     await wire.stream(chunk.replace(b'"hostile"', b'"' + wire.request.key.encode() + b'"') for chunk in chunks)
 
@@ -130,7 +130,7 @@ async def _hang(wire: Wire, after: str) -> None:
 
 
 async def _drip(wire: Wire) -> None:
-    """A byte at a time, a short answer."""
+    """Send a short answer byte by byte."""
     await wire.head(200, {"Connection": "close"})
     for chunk in wire.format.answer("Hi"):
         for byte in chunk:
@@ -140,7 +140,7 @@ async def _drip(wire: Wire) -> None:
 
 
 async def _drip_endlessly(wire: Wire) -> None:
-    """Often enough that it is never silent for long."""
+    """Send an endless answer without text, often enough to avoid the timeout for silence."""
     await wire.begin_stream()
     while True:
         await wire.chunk(b" " if wire.format.lines else b":")
@@ -205,7 +205,7 @@ async def _length(wire: Wire, length: str) -> None:
 
 
 async def _chunked(wire: Wire, before: bytes, after: bytes = b"\r\n0\r\n\r\n") -> None:
-    """A body whose chunks are framed wrongly."""
+    """Send a body whose chunks are framed incorrectly."""
     body = b"".join(wire.format.answer("Hello"))
     await wire.begin_stream()
     await wire.send(before.replace(b"SIZE", b"%x" % len(body)) + body + after)
@@ -220,7 +220,7 @@ async def _endless_extension(wire: Wire) -> None:
 
 
 async def _second_answer(wire: Wire) -> None:
-    """Bytes behind the end of the body, which must not become the answer to the next request."""
+    """Send bytes after the end of the body. They must not become the answer to the next request."""
     extra = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nsmuggled"
     await wire.body(b"".join(wire.format.answer("Hello")))
     await wire.send(extra)
@@ -243,12 +243,12 @@ async def _gzip_nested(wire: Wire) -> None:
 
 
 async def _gzip(wire: Wire) -> None:
-    """Honest, but not asked for."""
+    """Send a correct gzip body that the client did not ask for."""
     await wire.body(gzip.compress(b"".join(wire.format.answer("Hello"))), headers={"Content-Encoding": "gzip"})
 
 
 async def _encoding(wire: Wire, name: str) -> None:
-    """Bytes that are not what the header says."""
+    """Send a body that does not have the encoding in its header."""
     await wire.body(b"".join(wire.format.answer("Hello")), headers={"Content-Encoding": name})
 
 

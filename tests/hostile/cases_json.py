@@ -1,4 +1,4 @@
-"""Documents that are not what the format promises, and streams that are cut."""
+"""Documents that break the format, and streams that are cut."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEGABYTE = 1 << 20
 
 
 async def _cut(wire: Wire, at: int) -> None:
-    """The body as far as `at`, and the connection closed without the mark that ends a body."""
+    """Send the first `at` bytes of the body and close the connection without the mark for its end."""
     body = _body(wire)
     await wire.begin_stream()
     await wire.chunk(body[: at % len(body)])
@@ -38,13 +38,13 @@ async def _cut_in_string(wire: Wire) -> None:
 
 
 async def _cut_between(wire: Wire) -> None:
-    """After a whole piece of the text."""
+    """Cut the stream after a complete piece of text."""
     *pieces, _ = wire.format.framed(*wire.format.begin, wire.format.text("Hello"), wire.format.text("x"))
     await _cut(wire, len(b"".join(pieces)))
 
 
 async def _cut_before_mark(wire: Wire) -> None:
-    """All documents are there, the last byte is not; and it ends like a good body."""
+    """Omit the last byte of the documents and the format's end mark, but end the body correctly."""
     await wire.stream([_body(wire)[: -1 - len(wire.format.mark)]])
 
 
@@ -56,19 +56,19 @@ def _body(wire: Wire) -> bytes:
 
 
 async def _instead(wire: Wire, text: bytes) -> None:
-    """This text in the place of the second document, between good ones."""
+    """Send this text in the place of the second document, between good ones."""
     first, *rest = wire.format.answer("Hello", " there")
     await wire.stream([first, wire.format.frame(text), *rest])
 
 
 async def _value(wire: Wire, text: bytes) -> None:
-    """This text as the value of the piece of text."""
+    """Send this text as the value of the piece of text."""
     marked = json.dumps(wire.format.text("MARK")).encode().replace(b'"MARK"', text)
     await wire.stream([*wire.format.framed(*wire.format.begin), wire.format.frame(marked), *wire.format.answer("end")])
 
 
 async def _beside(wire: Wire, text: bytes) -> None:
-    """This text as one more member of a document."""
+    """Send a document with this text as an additional member."""
     plain = json.dumps(wire.format.text("Hello")).encode()
     await wire.stream([wire.format.frame(b'{"extra": %s, %s' % (text, plain[1:])), *wire.format.answer("end")])
 
@@ -78,12 +78,12 @@ async def _many_keys(wire: Wire) -> None:
 
 
 async def _some_keys(wire: Wire) -> None:
-    """As many as may pass: nothing says that this is too much."""
+    """Send an object with 490,000 members, which no limit forbids."""
     await _beside(wire, b"{" + b",".join(b'"%d":0' % number for number in range(490_000)) + b"}")
 
 
 async def _some_lists(wire: Wire) -> None:
-    """The most memory for the fewest bytes."""
+    """Send 240,000 empty lists, which take much memory for few bytes."""
     await _beside(wire, b"[" + b",".join([b"[]"] * 240_000) + b"]")
 
 
@@ -99,7 +99,7 @@ async def _usage(wire: Wire, usage: Any) -> None:
 
 
 async def _reason(wire: Wire, reason: Any) -> None:
-    """Any reason for the end; None stands for no reason at all."""
+    """Send this reason for the end; None means no reason."""
     end = wire.format.end(reason, (1, 1))
     documents = [*wire.format.begin, wire.format.text("Hello"), *end]
     await wire.stream([*wire.format.framed(*documents), *wire.format.marks])
@@ -115,7 +115,7 @@ async def _twice(wire: Wire) -> None:
 
 
 async def _two_choices(wire: Wire) -> None:
-    """Two answers side by side in each document, where the format has a list of them."""
+    """Send two answers in each document, if the format has a list of answers."""
     documents = [*wire.format.begin, wire.format.text("Hello"), *wire.format.end(wire.format.reason, (1, 1))]
     await wire.stream([*wire.format.framed(*(_doubled(document) for document in documents)), *wire.format.marks])
 

@@ -1,4 +1,4 @@
-"""Replies that are too much, or nothing."""
+"""Replies that are too large or empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def _says(wire: Wire, text: str) -> None:
 
 
 async def _pieces(wire: Wire) -> None:
-    """Ten megabytes in a million pieces."""
+    """Send ten megabytes in a million pieces."""
     begin, end = (
         wire.format.framed(*wire.format.begin),
         wire.format.framed(*wire.format.end(wire.format.reason, (1, 1))),
@@ -27,19 +27,19 @@ async def _pieces(wire: Wire) -> None:
 
 
 async def _small_pieces(wire: Wire) -> None:
-    """As many pieces as the reply may have bytes."""
+    """Send about as many pieces as a reply may have bytes."""
     [piece] = wire.format.framed(wire.format.text("x"))
     await wire.stream([*wire.format.framed(*wire.format.begin), *([piece * 512] * 500), *wire.format.answer("end")])
 
 
 async def _empty_pieces(wire: Wire) -> None:
-    """Pieces of nothing: the reply does not grow, the work does."""
+    """Send empty pieces: the reply does not grow, but each piece is work."""
     [piece] = wire.format.framed(wire.format.text(""))
     await _endless(wire, repeat(piece * 200))
 
 
 async def _line(wire: Wire, size: int) -> None:
-    """A line that does not end."""
+    """Send a line without an end."""
     await wire.begin_stream()
     await wire.chunk(b"" if wire.format.lines else b"data: ")
     for _ in range(size >> 16):
@@ -65,7 +65,7 @@ async def _endless_blank_lines(wire: Wire) -> None:
 
 
 async def _endless_unknown(wire: Wire) -> None:
-    """Documents of which nobody knows what they mean."""
+    """Send documents of an unknown type."""
     await _endless(wire, repeat(wire.format.frame(b'{"type": "news", "news": []}') * 100))
 
 
@@ -78,7 +78,7 @@ async def _endless(wire: Wire, chunks: Iterator[bytes]) -> None:
 
 
 async def _data_lines(wire: Wire) -> None:
-    """One document in a million lines, where the format has such."""
+    """Send one document in 500,000 lines, if the format splits documents into lines."""
     await wire.stream([b"data:\n" * 500_000 + b"\n", *wire.format.answer("end")])
 
 

@@ -1,6 +1,6 @@
-"""A program that passes for `claude` and means harm: what the newest message names (`case:… id:… manner:…`) it does.
+"""A hostile program in the place of `claude`: it does what the newest message names (`case:… id:… manner:…`).
 
-Run by the interpreter of the campaign, with nothing but the standard library; `CASES` is read by the campaign, too.
+The interpreter of the campaign runs it with the standard library alone. The campaign also imports `CASES`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ GOOD = "All is well."
 _MEGABYTE = 1 << 20
 _ASKED = re.compile(r"case:([a-z0-9-]+) id:([a-z0-9-]+) manner:(once|always)")
 
-#: What a child does that must not outlive its parent: nothing, for ten minutes.
+#: Program of a child that must not outlive its parent: it ignores SIGTERM and sleeps for ten minutes.
 _SLEEP = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
 
-# -- what a good program writes -----------------------------------------------------------------------------
+# -- a good program -----------------------------------------------------------------------------------------
 
 
 def piece(text: Any) -> Document:
@@ -55,16 +55,16 @@ def say(documents: Iterable[Document]) -> None:
     write(b"".join(json.dumps(document).encode() + b"\n" for document in documents))
 
 
-# -- what a bad one does ------------------------------------------------------------------------------------
+# -- misbehaviour -------------------------------------------------------------------------------------------
 
 
 def child(code: str, *arguments: str) -> None:
-    # Its output is ours, so that whoever reads ours to the end waits for it.
+    # It inherits the output, so a reader that waits for the end of the output waits for it.
     subprocess.Popen([sys.executable, "-I", "-S", "-c", code, *arguments])
 
 
 def orphan() -> None:
-    """A child that forgets its parent, its group and its session, and hears no signal that can be unheard."""
+    """Start a child that leaves its parent, its process group and its session, and ignores SIGTERM."""
     code = "import os\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n" + _SLEEP
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
     say(answer())
@@ -138,14 +138,14 @@ def complain() -> None:
 
 
 def fill() -> None:
-    """Memory without end."""
+    """Allocate memory without end."""
     kept = []
     while True:
         kept.append(bytearray(256 * _MEGABYTE))
 
 
 def mutate(number: int) -> None:
-    """One value of a good answer is of a wrong type."""
+    """Send a good answer in which one value has a wrong type."""
     rng = random.Random(number)
     documents = answer()
     *above, last = rng.choice(list(_places(documents)))
@@ -165,7 +165,7 @@ def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]
 
 
 def _raw(data: bytes) -> Callable[[], None]:
-    """These bytes before a good answer."""
+    """Return a function that writes these bytes before a good answer."""
 
     def act() -> None:
         write(data)

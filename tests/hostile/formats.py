@@ -1,7 +1,7 @@
-"""The four formats over HTTP as their servers write them, taken apart so that each part can be spoiled.
+"""The four HTTP formats as their servers write them, in parts, so that each part can be changed.
 
-Written from the vendors' public documentation. A streamed answer is `begin`, any `text` and `call`, then `end`, each
-document in its `frame`, then the `mark`.
+They follow the vendors' public documentation. A streamed answer is `begin`, any number of `text` and `call`, then
+`end`, each document in its `frame`, and finally the `mark`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from typing import Any
 
 Document = dict[str, Any]
 
-#: Counts of an answer that names any; a case hands in others.
+#: Default counts of an answer.
 USAGE = (7, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`name` is what the campaign calls it and the provider of its account; `base` ends the account's address. `call`
-    takes a number, an id, a name and arguments: an object, or text to stand where the format has text. `end` takes the
-    reason and the counts; `refusal` are the documents of a model that declines in these words."""
+    """The format of one provider."""
 
+    #: The name of the provider.
     name: str
+    #: The end of the account's address.
     base: str
     content_type: str
     begin: Sequence[Document]
     text: Callable[[Any], Document]
+    #: Takes a number, an id, a name and the arguments: an object, or raw text for formats with arguments as text.
     call: Callable[[int, Any, Any, Any], Sequence[Document]]
+    #: Takes the reason for the end and the counts.
     end: Callable[[Any, Any], Sequence[Document]]
+    #: The documents of a model that declines with this text.
     refusal: Callable[[str], Sequence[Document]]
     error: Callable[[int, Any], Document]
     reason: str
@@ -38,19 +41,19 @@ class Format:
     mark: bytes = b""
 
     def frame(self, text: bytes) -> bytes:
-        """One document of a stream, already written as JSON (or not quite)."""
+        """Return the frame of one document in a stream. The text is JSON or almost JSON."""
         return text + b"\n" if self.lines else b"data: " + text + b"\n\n"
 
     def framed(self, *documents: Document) -> list[bytes]:
         return [self.frame(_encoded(document)) for document in documents]
 
     def answer(self, *pieces: str, reason: Any = None, usage: Any = USAGE) -> list[bytes]:
-        """A good answer, framed, with its mark."""
+        """Return a good answer in frames, with its mark."""
         end = self.end(self.reason if reason is None else reason, usage)
         return [*self.framed(*self.begin, *(self.text(piece) for piece in pieces), *end), *self.marks]
 
     def calling(self, *calls: tuple[Any, Any, Any]) -> list[bytes]:
-        """An answer that asks for tools: an id, a name and arguments each."""
+        """Return an answer that asks for tools, each with an id, a name and arguments."""
         asked = [document for number, call in enumerate(calls) for document in self.call(number, *call)]
         return [*self.framed(*self.begin, *asked, *self.end(self.tool_reason, USAGE)), *self.marks]
 
@@ -60,12 +63,12 @@ class Format:
 
     @property
     def comment(self) -> bytes:
-        """What a stream may hold between its documents, and nobody reads."""
+        """Return a part between documents that clients ignore."""
         return b"\n" if self.lines else b": still here\n\n"
 
 
 def _encoded(document: Document) -> bytes:
-    """As UTF-8 where there is one, so that a stream can be cut inside a character."""
+    """Encode as JSON without ASCII escapes, so that a stream can be cut inside a character."""
     try:
         return json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -73,12 +76,12 @@ def _encoded(document: Document) -> bytes:
 
 
 def written(arguments: Any) -> str:
-    """Arguments in a format that has them as text."""
+    """Return the arguments for a format that has them as text."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _counts(usage: Any, *names: str) -> Any:
-    """The two counts under their names; anything that is no pair stands for both, None for no counts."""
+    """Return the two counts under these names. A value that is not a pair is used for both; None means no counts."""
     return (
         None if usage is None else dict(zip(names, usage if isinstance(usage, tuple) else (usage, usage), strict=True))
     )
@@ -219,6 +222,6 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (CHAT, ANTHROPIC, G
 
 
 def format_of(path: str) -> Format | None:
-    """Whose address this is."""
+    """Return the format to which this path belongs."""
     ends = {"/chat/completions": CHAT, "/messages": ANTHROPIC, ":streamGenerateContent": GOOGLE, "/api/chat": OLLAMA}
     return next((found for end, found in ends.items() if path.partition("?")[0].endswith(end)), None)

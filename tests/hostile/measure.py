@@ -1,4 +1,4 @@
-"""What the daemon costs, seen from outside: how long its event loop stood still, its memory, the processes it left."""
+"""Measurements of the daemon from outside: stalls of its event loop, its memory, and processes that it left behind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-#: Seconds between two questions.
+#: Seconds between two requests.
 EVERY = 0.02
 _PATIENCE = 60.0
 _PROC = Path("/proc")
@@ -20,8 +20,7 @@ _PROC = Path("/proc")
 
 @dataclass(slots=True)
 class Stall:
-    """The longest time that the daemon took for an answer that costs nothing, in seconds; how late the asker itself
-    woke up is taken off."""
+    """The longest answer time of a trivial request in seconds, minus the lateness of the client itself."""
 
     longest: float = 0.0
     asked: int = 0
@@ -29,7 +28,7 @@ class Stall:
 
 
 class StallProbe:
-    """Asks `/health` every 20 ms, on a thread and a connection of its own."""
+    """Requests `/health` every 20 ms, in its own thread and over its own connection."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -51,7 +50,7 @@ class StallProbe:
             self._connection.close()
 
     def take(self) -> Stall:
-        """What was seen since the last time; a question that is still open counts as far as it has come."""
+        """Return the longest stall since the last call, including the time of an open request."""
         with self._lock:
             taken, self._current = self._current, Stall()
             open_ = time.monotonic() - self._since
@@ -65,7 +64,7 @@ class StallProbe:
             late = time.monotonic() - began - EVERY
             with self._lock:
                 self._since = time.monotonic()
-            # A daemon that has ended is somebody else's finding.
+            # Other rules report a daemon that has ended.
             with suppress(OSError, http.client.HTTPException):
                 self._connection.request("GET", "/health")
                 self._connection.getresponse().read()
@@ -78,7 +77,7 @@ class StallProbe:
 
 
 def memory_of(pid: int) -> float:
-    """What a process holds in memory, in megabytes."""
+    """Return the resident memory of a process in megabytes."""
     for line in (_PROC / str(pid) / "status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
@@ -86,7 +85,7 @@ def memory_of(pid: int) -> float:
 
 
 def left_behind(folder: Path, daemon: int) -> list[str]:
-    """The processes that the daemon has started, found by the folder that stands in their environment or command."""
+    """Return the processes that the daemon has started. Their environment or command contains the folder."""
     found = []
     mark = str(folder).encode()
     for entry in _PROC.iterdir():

@@ -1,4 +1,4 @@
-"""Good answers with one value of a wrong type in them, at any place: which one, the seed of the campaign says."""
+"""Good answers in which one value, chosen by the seed of the campaign, has a wrong type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Path = tuple[Any, ...]
 
 
 def spoiled(format_: Format, rng: Random) -> list[Document]:
-    """The documents of an answer with text and a call, one value of which is replaced or left out."""
+    """Return the documents of an answer with text and a call, with one value replaced or removed."""
     documents = copy.deepcopy(
         [
             *format_.begin,
@@ -57,7 +57,7 @@ def spoiled(format_: Format, rng: Random) -> list[Document]:
 
 
 def places(value: Any, above: Path = ()) -> Iterator[Path]:
-    """The way to every value inside."""
+    """Yield the path to every value inside."""
     steps = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
     for step, inside in steps:
         yield (*above, step)

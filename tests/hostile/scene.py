@@ -1,4 +1,4 @@
-"""One daemon with one hostile vendor: a data folder, a server, accounts that are new for every case."""
+"""One daemon with one hostile vendor: a data folder, a server, and a new account for every case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.hostile.formats import FORMATS
 from tests.hostile.measure import StallProbe
 
 MODEL = "hostile"
-#: What the daemon may take for one reply (bytes), and how long for one call (seconds).
+#: The daemon's limits for one reply (bytes) and for one call (seconds).
 REPLY_BYTES = 262_144
 _CALL_SECONDS, _IDLE_SECONDS = 3.0, 1.0
 _DAEMON_KEY = "owner-of-the-campaign"
@@ -34,7 +34,7 @@ _LONGEST_WAIT = 30.0
 
 @dataclass(slots=True)
 class Scene:
-    """The daemon, its vendor's server, a probe, and what was given as keys."""
+    """The daemon, its vendor's server, a probe, and the keys of all accounts."""
 
     provider: str
     folder: Path
@@ -46,7 +46,7 @@ class Scene:
     account: str = ""
 
     async def renew_account(self) -> None:
-        """The next case must not suffer from what a vendor asked for in the last one."""
+        """Replace the account, so that a vendor's cooldown from the last case does not affect the next one."""
         name, key = f"account-{len(self.keys)}", f"hk{secrets.token_hex(12)}"
         self.keys.append(key)
         account = {"name": name, "provider": self.provider, "model": MODEL, "apiKey": key}
@@ -68,7 +68,7 @@ class Scene:
         await self._call("POST", f"/api/jobs/{job}/cancel", {})
 
     async def asked(self, id_: str) -> int:
-        """Return how often the server was asked about a message, or under an address that nobody should ask."""
+        """Return the number of requests about a message, or to an address that clients should not use."""
         async with self.door.session.get(f"{self.server}/asked/{id_}") as response:
             return int(await response.text())
 
@@ -83,7 +83,7 @@ class Scene:
         return any(key in text for text in texts for key in self.keys)
 
     def leaks(self) -> list[str]:
-        """The files that hold a key in plain, whatever they are."""
+        """Return the files of any kind that contain a key in plain text."""
         files = [file for file in self.folder.rglob("*") if file.is_file()]
         return [file.name for file in files if any(key.encode() in file.read_bytes() for key in self.keys)]
 
@@ -96,12 +96,12 @@ class Scene:
 
 
 def _configuration(port: int, channels: Iterable[str]) -> dict[str, Any]:
-    """`channels` are those of the agent without tools."""
+    """Return the daemon's configuration. `channels` are those of the agent without tools."""
     model = f"{MODEL}"
     return {
         "web": {"host": "127.0.0.1", "port": port, "api_keys": [_DAEMON_KEY]},
         "model": {"timeout_seconds": _CALL_SECONDS, "idle_seconds": _IDLE_SECONDS},
-        # Most of the time a failing turn waits for its next try, and holds a worker meanwhile.
+        # Many workers, because a failing turn holds one while it waits for its next try.
         "queue": {"workers": 64, "max_attempts": 2, "retry_base_seconds": 0.2},
         "limits": {"reply_bytes": REPLY_BYTES},
         "routing": {"fallback": "helper"},
@@ -115,7 +115,7 @@ def _configuration(port: int, channels: Iterable[str]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable[str]) -> AsyncIterator[Scene]:
-    """A daemon that is ready, with its first account; everything is ended afterwards."""
+    """Yield a scene with a daemon that is ready, and its first account."""
     port = free_port()
     config = folder / "config.yaml"
     config.write_text(yaml.safe_dump(_configuration(port, without_tools)))
@@ -135,7 +135,7 @@ async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable
 
 
 def _with_program(folder: Path) -> list[str]:
-    """A program of ours stands first in the path of the daemon, and its home is ours, too."""
+    """Return the start of a command with the hostile `claude` first in its PATH, and with its own HOME."""
     bin_, home = folder / "bin", folder / "home"
     bin_.mkdir()
     home.mkdir()

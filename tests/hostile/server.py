@@ -1,7 +1,8 @@
-"""`python -m tests.hostile.server SEED`: the model server of the campaign, a process of its own.
+"""`python -m tests.hostile.server SEED`: the model server of the campaign, as a separate process.
 
-A message names its case, itself and how often the case is to misbehave (`case:NAME id:TEXT manner:once`). Everything
-else, and everything after the first time of `once`, gets a good answer. It prints its port and ends with its input.
+A message names its case, its id and how often the case misbehaves (`case:NAME id:TEXT manner:once`). All other requests
+get a good answer, and so do requests after the first one with `once`. The server prints its port and ends when its
+input ends.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from tests.hostile.cases import CASES
 from tests.hostile.formats import format_of
 from tests.hostile.wire import Request, Wire, requests
 
-#: The newest message stands last in every format.
+#: The newest message is the last one in every format.
 _ASKED = re.compile(rb"case:([a-z0-9-]+) id:([a-z0-9-]+) manner:(once|always)")
-#: Ollama is asked what its model can hold before it is asked anything else.
+#: The answer to the first request to Ollama, for the size of the model's context.
 _SHOWN = b'{"model_info": {"hostile.context_length": 2000000}}'
 
 
@@ -30,7 +31,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """A task of our own, because asyncio complains of its own ones when they are cancelled."""
+        """Create a task for the connection. asyncio logs complaints if the task that it creates itself is cancelled."""
         task = asyncio.get_running_loop().create_task(self.converse(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -63,8 +64,10 @@ class Server:
 
 
 async def _tell(request: Request, writer: asyncio.StreamWriter, counts: Counter[bytes]) -> None:
-    """`/asked/ID`: how often this message was asked about. Any other address is one that nobody should ask: it is
-    counted under its own name."""
+    """Answer `/asked/ID` with the number of requests about this message.
+
+    Requests to all other addresses, which clients should not use, are counted by path.
+    """
     if request.path.startswith("/asked/"):
         document = str(counts[request.path.removeprefix("/asked/").encode()]).encode()
     else:

@@ -1,6 +1,6 @@
-"""A few hostile servers of each format against the whole daemon: one reply or notice each, nobody left behind.
+"""Some hostile servers of each format against the whole daemon: one reply or notice each, no process left behind.
 
-The long campaign is `python -m tests.hostile`. It measures stalls and memory as well, which CI does not judge.
+The long campaign is `python -m tests.hostile`. It also measures stalls and memory, which CI does not judge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEED = "short"
 
 @pytest.mark.parametrize("provider", sorted(FORMATS))
 async def test_each_hostile_server_gets_one_reply_or_notice(provider: str) -> None:
-    """A third of them with each, so that three formats together see all."""
+    """Each format plays a third of the cases, so that three formats together play all."""
     cases = SHORT[sorted(FORMATS).index(provider) % 3 :: 3]
     told: list[str] = []
     result = await run(Plan(provider, SEED, cases, always=0, parked=False, figures=False), told.append)

@@ -1,4 +1,4 @@
-"""What one case must look like from outside: exactly one reply or notice, nothing that people should not see."""
+"""The rules for one case, seen from outside: exactly one reply or notice, and no internal details in it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from tests.hostile.scene import REPLY_BYTES
 
 FINAL = {"answered", "failed"}
 
-#: Why a message may fail although the server was good again at the second time: nobody asks twice after these.
+#: Reasons for which a message may fail although the second answer would be good: the daemon does not repeat the call.
 HOPELESS = {"auth", "quota", "bad_request", "refused", "too_long"}
 
-#: Bytes of the words that tell that a reply was cut.
+#: Bytes of the note that a reply was cut.
 _CUT = 200
 _INTERNAL = ("Traceback (most recent", 'File "/', "Error(", "Exception", "arvis.")
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One message to its end: `timeline` as the API tells it, `shown` all that its channel shows, `after` how the
-    plain message behind it ended. `stall` in seconds."""
+    """A message that has ended."""
 
     case: str
     manner: str
     message: str
+    #: The timeline from the API.
     timeline: dict[str, Any]
+    #: All messages of its channel.
     shown: Sequence[Shown]
+    #: The status of the plain message after it.
     after: str
+    #: Seconds.
     stall: float
     orphans: Sequence[str] = ()
 
@@ -46,7 +49,7 @@ def _one_end(played: Played) -> list[str]:
 def _final(played: Played) -> list[str]:
     status, reason = played.timeline.get("status"), played.timeline.get("reason")
     if status == "cancelled":
-        return []  # by the campaign, because its wait is longer than anybody's
+        return []  # the campaign has cancelled it because its delay was too long
     if status not in FINAL:
         return [f"it is {status} ({reason}) after all this time"]
     if reason == "broken":
@@ -63,13 +66,13 @@ def _bounded(played: Played) -> list[str]:
 
 
 def _clean(played: Played) -> list[str]:
-    """No internals in what the daemon says in its own name, and nothing that cannot be shown."""
+    """Find internal details in the daemon's own texts, and characters that cannot be shown."""
     found = []
     for shown in played.shown:
         own = shown.content if shown.content.startswith(("Sorry", "The model")) else ""
         found += [f"people are shown {mark!r}" for mark in _INTERNAL if mark in own]
         if "\0" in shown.content or any("\ud800" <= char <= "\udfff" for char in shown.content):
-            found.append("a character that nothing can hold is shown")
+            found.append("a character that cannot be stored is shown")
     return found
 
 

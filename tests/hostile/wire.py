@@ -1,4 +1,4 @@
-"""One exchange of a server that need not keep to HTTP: what came in, and whatever bytes are to go out."""
+"""One exchange of a server that may break HTTP: the request, and any bytes as the answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.hostile.formats import Format
 
-#: Bytes; the largest request is a history with replies of the largest size.
+#: Maximum bytes of a request: a history with replies of the maximum size must fit.
 _LARGEST_REQUEST = 64 * 1024 * 1024
 
 GOOD = "All is well."
@@ -27,13 +27,13 @@ class Request:
 
     @property
     def key(self) -> str:
-        """The secret that the client sent."""
+        """Return the secret that the client sent."""
         sent = (self.headers.get(name, "") for name in ("authorization", "x-api-key", "x-goog-api-key"))
         return next((value.removeprefix("Bearer ") for value in sent if value), "")
 
 
 async def requests(reader: asyncio.StreamReader) -> AsyncIterator[Request]:
-    """Those of one connection, until it ends."""
+    """Yield the requests of one connection until it ends."""
     while True:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -47,7 +47,8 @@ async def requests(reader: asyncio.StreamReader) -> AsyncIterator[Request]:
 
 
 class Wire:
-    """The way back. `number` counts the requests of one message, from 1; `rng` belongs to the case and the message."""
+    """The answer to one request. `number` counts the requests of one message from 1; `rng` depends on case and
+    message."""
 
     def __init__(
         self,
@@ -67,23 +68,23 @@ class Wire:
         self._writer = writer
 
     async def send(self, data: bytes) -> None:
-        """Raises `ConnectionError` once the client has gone."""
+        """Send bytes. Raise `ConnectionError` if the client has left."""
         self._writer.write(data)
         await self._writer.drain()
 
     async def head(self, status: int = 200, headers: Mapping[str, str] | None = None, *, raw: bytes = b"") -> None:
-        """The status line and the headers; `raw` are further lines as they are."""
+        """Send the status line and the headers. `raw` are further header lines, sent unchanged."""
         given = {"Content-Type": self.format.content_type, **(headers or {})}
         lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
         await self.send(f"HTTP/1.1 {status} Because\r\n{lines}".encode("latin-1", "replace") + raw + b"\r\n")
 
     async def body(self, data: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        """An answer in one piece."""
+        """Send a complete answer."""
         await self.head(status, {"Content-Length": str(len(data)), **(headers or {})})
         await self.send(data)
 
     async def stream(self, chunks: Iterable[bytes], headers: Mapping[str, str] | None = None) -> None:
-        """An answer in chunks, to its proper end."""
+        """Send an answer in chunks, with a correct end."""
         await self.begin_stream(headers)
         for chunk in chunks:
             await self.chunk(chunk)
@@ -99,17 +100,17 @@ class Wire:
         await self.stream(self.format.answer(GOOD[:5], GOOD[5:]))
 
     async def fail(self, status: int, words: Any = "no", headers: Mapping[str, str] | None = None) -> None:
-        """An error answer with the format's error object."""
+        """Send an error with the format's error object."""
         document = json.dumps(self.format.error(status, words)).encode()
         await self.body(document, status, {"Content-Type": "application/json", **(headers or {})})
 
     async def hang(self) -> None:
-        """Say nothing more until the client has gone."""
+        """Send nothing more until the client has left."""
         while await self._reader.read(65_536):
             pass
 
     def reset(self) -> None:
-        """End the connection the hard way."""
+        """Reset the connection (RST)."""
         raw: socket.socket = self._writer.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()

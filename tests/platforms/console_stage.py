@@ -1,4 +1,4 @@
-"""The terminal as a platform: two files of a folder in place of keyboard and screen."""
+"""The terminal as a platform: two files in a folder replace keyboard and screen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTION = re.compile(r"^ +\d+\. .*\n?", re.MULTILINE)
 
 
 class RecordedConsole(Console):
-    """A terminal shows no ids: they are noted as they are given."""
+    """A console that records the ids of its messages, because a terminal does not show them."""
 
     def __init__(self, *, ids: list[str], config: ConsoleConfig, services: ConnectorServices) -> None:
         super().__init__(name="main", config=config, services=services)

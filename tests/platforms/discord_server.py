@@ -1,5 +1,8 @@
-"""Discord on this machine, written from its public documentation: a gateway, the REST interface, the file server, and the
-people who write there. It outlives whoever connects to it, and fails on demand."""
+"""A Discord server on this machine, written from the public documentation.
+
+It has a gateway, the REST interface, the file server, and the people who write there. It outlives its clients and fails
+on demand.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tests.platforms.faults.wire import DiscordDialect, Wire
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and when it came (`time.monotonic`)."""
+    """A request and its time (`time.monotonic`)."""
 
     at: float
     method: str
@@ -33,7 +36,8 @@ class Asked:
 
 
 class DiscordServer:
-    """`asked` are all requests to the REST interface. `lag` gives the seconds between what a send does and its answer."""
+    """`asked` are all requests to the REST interface. `lag` returns the seconds between the effect of a send and its
+    answer."""
 
     def __init__(self) -> None:
         self.world = World()
@@ -71,22 +75,22 @@ class DiscordServer:
         everywhere: bool = False,
         code: int = 0,
     ) -> None:
-        """Answer the next sends with this, and do nothing; 0 ends it. `everywhere` marks a global rate limit."""
+        """Refuse the next sends without an effect; 0 ends the refusals. `everywhere` marks a global rate limit."""
         self._refusals = [(status, retry_after, everywhere, code)] * count
 
     def reset_sends(self, count: int, *, after: bool) -> None:
-        """Cut the connection of the next sends, before or after they were carried out."""
+        """Cut the connection of the next sends, before or after their effect."""
         self._resets = [after] * count
 
     def hold_history(self) -> None:
-        """Answer no question about history before `release_history`."""
+        """Delay the answers to requests for the history until `release_history`."""
         self._history.clear()
 
     def release_history(self) -> None:
         self._history.set()
 
     async def until_asked(self, method: str, end: str) -> None:
-        """Until a request came whose path ends so."""
+        """Wait for a request whose path has this end."""
         async with asyncio.timeout(20):
             while not any(one.method == method and one.path.endswith(end) for one in self.asked):
                 self._asked.clear()
@@ -95,7 +99,7 @@ class DiscordServer:
     async def say(
         self, text: str, *, channel: Json, user: str = "ann", reply_to: str = "", at: float | None = None, **more: Any
     ) -> Json:
-        """`at` (seconds since 1970) is for what was written earlier."""
+        """Write a message. `at` (seconds since 1970) is for messages of the past."""
         if reply_to:
             replied = self.world.messages[channel["id"]][reply_to]
             more |= {"type": 19, "referenced_message": dict(replied), "message_reference": _reference(replied)}
@@ -123,7 +127,7 @@ class DiscordServer:
         await self.gateway.dispatch(*self._events[ref])
 
     async def press(self, ref: str, button: str, user: str = "ann") -> str:
-        """The id of the interaction."""
+        """Press a button and return the id of the interaction."""
         message = self._find(ref)
         data = {"custom_id": button, "component_type": 2}
         return await self._interact(3, message["channel_id"], user, data, message=message)

@@ -1,4 +1,4 @@
-"""Discord's gateway on this machine: sessions that count events, are resumed, and replay what was missed."""
+"""Discord's gateway on this machine: sessions count events, can be resumed, and replay missed events."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ class Session:
 
 
 class GatewaySide:
-    """`connected` are the times (`time.monotonic`) of connections, `identified` and `resumed` count. While `mute`, a
-    connection is closed as soon as it is made; with `refuses` nobody is let in, for that code."""
+    """The gateway for all sessions.
+
+    `connected` are the times (`time.monotonic`) of connections; `identified` and `resumed` are counters. While `mute`,
+    each connection is closed immediately. While `refuses` is set, each login is refused with this code.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -60,7 +63,7 @@ class GatewaySide:
             session = await self._take(socket, json.loads(frame.data), session)
         if session is not None and session.socket is socket:
             session.socket = None
-            if socket.close_code in (1000, 1001):  # a client that says goodbye ends its session
+            if socket.close_code in (1000, 1001):  # a normal close ends the session
                 self.sessions.pop(session.id, None)
         return socket
 
@@ -117,7 +120,7 @@ class GatewaySide:
         return guild | {"channels": [each for each in inside if each not in threads], "threads": threads}
 
     async def dispatch(self, name: str, data: dict[str, Any]) -> None:
-        """Tell everybody who is connected, and keep it for those who will resume."""
+        """Send an event to all connected sessions, and store it for those that will resume."""
         for session in list(self.sessions.values()):
             seen = self._as_seen(session, name, data)
             if seen is not None:
@@ -137,7 +140,7 @@ class GatewaySide:
         return data | {"content": "", "attachments": [], "components": [], "embeds": []}
 
     async def drop(self) -> None:
-        """Cut all connections without a word. Their sessions can be resumed."""
+        """Cut all connections without a close frame. Their sessions can be resumed."""
         for session in self.sessions.values():
             session.socket = None
         for transport in self._transports:
@@ -145,11 +148,11 @@ class GatewaySide:
         self._transports.clear()
 
     def forget(self) -> None:
-        """No session can be resumed any more."""
+        """Delete all sessions, so that none can be resumed."""
         self.sessions.clear()
 
     async def until(self, what: str, count: int) -> None:
-        """Until `identified` or `resumed` has reached a count."""
+        """Wait until `identified` or `resumed` has reached a count."""
         async with asyncio.timeout(20), self.changed:
             await self.changed.wait_for(lambda: getattr(self, what) >= count)
 
@@ -165,7 +168,7 @@ class GatewaySide:
             await self._send(session.socket, event)
 
     async def _send(self, socket: web.WebSocketResponse, frame: dict[str, Any]) -> None:
-        # Who is gone is noticed by the reader of the socket; a session keeps what it missed.
+        # The reader of the socket notices a lost client; its session stores the event.
         with contextlib.suppress(ConnectionError):
             if not socket.closed:
                 await socket.send_str(json.dumps(frame))

@@ -1,4 +1,4 @@
-"""Discord's REST interface, version 10, on this machine: what a bot asks for, with the documented refusals."""
+"""The methods of Discord's REST interface, version 10, that bots use, with the documented refusals."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    """Discord's content type is bare, without a charset."""
+    """Return a JSON answer. Discord's content type has no charset."""
     if status == 204:
         return web.Response(status=204, headers=headers)
     return web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json", headers=headers)
 
 
 class RestSide:
-    """`said` holds what interactions were answered with, by their ids, in order: (kind, body). `typed` are the channels
-    in which the bot was seen typing, `registered` counts commands that were registered. With `hides_sizes` files come without their length."""
+    """The REST interface.
+
+    `said` are the answers to interactions, by interaction id, in order: (kind, body). `typed` are the channels in which
+    the bot was shown typing. `registered` counts commands that were registered. With `hides_sizes`, files come without
+    their length.
+    """
 
     def __init__(self, world: World, gateway: GatewaySide) -> None:
         self.world = world
@@ -70,7 +74,7 @@ class RestSide:
         ]
 
     async def errors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Who may ask, and how refusals look."""
+        """Check the bot's token, and turn an `ApiError` into an answer."""
         free = request.path.startswith(("/gateway", "/attachments", "/api/v10/interactions", "/api/v10/webhooks"))
         if not free and request.headers.get("Authorization") != f"Bot {TOKEN}":
             return answer({"message": "401: Unauthorized", "code": 0}, 401)
@@ -101,7 +105,7 @@ class RestSide:
         return answer(self.world.commands)
 
     async def _upsert_command(self, request: web.Request) -> web.Response:
-        """A command of the same name is replaced; all others stay."""
+        """Replace a command of the same name, or add a new one."""
         self.registered += 1
         wanted = await request.json()
         made = {"id": self.world.new_id(), "version": "1", "type": 1} | wanted
@@ -224,7 +228,7 @@ class RestSide:
         return response
 
     async def until(self, interaction: str, count: int) -> None:
-        """Until so much was said to whoever pressed or commanded."""
+        """Wait until an interaction has this number of answers."""
         async with asyncio.timeout(20):
             while len(self.said.get(interaction, ())) < count:
                 self._heard.clear()
@@ -302,7 +306,7 @@ def _check(body: Json, files: list[Json], nonce: str) -> None:
 
 
 def _pings(body: Json) -> tuple[str, ...]:
-    """Whom a message calls: everybody it names, unless it says whom it may."""
+    """Return the mentions in a message that notify people. `allowed_mentions` may exclude all."""
     allowed = body.get("allowed_mentions")
     called = [word for word in (body.get("content") or "").split() if word.startswith(("@everyone", "@here", "<@"))]
     return tuple(called) if allowed is None or allowed.get("parse") else ()

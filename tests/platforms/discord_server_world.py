@@ -1,4 +1,4 @@
-"""What Discord knows: people, channels, messages and nonces, with the rules of its public documentation about them."""
+"""The data of the Discord server: people, channels, messages and nonces, with the documented rules."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class ApiError(Exception):
 
 @dataclass
 class World:
-    """`nonce_window` in seconds: how long a nonce is remembered ("the past few minutes"). `closed` are channels that take
-    nothing from the bot, with the code that says why."""
+    """The data of the Discord server.
+
+    `nonce_window` (seconds) is the lifetime of a nonce ("the past few minutes"). `closed` maps channels that refuse
+    messages of the bot to the code of the refusal.
+    """
 
     nonce_window: float = 300.0
     closed: dict[str, int] = field(default_factory=dict)
@@ -49,7 +52,7 @@ class World:
         self.channel("room")
 
     def new_id(self, at: float | None = None) -> str:
-        """A snowflake; `at` in seconds since 1970 (None: now)."""
+        """Return a new snowflake for the instant `at` (seconds since 1970; None: now)."""
         made = (int((at or time.time()) * 1000) - EPOCH) << 22
         if at is None:
             made = self.last_id = max(made, self.last_id + 1)
@@ -135,14 +138,14 @@ class World:
         return file | {"url": url, "proxy_url": url}
 
     def remembered(self, nonce: str) -> Json | None:
-        """The message that was made with this nonce within the window."""
+        """Return the message that was created with this nonce within the window."""
         at, channel, id_ = self.nonces.get(nonce, (0.0, "", ""))
         if time.monotonic() - at > self.nonce_window:
             return None
         return self.messages.get(channel, {}).get(id_)
 
     def history(self, channel: str, query: Json) -> list[Json]:
-        """Newest first; `before`, `after` and `around` exclude one another."""
+        """Return messages, newest first. `before`, `after` and `around` exclude one another."""
         limit = int(query.get("limit", 50))
         if not 1 <= limit <= 100:
             raise ApiError(400, 50035, "Invalid Form Body")

@@ -1,4 +1,4 @@
-"""Discord as the rules for connectors see it."""
+"""Discord as a stage for the conformance suite of connectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLOSED = 50007
 
 
 class WallClock:
-    """The time of this machine, so that the server and the connector agree; pauses are a hundred times shorter."""
+    """The time of this machine, so that server and connector agree. Pauses are a hundred times shorter."""
 
     def __init__(self) -> None:
         self.ahead = 0

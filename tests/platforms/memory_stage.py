@@ -1,6 +1,6 @@
-"""A platform that is only a list in memory, and a connector for it: what `ConnectorConformance` itself is tried on.
+"""A platform that is only a list in memory, with a connector, to test `ConnectorConformance` itself.
 
-`flaw` names one thing that the connector does wrong.
+`flaw` names a fault of the connector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Event = IncomingMessage | MessageEdit | MessageDeletion | Click
 
 @dataclass(slots=True)
 class World:
-    """What the platform holds: events in order, how many of them are acknowledged, and messages by their address."""
+    """The data of the platform: events in order, the number of acknowledged ones, and messages by address."""
 
     events: list[Event] = field(default_factory=list)
     taken: int = 0

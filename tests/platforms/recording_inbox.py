@@ -1,4 +1,4 @@
-"""An inbox that behaves like the daemon's own towards connectors: the same event again is one event, positions only grow."""
+"""An inbox with the rules of the daemon's own: repeated events count once, and positions only grow."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from arvis.testing.conformance.connector_stage import RememberingInbox
 
 
 class RecordingInbox(RememberingInbox):
-    """`messages` holds each message once, `brought` says how often each event came. `refusals` times it is unavailable;
-    `outcome` is what becomes of messages, `click_done` whether a click was the answer. While `gate` is not set, messages
-    and clicks wait."""
+    """An inbox that records what it receives.
+
+    `messages` has each message once; `brought` counts how often each event came. The inbox fails `refusals` times.
+    `outcome` is the result for each message, `click_done` the result for a click. Messages and clicks wait while `gate`
+    is not set.
+    """
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class RecordingInbox(RememberingInbox):
         return [message.content for message in self.messages]
 
     def refuse(self, times: int) -> None:
-        """Be unavailable from now on, so many times."""
+        """Be unavailable for the next `times` calls."""
         self._refusals = times
 
     async def receive(self, message: IncomingMessage) -> Received:

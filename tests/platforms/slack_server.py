@@ -1,7 +1,7 @@
-"""Slack on 127.0.0.1: Web API, Socket Mode, files and response addresses, after the public documentation.
+"""Slack on 127.0.0.1 by its public documentation: Web API, Socket Mode, files and response URLs.
 
-An envelope that is not acknowledged within `ack_seconds` comes again, three times, with `retry_attempt` and `retry_reason`;
-then Slack gives up. The server keeps its state while clients come and go.
+An envelope that is not acknowledged within `ack_seconds` is sent again, up to three times, with `retry_attempt` and
+`retry_reason`. The server keeps its state while clients connect and disconnect.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass
 class Fault:
-    """What becomes of the next requests that send: refused, or cut off before or after they are carried out."""
+    """The fate of the next sends: refused, or cut off before or after their effect."""
 
     count: int
     status: int = 200
@@ -69,7 +69,7 @@ class Envelope:
 
 
 class SlackServer:
-    """`lag` gives the seconds between what a send does and its answer."""
+    """`lag` returns the seconds between the effect of a send and its answer."""
 
     def __init__(self, *, ack_seconds: float = 3.0, retry_pauses: Sequence[float] = (0.0, 60.0, 300.0)) -> None:
         self.world = World()
@@ -217,12 +217,12 @@ class SlackServer:
                 envelope.acknowledged.set()
 
     async def refresh(self) -> None:
-        """Ask the clients to come on a new connection, and close this one soon after."""
+        """Ask the clients to reconnect, and close the current connections soon afterwards."""
         for socket in list(self._sockets):
             await socket.send_json({"type": "disconnect", "reason": "refresh_requested", "debug_info": {}})
 
     async def drop_connections(self) -> None:
-        """Cut every socket, as a broken network does."""
+        """Cut all sockets, as a broken network does."""
         for socket in list(self._sockets):
             transport = socket._req.transport if socket._req is not None else None
             if transport is not None:
@@ -232,7 +232,7 @@ class SlackServer:
         await asyncio.sleep(0)
 
     def emit(self, event: Json) -> Envelope:
-        """Send an event to the app, as often as it takes."""
+        """Send an event to the app, and repeat it until it is acknowledged or Slack gives up."""
         number = next(self._numbers)
         payload = {
             "type": "event_callback",
@@ -265,7 +265,7 @@ class SlackServer:
     def _look_after(self, envelope: Envelope) -> None:
         if envelope.acknowledged.is_set():
             return
-        # Only events come again; who pressed a button or gave a command sees that it failed.
+        # Only events are repeated. A user whose button or command failed sees an error.
         pauses = self.retry_pauses if envelope.kind == "events_api" else ()
         if envelope.attempts > len(pauses):
             self.given_up.append(envelope)
@@ -318,7 +318,7 @@ class SlackServer:
 
 
 def signed(body: str, *, at: float | None = None, secret: str = SIGNING_SECRET) -> dict[str, str]:
-    """The headers of a request that Slack makes."""
+    """Return the headers of a request from Slack."""
     stamp = str(int(time.time() if at is None else at))
     digest = hmac.new(secret.encode(), f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
     return {

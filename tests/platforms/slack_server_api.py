@@ -1,4 +1,4 @@
-"""The Web API of the Slack server: each method as its page in Slack's documentation describes it."""
+"""The Web API of the Slack server. Each method follows its page in Slack's documentation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.platforms.slack_server_world import (
 
 
 class WebApi:
-    """`emit` sends an event to the app, `root` is the server's address."""
+    """The methods of the Web API. `emit` sends an event to the app; `root` is the server's address."""
 
     def __init__(self, world: World, emit: Callable[[Json], object]) -> None:
         self.world = world
@@ -32,7 +32,7 @@ class WebApi:
         self._emit = emit
 
     def call(self, method: str, values: Json) -> Json:
-        """Raises `Refused`."""
+        """Call a method. Raise `Refused` for an error."""
         handler = getattr(self, "do_" + method.replace(".", "_"), None)
         if handler is None:
             raise Refused("unknown_method")
@@ -87,7 +87,7 @@ class WebApi:
         if message.get("bot_id") != BOT_ID:
             raise Refused("cant_update_message")
         before = public(message)
-        # Metadata that is not named stays as it was.
+        # Without new metadata, the message keeps its old metadata.
         message.update(self._message(values), edited={"user": BOT_USER, "ts": self.world.next_ts()})
         self.changed(channel, message, before)
         return {"channel": channel.id, "ts": message["ts"], "text": message["text"], "message": public(message)}
@@ -169,7 +169,8 @@ class WebApi:
         return page
 
     def _seen(self, message: Json, values: Json) -> Json:
-        """Metadata is for those who ask for it and may read it; nobody is told that some was left out."""
+        """Return the message. Metadata is included only if the app asks for it and has the scope; its absence is not
+        reported."""
         allowed = _flag(values.get("include_all_metadata")) and "metadata.message:read" in self.world.scopes
         seen = public(message)
         return {**seen, "metadata": message["metadata"]} if allowed and "metadata" in message else seen
@@ -222,7 +223,7 @@ class WebApi:
 
 
 def public(message: Json) -> Json:
-    """A message as everybody sees it."""
+    """Return the public part of a message."""
     return {key: value for key, value in message.items() if key != "metadata" and not key.startswith("asked_")}
 
 

@@ -1,4 +1,4 @@
-"""What a workspace of the Slack server holds, and the rules of its messages, after Slack's public documentation."""
+"""The data of a workspace and the rules for its messages, from Slack's public documentation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PINGS = re.compile(r"<(!(?:here|channel|everyone|subteam)[^>]*|@[UW][A-Z0-9]+)[
 
 
 class Refused(Exception):
-    """An error that Slack answers with, as `ok: false`."""
+    """An error answer of Slack (`ok: false`)."""
 
     def __init__(self, code: str, **more: Any) -> None:
         super().__init__(code)
@@ -48,7 +48,7 @@ class Refused(Exception):
 
 @dataclass
 class Channel:
-    """`kind` is `channel`, `group`, `im` or `mpim`."""
+    """A channel. `kind` is `channel`, `group`, `im` or `mpim`."""
 
     id: str
     kind: str = "channel"
@@ -64,7 +64,8 @@ class Channel:
         return next((message for message in self.messages if message["ts"] == ts), None)
 
     def roots(self) -> list[Json]:
-        """What the history shows, the newest first: no replies, but what is said of them."""
+        """Return the messages of the history, newest first. Replies appear only as counts, except those sent to the
+        channel too."""
         shown = [one for one in self.messages if not is_reply(one) or one.get("subtype") == "thread_broadcast"]
         return [self._with_replies(message) for message in reversed(shown)]
 
@@ -84,7 +85,7 @@ class Channel:
 
 @dataclass
 class World:
-    """`names` are display names by user id."""
+    """The data of a workspace. `names` maps user ids to display names."""
 
     scopes: set[str] = field(default_factory=lambda: set(ALL_SCOPES))
     channels: dict[str, Channel] = field(default_factory=dict)
@@ -92,12 +93,12 @@ class World:
     _last: int = 0
 
     def next_ts(self) -> str:
-        """Unique in the workspace and never smaller than one before."""
+        """Return a timestamp that is unique in the workspace and larger than all earlier ones."""
         self._last = max(self._last + 1, int(time.time() * 1_000_000))
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06}"
 
     def open_channel(self, channel: str) -> Channel:
-        """A channel that the bot may write to. Raises `Refused`."""
+        """Return a channel to which the bot may write. Raise `Refused` otherwise."""
         found = self.channels.get(channel)
         if found is None:
             raise Refused("channel_not_found")
@@ -117,7 +118,7 @@ def is_reply(message: Json) -> bool:
 
 
 def check_message(text: str, blocks: list[Json]) -> None:
-    """Raises `Refused` for a message that Slack does not take."""
+    """Raise `Refused` for a message that Slack does not accept."""
     if not text.strip() and not blocks:
         raise Refused("no_text")
     if len(text) > _TEXT_LIMIT:
@@ -149,7 +150,7 @@ def check_metadata(metadata: Json | None) -> None:
 
 
 def text_shown(message: Json) -> str:
-    """What people read: the blocks if there are any that hold text, else the text."""
+    """Return the text that people see: the blocks with text if there are any, else the text."""
     texts = []
     for block in message.get("blocks") or ():
         if block.get("type") == "markdown":

@@ -31,7 +31,7 @@ from tests.platforms.slack_server_world import (
 )
 
 COMMANDS = tuple(CommandHint(name, f"about {name}") for name in ("help", "new", "stop"))
-#: How often the client looks whether its connection stands; Slack's users have seconds to spare.
+#: Interval of the client's checks of its connection, shorter than the default.
 _PING_SECONDS = 0.5
 
 
@@ -65,7 +65,7 @@ class SlackStage:
     @classmethod
     @asynccontextmanager
     async def open(cls, *, mentions_twice: bool = False, **server: Any) -> AsyncIterator[SlackStage]:
-        """`mentions_twice`: the app is set to hear of a mention as `message` and as `app_mention`, as most are."""
+        """Yield a stage. With `mentions_twice`, a mention comes as `message` and as `app_mention`, as for most apps."""
         async with SlackServer(**server).serve() as running:
             stage = cls(running, mentions_twice=mentions_twice)
             try:
@@ -131,7 +131,8 @@ class SlackStage:
         return self.write(place, {"user": self.user(user), "text": written} | ({"thread_ts": root} if root else {}))
 
     def write(self, place: Channel, message: Json) -> str:
-        """As Slack tells it: a `message` if the bot may read the channel, an `app_mention` when it is mentioned."""
+        """Store a message and send its events: `message` if the bot may read the channel, `app_mention` if it is
+        mentioned."""
         message = {"type": "message", "ts": self.world.next_ts(), **message}
         root = place.find(str(message.get("thread_ts")))
         if root is not None:
@@ -240,7 +241,7 @@ class SlackStage:
         return [asked.at for asked in self.server.asked if asked.method in methods]
 
     async def settled(self) -> None:
-        """Until every event was acknowledged."""
+        """Wait until every event is acknowledged."""
         waiting = [envelope.acknowledged.wait() for envelope in self.server.envelopes]
         await asyncio.wait_for(asyncio.gather(*waiting), 10)
 

@@ -1,7 +1,7 @@
 """A Bot API server on the loopback interface, written from https://core.telegram.org/bots/api.
 
-It belongs to the test's event loop, and outlives the connectors that use it: updates stay until they are confirmed. It can
-refuse requests, cut connections before or after it carried something out, and bring updates once more.
+It runs in the test's event loop and outlives the connectors that use it: updates stay until they are confirmed. It can
+refuse requests, cut connections before or after their effect, and repeat updates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.platforms.faults.wire import TelegramDialect, Wire
 from tests.platforms.telegram_server_methods import Methods
 from tests.platforms.telegram_server_state import ApiError, Bot, Json, World
 
-#: Requests that put something into a chat.
+#: Methods that send something to a chat.
 SENDS = {
     *("sendmessage", "sendrichmessage", "sendphoto", "senddocument", "sendvoice", "sendaudio", "sendvideo"),
     *("editmessagetext", "editmessagemedia"),
@@ -30,7 +30,7 @@ SENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came. `at` in seconds (`time.monotonic`)."""
+    """A request of a bot. `at` is `time.monotonic()`."""
 
     at: float
     method: str
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class _Fault:
-    """What happens to the next `count` sends, to `chat` only if one is named: refused with `error`, or cut off."""
+    """The fate of the next `count` sends, to any chat or to `chat`: refused with `error`, or cut off."""
 
     count: int
     error: ApiError | None = None
@@ -48,7 +48,7 @@ class _Fault:
 
 
 class TelegramServer:
-    """`lag` gives the seconds between what a send does and its answer."""
+    """`lag` returns the seconds between the effect of a send and its answer."""
 
     def __init__(self) -> None:
         self.world = World()
@@ -70,14 +70,14 @@ class TelegramServer:
         return Counter(request.method for request in self.requests)
 
     def refuse_sends(self, count: int, error: ApiError, *, chat: int | None = None) -> None:
-        """Answer the next sends with this, and do nothing."""
+        """Refuse the next sends with this error, without an effect."""
         self._faults = [_Fault(count, error, chat=chat)]
 
     def reset_sends(self, count: int, *, after: bool) -> None:
         self._faults = [_Fault(count, after=after)]
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Until something is so, looked at after each request that was carried out."""
+        """Wait until the condition is true. It is checked after each request."""
         async with asyncio.timeout(20):
             while not true():
                 self._answered.clear()
@@ -155,7 +155,7 @@ async def telegram_server() -> AsyncIterator[TelegramServer]:
 
 
 async def _parameters(http: web.Request) -> Json:
-    """From the query, a form, a form with files, or JSON; objects inside forms are JSON themselves."""
+    """Return the parameters of a query, a form, a form with files, or JSON. Objects inside forms are JSON."""
     if http.content_type == "application/json":
         return dict(http.query) | dict(await http.json())
     parameters: Json = dict(http.query)

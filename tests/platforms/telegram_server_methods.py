@@ -1,4 +1,4 @@
-"""The methods of the Bot API (10.1) that the server knows, by their names in small letters."""
+"""The methods of the Bot API (10.1) that the server has, by their names in lower case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.platforms.telegram_server_rules import (
 )
 from tests.platforms.telegram_server_state import ApiError, Bot, Json, StoredFile, World
 
-#: Bytes of a file that getFile gives.
+#: Maximum bytes of a file for getFile.
 DOWNLOAD_LIMIT = 20 * 1024 * 1024
 _MEDIA = {
     "sendphoto": "photo",
@@ -42,7 +42,7 @@ class Methods:
         } | dict.fromkeys(_MEDIA, self._send_media)
 
     async def call(self, bot: Bot, method: str, parameters: Json) -> Any:
-        """Raises `ApiError`."""
+        """Call a method. Raise `ApiError` for an error."""
         name = method.lower()
         if name not in self._table or name in self.unknown:
             raise ApiError(404, "Not Found")
@@ -58,7 +58,7 @@ class Methods:
         }
 
     async def _do_getupdates(self, bot: Bot, parameters: Json) -> list[Json]:
-        """Long polling; a second request of this kind ends the first."""
+        """Poll for updates. A second poll ends the first."""
         if bot.webhook:
             text = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
             raise ApiError(409, text)
@@ -239,7 +239,7 @@ def _media(kind: str, file: StoredFile, parameters: Json) -> Json:
 
 
 def _change(message: Json, content: Json, parameters: Json) -> Json:
-    """Everything but the content and its keyboard stays."""
+    """Replace the content and its keyboard. All other fields stay."""
     stays = {"message_id", "date", "chat", "from", "own", "reply_to_message", "message_thread_id", "is_topic_message"}
     kept = stays | (set() if content else set(message) - {"reply_markup"}) | {"link_preview_options"}
     changed = {key: value for key, value in message.items() if key in kept}

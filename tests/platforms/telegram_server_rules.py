@@ -1,4 +1,4 @@
-"""Telegram's rules for what is sent: lengths, entities, keyboards, and whom a text calls."""
+"""Telegram's rules for messages: lengths, entities, keyboards and notifications."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def units(text: str) -> int:
 
 
 def checked_text(text: str, limit: int = TEXT_LIMIT) -> str:
-    """A text as it is shown: trimmed, and neither empty nor too long."""
+    """Return the text as it is shown: trimmed. Raise `ApiError` if it is empty or too long."""
     shown = text.strip()
     if not shown.strip("\u200b\u2060\ufeff"):
         raise ApiError(400, "Bad Request: message text is empty")
@@ -36,7 +36,7 @@ def checked_length(text: str, limit: int, complaint: str) -> str:
 
 
 def checked_entities(text: str, entities: list[Json]) -> list[Json]:
-    """Entities begin and end between characters of the text, and are of a kind that bots may send."""
+    """Return the entities. Each must begin and end between characters and be of a kind that bots may send."""
     encoded = text.encode("utf-16-le", "surrogatepass")
     for entity in entities:
         start, end = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
@@ -49,7 +49,7 @@ def checked_entities(text: str, entities: list[Json]) -> list[Json]:
 
 
 def called(message: Json) -> list[str]:
-    """Whom a message notifies: names outside code, and links to people."""
+    """Return the people that a message notifies: names outside code, and links to people."""
     text = message.get("text") or message.get("caption") or ""
     entities = message.get("entities") or message.get("caption_entities") or []
     encoded = bytearray(text.encode("utf-16-le", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""What Telegram keeps: bots with their queues of updates, chats with their messages, files."""
+"""The data of the Telegram server: bots with their queues of updates, chats with their messages, files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 Json = dict[str, Any]
 
-#: Kinds of updates that come only to those who ask for them.
+#: Kinds of updates that a bot must ask for.
 _ON_REQUEST = {"chat_member", "message_reaction", "message_reaction_count"}
 
 
 class ApiError(Exception):
-    """Answered as documented under "Making requests"."""
+    """An error answer, as documented under "Making requests"."""
 
     def __init__(self, code: int, description: str, **parameters: int) -> None:
         super().__init__(description)
@@ -29,7 +29,7 @@ class ApiError(Exception):
 
 @dataclass
 class Bot:
-    """`pending` are updates that were not confirmed, `again` those that come once more although they were."""
+    """A bot. `pending` are its unconfirmed updates; `again` are confirmed ones that are sent once more."""
 
     id: int
     token: str
@@ -45,7 +45,7 @@ class Bot:
     queries: set[str] = field(default_factory=set)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     poll: asyncio.Future[None] | None = None
-    #: Set once a poll waits.
+    #: Set when a poll waits.
     polled: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -53,7 +53,7 @@ class Bot:
         return {"id": self.id, "is_bot": True, "first_name": "Helper", "username": self.username}
 
     def push(self, kind: str, content: Json) -> Json:
-        """A new update, unless the bot does not want this kind."""
+        """Add an update, unless the bot did not ask for this kind."""
         update = {"update_id": self.next_update, kind: content}
         if kind in self.allowed or (not self.allowed and kind not in _ON_REQUEST):
             self.next_update += 1
@@ -63,7 +63,7 @@ class Bot:
         return update
 
     def confirm(self, offset: int) -> None:
-        """Forget what comes before `offset`; a negative one counts from the end."""
+        """Delete the updates before `offset`. A negative offset counts from the end."""
         if offset < 0:
             self.pending = self.pending[offset:]
         elif offset > 0:
@@ -79,7 +79,8 @@ class Bot:
 
 @dataclass
 class Chat:
-    """`messages` by their id; `status` is that of the bot in it. `refusal` says why it takes nothing from the bot."""
+    """A chat. `messages` are by id; `status` is the bot's. `refusal` is the error for the bot's sends, if the chat
+    refuses them."""
 
     id: int
     type: str
@@ -103,7 +104,7 @@ class Chat:
         return self.last_message
 
     def add(self, sender: Json | None, **content: Any) -> Json:
-        """A message in this chat; parameters that are None are left out."""
+        """Add a message to this chat. Parameters that are None are left out."""
         message: Json = {"message_id": self.next_id(), "date": int(time.time()), "chat": self.document}
         if sender is not None:
             message["from"] = sender
@@ -132,7 +133,7 @@ class World:
         self.files: dict[str, StoredFile] = {}
 
     def chat(self, chat_id: object) -> Chat:
-        """A place the bot may write to. Raises `ApiError`."""
+        """Return a chat to which the bot may write. Raise `ApiError` otherwise."""
         try:
             chat = self.chats[int(str(chat_id))]
         except (KeyError, ValueError):

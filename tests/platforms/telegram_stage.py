@@ -1,4 +1,4 @@
-"""People in Telegram chats, for the conformance suite and the crash harness."""
+"""Telegram as a stage: people in chats, for the conformance suite and the crash harness."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TelegramStage:
     text_limit = 4096
 
     def __init__(self, *, server: TelegramServer, settings: Mapping[str, Any]) -> None:
-        """`settings` are those of all its connectors."""
+        """`settings` are used for all its connectors."""
         self.server = server
         self._settings = settings
         self.bot = server.world.bots[TOKEN] = Bot(123456, TOKEN, "arvis_bot")
@@ -39,7 +39,7 @@ class TelegramStage:
         self._people: dict[str, Json] = {}
         self._rooms: dict[str, Chat] = {}
         self._threads: dict[tuple[str, str], int] = {}
-        #: Where each message stands and the update that told of it.
+        #: Message id -> its chat and its update.
         self._said: dict[str, tuple[Chat, Json]] = {}
 
     @classmethod
@@ -106,7 +106,7 @@ class TelegramStage:
         self.tell(self.room("room"), self.bot.user if own else other, text=text)
 
     def tell(self, chat: Chat, sender: Json | None, **content: Any) -> str:
-        """A message with these fields of the Bot API; its id."""
+        """Add a message with these fields of the Bot API, and return its id."""
         message = chat.add(sender, **content)
         update = self.bot.push("channel_post" if chat.type == "channel" else "message", message)
         ref = str(message["message_id"])
@@ -119,7 +119,7 @@ class TelegramStage:
         self.bot.push("edited_message", message)
 
     async def delete(self, ref: str) -> None:
-        """Bots hear nothing of it."""
+        """Delete a message. Bots get no update for this."""
         for chat in self.server.world.chats.values():
             chat.messages.pop(int(ref), None)
 
@@ -173,10 +173,10 @@ class TelegramStage:
         return self.server.world.chats.setdefault(person["id"], Chat(person["id"], "private", person["first_name"]))
 
     def room(self, name: str) -> Chat:
-        """A supergroup with topics."""
+        """Return a supergroup with topics."""
         if name not in self._rooms:
             number = len(self._rooms)
-            # No two rooms have a message of the same id, by which the stage finds it.
+            # Message ids of rooms must not overlap, because the stage finds a message by its id alone.
             last = 5_000 * (number + 1)
             chat = Chat(-1_001_000_000_000 - number, "supergroup", name, is_forum=True, last_message=last)
             self._rooms[name] = self.server.world.chats[chat.id] = chat

@@ -1,7 +1,9 @@
-"""`python -m tests.workflows --documents 10000`: generated documents, judged by the API, the runtime and the editor, and run to their end.
+"""`python -m tests.workflows --documents 10000`: judge generated documents by the API, the runtime and the editor, and
+run them.
 
-It ends with 1 when two of them judge one document differently, or when a run does not end, or not as a run must. `--documents` and `--first`
-choose which are made from the seed, `--runs` how many of them are run, as far as they have no errors.
+It exits with 1 if two of them judge a document differently, if a run does not end, or if it ends incorrectly. `--first`
+and `--documents` select documents by number; each is generated from the seed and its number. `--runs` is the maximum
+number of documents without errors that are run.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from tests.workflows.parity import compare
 from tests.workflows.preflight import bundled, in_python
 from tests.workflows.running import refusals, run_all
 
-#: So many of what went wrong are shown.
+#: Maximum number of faults that are printed.
 _SHOWN = 40
 Numbered = Sequence[tuple[int, Any]]
 
@@ -47,12 +49,12 @@ def main() -> int:
 
 def _by_both(made: Numbered, folder: Path) -> list[str]:
     node = find("node")
-    assert node is not None, "Node.js is missing"
+    assert node is not None, "Node.js is missing: install it"
     with _timed("the editor and Python"):
         tally = compare(bundled(node, folder), made)
-        print(tally, "; not broken:", ", ".join(sorted(tally.unseen)) or "none")
+        print(tally, "; rules that no document broke:", ", ".join(sorted(tally.unseen)) or "none")
         rules = ", ".join(f"{rule} {count}" for rule, count in tally.rules.most_common())
-        print(f"documents with a problem of each rule: {rules}", flush=True)
+        print(f"number of documents that break each rule: {rules}", flush=True)
     return tally.different
 
 
@@ -80,10 +82,10 @@ def _timed(what: str) -> Iterator[None]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.workflows", description=__doc__)
-    parser.add_argument("--documents", type=int, default=10_000, help="so many (default 10000)")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first (default 0)")
-    parser.add_argument("--runs", type=int, default=2_000, help="run so many that may run (default 2000)")
-    parser.add_argument("--seed", type=int, help="replay: the seed that an earlier run printed")
+    parser.add_argument("--documents", type=int, default=10_000, help="number of documents (default 10000)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first document (default 0)")
+    parser.add_argument("--runs", type=int, default=2_000, help="maximum number of runs (default 2000)")
+    parser.add_argument("--seed", type=int, help="replay: the seed of an earlier run")
     return parser.parse_args()
 
 

@@ -1,4 +1,7 @@
-"""Ways to spoil a drawn document: one for each rule, at a place that chance chooses. Some find nothing to spoil, and leave it as it is."""
+"""Random changes that break a drawn document, one for each rule.
+
+A change that finds no suitable place leaves the document as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from arvis.workflows.document.kinds import Field, Form
 Document = dict[str, Any]
 Spoil = Callable[[Random, Document], None]
 
-#: Names that mean something to one of the two languages.
+#: Names with a special meaning in Python or JavaScript.
 NAMES = ("constructor", "__proto__", "toString", "hasOwnProperty", "", " ", "é", "a b", "x" * 129, "n\n", "0", "null")
 
 
@@ -32,7 +35,7 @@ def _connect(drawn: Document, source: str, target: str, handle: str = "", into: 
 
 
 def _between(*wanted_source: str, target: tuple[str, ...] = (), handle: str = "", into: str = "") -> Spoil:
-    """One more connection, from a node of one of these kinds to one of those."""
+    """Return a change that adds a connection from a node of one of these kinds to one of those."""
 
     def spoil(chance: Random, drawn: Document) -> None:
         source, other = _node(chance, drawn, *wanted_source), _node(chance, drawn, *target)
@@ -43,7 +46,7 @@ def _between(*wanted_source: str, target: tuple[str, ...] = (), handle: str = ""
 
 
 def _of_node(key: str, *values: Any, kind: tuple[str, ...] = ()) -> Spoil:
-    """Another value for a key of a node; `...` removes it."""
+    """Return a change that replaces a key of a node with another value; `...` removes the key."""
 
     def spoil(chance: Random, drawn: Document) -> None:
         if node := _node(chance, drawn, *kind):
@@ -76,7 +79,7 @@ def _of_data(key: str, *values: Any, kind: tuple[str, ...] = ()) -> Spoil:
 
 
 def _field(chance: Random, drawn: Document) -> None:
-    """A value that one of the fields of a kind cannot hold, or just can."""
+    """Set a field to a value that is invalid or just valid."""
     node = _node(chance, drawn, *(name for name, kind in kinds.KINDS.items() if kind.fields))
     if node is None or not isinstance(node["data"], dict) or node["type"] not in kinds.KINDS:
         return
@@ -97,7 +100,7 @@ def _setting(chance: Random, drawn: Document) -> None:
 
 
 def edges(field: Field) -> list[Any]:
-    """Values at the edges of what the field may hold, and beyond."""
+    """Return values at the limits of a field and beyond them."""
     least, most = field.least or 0, field.most or 100
     return [
         *(
@@ -134,7 +137,7 @@ def _remove_connection(chance: Random, drawn: Document) -> None:
 
 
 def _remove_all_of(key: str) -> Spoil:
-    """No connection at this end of a node any more."""
+    """Return a change that removes all connections at one end of a node."""
 
     def spoil(chance: Random, drawn: Document) -> None:
         if node := _node(
@@ -146,7 +149,7 @@ def _remove_all_of(key: str) -> Spoil:
 
 
 def _twice(what: str) -> Spoil:
-    """A copy with the same id, or with another."""
+    """Return a change that adds a copy with the same id or another one."""
 
     def spoil(chance: Random, drawn: Document) -> None:
         if drawn[what]:
@@ -162,7 +165,7 @@ def _no_beginning(chance: Random, drawn: Document) -> None:
 
 
 def _circle(handle: str, kind: tuple[str, ...] = ()) -> Spoil:
-    """Connections round and round between some nodes."""
+    """Return a change that connects some nodes in a circle."""
 
     def spoil(chance: Random, drawn: Document) -> None:
         found = [node for node in drawn["nodes"] if not kind or node["type"] in kind]
@@ -174,7 +177,7 @@ def _circle(handle: str, kind: tuple[str, ...] = ()) -> Spoil:
 
 
 def _joins(chance: Random, drawn: Document) -> None:
-    """Several nodes wait for all, or for many, of their branches."""
+    """Let several nodes wait for all or many of their branches."""
     for node in chance.sample(drawn["nodes"], min(len(drawn["nodes"]), 4)):
         if isinstance(node["data"], dict):
             node["data"] |= chance.choice(
@@ -183,7 +186,7 @@ def _joins(chance: Random, drawn: Document) -> None:
 
 
 def _circle_of_joins(chance: Random, drawn: Document) -> None:
-    """Nodes that each wait for the others, right behind the beginning."""
+    """Let two nodes after the start wait for each other."""
     begin, some = (
         _node(chance, drawn, "start", "trigger"),
         [_node(chance, drawn, "agent", "wait", "response") for _ in range(2)],
@@ -196,7 +199,7 @@ def _circle_of_joins(chance: Random, drawn: Document) -> None:
 
 
 def _loop_itself(chance: Random, drawn: Document) -> None:
-    """A loop whose ways lead straight back to it."""
+    """Connect an output of a loop to its own input."""
     if loop := _node(chance, drawn, "loop"):
         _connect(drawn, loop["id"], loop["id"], chance.choice(("loop-start", "loop-exit", "")), "loop-back")
 
@@ -232,7 +235,7 @@ _TEMPLATES = (
     "{{a\nb}}",
 )
 
-#: (weight, what it does)
+#: (weight, change)
 SPOILS: tuple[tuple[int, Spoil], ...] = (
     (20, _field),
     (2, _of_data("routes", [], [{}] * 21, [{"label": ""}], kind=("router",))),
@@ -298,7 +301,7 @@ SPOILS: tuple[tuple[int, Spoil], ...] = (
     (2, _of_data("conditions", [], [{}], [{"value": " "}], [{"value": "\u00a0"}], [1], kind=("if",))),
     (1, _of_data("rules", [{"operator": "contains"}], [{"operator": "less", "value": "\t"}], kind=("condition",))),
 )
-#: What makes documents so large that they cost time.
+#: Changes that make documents large enough to be slow.
 HEAVY: tuple[Spoil, ...] = (
     _many("nodes", 501),
     _many("nodes", 450),
@@ -309,13 +312,13 @@ HEAVY: tuple[Spoil, ...] = (
 
 
 def spoiled(chance: Random, drawn: Document, times: int) -> Document:
-    """The drawn document, changed in place so many times."""
+    """Apply random changes to the drawn document, in place, and return it."""
     weights = [weight for weight, _ in SPOILS]
     for _ in range(times):
         if not isinstance(drawn.get("nodes"), list) or not isinstance(drawn.get("connections"), list):
             break
         try:
             chance.choices([spoil for _, spoil in SPOILS], weights)[0](chance, drawn)
-        except (KeyError, TypeError, AttributeError):  # what it looks at is spoiled already
+        except (KeyError, TypeError, AttributeError):  # an earlier change has broken this place
             continue
     return drawn

@@ -1,4 +1,4 @@
-"""What `POST /api/workflows/validate` says of documents, against what this process finds by itself."""
+"""Compares the results of `POST /api/workflows/validate` with those of this process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.flows.web_server import Site, running_site
 from tests.workflows.preflight import Judged, Names, difference, in_python
 
 _PATH = "/api/workflows/validate"
-#: Bodies larger than a document may be are refused before anybody looks into them, and so is what is nested without end.
+#: Statuses for bodies that the API refuses before it reads the document, because they are too large or nested too deeply.
 _UNREAD = {400, 413, 422}
 
 
 async def differences_of_api(folder: Path, documents: Sequence[tuple[int, Any]]) -> list[str]:
-    """Of all that are objects. The folder is that of a daemon of its own."""
+    """Return the differences for all documents that are objects. The folder is for a separate daemon."""
     found: list[str] = []
     async with running_site(folder, real_insights=True) as site:
         names: Names = await _names(site)

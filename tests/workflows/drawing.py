@@ -1,4 +1,7 @@
-"""Workflows as people might draw them: all kinds of nodes, nested in all ways that the rules allow. Each can run to its end."""
+"""Random workflows as people might draw them: all kinds of nodes, nested in all ways that the rules allow.
+
+Each of them can run to its end.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 from arvis.workflows.document.kinds import LOOP_BACK, SUBAGENT
 
-#: Where a connection leaves: a node and one of its ways out.
+#: The start of a connection: a node and one of its outputs.
 Exit = tuple[str, str]
 Document = dict[str, Any]
 
@@ -20,14 +23,14 @@ _OPERATORS = ("equals", "not_equals", "contains", "greater", "at_most", "empty",
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something drawn: where it is entered and where it is left. Without exits nothing can follow."""
+    """A part of a drawing with its entry and its exits. Nothing can follow a part without exits."""
 
     entry: str
     exits: list[Exit]
 
 
 class Drawing:
-    """Draws one document. `most` nodes are about where it stops to nest."""
+    """Draws one document. It stops nesting at about `most` nodes."""
 
     def __init__(self, chance: Random, *, most: int) -> None:
         self._chance, self._most = chance, most
@@ -69,7 +72,8 @@ class Drawing:
     # --- parts ---
 
     def _chain(self, depth: int, *, free: bool) -> Part:
-        """Parts one after the other. `free`: outside loops and parallels, where a run may also be transferred."""
+        """Draw parts one after the other. `free`: outside loops and parallel steps, where a transfer of the run is
+        allowed."""
         first = self._part(depth, free=free)
         exits = first.exits
         for _ in range(self._one(0, 1, 1, 2)):
@@ -121,7 +125,8 @@ class Drawing:
         return data
 
     def _choice(self, depth: int, *, free: bool) -> Part:
-        """A node that takes one of its ways; not every way leads somewhere, and not every branch comes back to the others."""
+        """Draw a node that chooses one output. Some outputs are not connected, and some branches do not meet the others
+        again."""
         name, ways = self._one(self._if, self._router, self._condition, self._approval)()
         led = [way for way in ways if self._often(0.75)] or [ways[0]]
         exits: list[Exit] = []
@@ -185,7 +190,8 @@ class Drawing:
         return Part(name, [(name, "loop-exit")])
 
     def _ended(self, entry: str) -> str:
-        """A plain node that the entry of a part without exits also leads to; for choices by one of their ways."""
+        """Add a plain node after the entry of a part without exits, and return it. A choice leads to it by one of its
+        outputs."""
         plain = self._plain().entry
         used = [
             one["sourceHandle"]
@@ -206,7 +212,7 @@ class Drawing:
         return Part(name, [(merge, "")])
 
     def _fan(self, depth: int, *, free: bool) -> Part:
-        """Branches without a parallel: each goes its own way, or they meet again at the next node."""
+        """Draw branches without a parallel step: each ends separately, or they meet at the next node."""
         first = self._plain()
         exits: list[Exit] = []
         for _ in range(self._one(2, 2, 3)):
@@ -216,7 +222,7 @@ class Drawing:
         return Part(first.entry, exits)
 
     def _family(self) -> Part:
-        """An agent with agents as its tools."""
+        """Draw an agent with other agents as its tools."""
         name = self._node("agent", **self._agent_data() | {"tools": {"subagents": True}})
         parents = [name]
         for _ in range(self._one(1, 2, 3)):
@@ -244,7 +250,7 @@ class Drawing:
         return next(node for node in self._nodes if node["id"] == name)
 
     def _follow(self, exits: list[Exit], part: Part) -> None:
-        """Lead all exits to the part; where there are several, its entry may say how they come together."""
+        """Connect all exits to the part. If there are several, the entry of the part may get a join rule."""
         for way_out in exits:
             self._connect(way_out, part.entry)
         if len(exits) > 1 and self._often(0.5):

@@ -1,4 +1,4 @@
-"""Drawn documents in the forms of others: that of seed 002 and that of behaviour.md 2.7."""
+"""Conversion of drawn documents to the two older formats that Arvis imports."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from arvis.workflows.document import playbooks
 
 Document = dict[str, Any]
 
-#: By kind: the name of a field of ours in their form.
+#: Kind -> the name of each of its fields in the playbook format.
 _THEIRS = {kind: {ours: theirs for theirs, ours in names.items()} for kind, names in playbooks._NAMES.items()}
 
 
 def seed_002(chance: Random, drawn: Document) -> Document:
-    """Without a version, settings and ids of connections; an if may have a single condition, an approval be called `input`."""
+    """Convert to the format without a version, settings and connection ids.
+
+    In this format, an if can have a single condition, and an approval can have the kind `input`.
+    """
     if not _lists(drawn):
         return drawn
     nodes = [_old_node(chance, node) for node in drawn["nodes"]]
@@ -63,7 +66,10 @@ def _old_connection(chance: Random, one: Any, kinds: Mapping[Any, Any]) -> Any:
 
 
 def playbook_2_7(chance: Random, drawn: Document) -> Document:
-    """All nodes of the type `workflow`, with subtype and config; edges."""
+    """Convert to the playbook format.
+
+    All nodes have the type `workflow` with a subtype and a config. Connections are called edges.
+    """
     if not _lists(drawn):
         return drawn
     edges = [{**one, "animated": True} if isinstance(one, dict) else one for one in drawn["connections"]]

@@ -1,4 +1,4 @@
-"""Both sides judge the same documents: what differs, and what was in them."""
+"""Compares the judgement of the editor with that of Python for the same documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from arvis.workflows.validation.rules import RULES
 from tests.workflows.preflight import Names, Preflight, difference, in_python, is_error
 
-#: What every second document is judged with: names that are there.
+#: The known names for every second document.
 NAMES: Names = {
     "agents": ["helper", "text"],
     "searching": ["text"],
@@ -24,16 +24,18 @@ NAMES: Names = {
 
 @dataclass(slots=True)
 class Tally:
-    """`different` says of each number how the two sides differ; `rules` counts the documents with a problem of each rule."""
+    """The results of a comparison."""
 
     documents: int = 0
     runnable: int = 0
+    #: The differences, each with the number of its document.
     different: list[str] = field(default_factory=list)
+    #: Rule -> number of documents that break it.
     rules: Counter[str] = field(default_factory=Counter)
 
     @property
     def unseen(self) -> set[str]:
-        """The rules that no document broke."""
+        """Return the rules that no document broke."""
         return set(RULES) - set(self.rules)
 
     def __str__(self) -> str:
@@ -43,7 +45,7 @@ class Tally:
 
 
 def compare(preflight: Preflight, documents: Sequence[tuple[int, Any]]) -> Tally:
-    """Every document by both sides; every second one with names that are known."""
+    """Judge every document on both sides; every second one with known names."""
     tally = Tally()
     for names in ({}, NAMES):
         some = [(number, document) for number, document in documents if bool(number % 2) == bool(names)]

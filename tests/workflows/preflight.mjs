@@ -1,5 +1,5 @@
-// The editor's rules as a process: a document and the names that are known in each line of its input, and in each line of its output
-// what they make of it.
+// Judges documents by the editor's rules. Each line of the input has a document and the known names. Each line of the output has
+// the judgement.
 
 import { createInterface } from "node:readline";
 import { check } from "../../arvis/web/ui/src/workflow/checking.ts";

@@ -1,4 +1,5 @@
-"""The editor's rules, bundled for Node as the build bundles them for browsers, and the same question to both sides."""
+"""The editor's rules, bundled for Node in the same way as for browsers, and the judgement of documents on both
+sides."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from arvis.workflows.validation.rules import Problem
 UI = Path(__file__).parents[2] / "arvis" / "web" / "ui"
 _BUNDLER = UI / "node_modules" / "rolldown" / "bin" / "cli.mjs"
 _ENTRY = Path(__file__).with_name("preflight.mjs")
-#: What names may stand for: `agents`, `tools` and `workflows`, each where it is looked up.
+#: Kind of names, such as `agents` or `tools` -> the names that exist.
 Names = Mapping[str, list[str]]
-#: Documents in one call of Node.
+#: Maximum number of documents in one call of Node.
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What one side makes of a document, as JSON."""
+    """The judgement of one side, as JSON."""
 
     document: Any
     problems: list[dict[str, Any]]
@@ -32,7 +33,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """The bundle, run by this Node."""
+    """The bundle and the Node that runs it."""
 
     node: Path
     bundle: Path
@@ -48,12 +49,12 @@ class Preflight:
 
 
 def bundled(node: Path, folder: Path) -> Preflight:
-    """The rules as one file in this folder, made with the packages of the dashboard."""
+    """Bundle the rules into one file in this folder, with the packages of the dashboard."""
     return Preflight(node, bundle_of(_ENTRY, node, folder))
 
 
 def bundle_of(entry: Path, node: Path, folder: Path) -> Path:
-    """A script with what it imports of the dashboard, as one file in this folder."""
+    """Bundle a script and its imports from the dashboard into one file in this folder."""
     assert _BUNDLER.exists(), "run: python hatch_build.py --checks"
     bundle = folder / entry.name
     command: list[str | Path] = [
@@ -74,14 +75,14 @@ def bundle_of(entry: Path, node: Path, folder: Path) -> Path:
 
 
 def in_python(document: Any, names: Names | None = None) -> Judged:
-    """By the rules of the API and the runtime."""
+    """Judge the document by the rules of the API and the runtime."""
     normal = normalise(document)
     problems = check(normal, KnownNames(**(names or {})))
     return Judged(_as_json(normal), _as_json([problem.to_json() for problem in problems]))
 
 
 def difference(ours: Judged, theirs: Judged) -> str | None:
-    """In what the two differ; None where they are the same, object for object."""
+    """Return the difference between two judgements, or None if they are equal."""
     if ours.document != theirs.document:
         return f"normalised: {_first(ours.document, theirs.document)}"
     if ours.problems != theirs.problems:
@@ -90,7 +91,7 @@ def difference(ours: Judged, theirs: Judged) -> str | None:
 
 
 def _first(ours: Any, theirs: Any, path: str = "") -> str:
-    """Where they differ first, and how."""
+    """Return the first difference between two values, with its path."""
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
         return next(_first(ours[name], theirs[name], f"{path}.{name}") for name in ours if ours[name] != theirs[name])
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):

@@ -36,10 +36,12 @@ _ANSWERS = ("yes", "no", "way 0", "way 1", '{"total": 3, "a": {"b": "e"}}', "A l
 
 @dataclass(slots=True)
 class Outcome:
-    """The ends of runs: `reasons` of the failed ones, each after its number; `wrong` lists what must never happen."""
+    """The ends of runs."""
 
     ends: Counter[str] = field(default_factory=Counter)
+    #: The reasons of the failed runs, each after the number of its document.
     reasons: list[str] = field(default_factory=list)
+    #: Defects of the engine.
     wrong: list[str] = field(default_factory=list)
 
 
@@ -70,7 +72,7 @@ class ChanceModel:
 
 
 class ChanceStage(WorkflowStage):
-    """Plays a run until it is over, however long it waits."""
+    """Plays a run until it has ended, including all its waits."""
 
     def __init__(self, store: Store, play: Play) -> None:
         super().__init__(store, play)
@@ -184,8 +186,10 @@ def _stop(tx: Transaction, execution_id: str) -> None:
 
 
 def refusals(parts: NodeParts, document: Any, problems: list[dict[str, Any]]) -> str | None:
-    """Compare the compiler with these problems: it must refuse a document with errors, with the first of them, and no
-    other document."""
+    """Compare the compiler with these problems, and return the difference.
+
+    The compiler must refuse a document with errors, with the first of them, and no other document.
+    """
     wrong = [problem for problem in problems if problem["severity"] == "error"]
     try:
         compile_document(normalise(document), parts, "workflow:it")

@@ -1,6 +1,7 @@
-"""`python -m tests.platforms.faults`: every call of every connector, answered in every wrong way.
+"""`python -m tests.platforms.faults`: every call of every connector, with every kind of wrong answer.
 
-`--platform discord --call typing --kind HTML` narrows it; `--parallel 8` cases run at once.
+`--platform discord --call typing --kind HTML` selects some cases; `--parallel 8` is the number of cases at the same
+time.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--platform", action="append", choices=PLATFORMS, help="default: all")
     parser.add_argument("--call", default="", help="a part of the call's name")
     parser.add_argument("--kind", default="", help="a part of the fault's name")
-    parser.add_argument("--patience", type=float, default=240, help="seconds that anything may take (default 240)")
-    parser.add_argument("--parallel", type=int, default=8, help="cases at once (default 8)")
+    parser.add_argument("--patience", type=float, default=240, help="maximum seconds for each wait (default 240)")
+    parser.add_argument("--parallel", type=int, default=8, help="number of cases at the same time (default 8)")
     parser.add_argument("--report", type=Path, default=Path("build/faults-report.json"))
     return parser.parse_args()
 

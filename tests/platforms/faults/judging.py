@@ -1,4 +1,4 @@
-"""The oracle of the matrix: what must hold whatever a platform answers. It knows the promises, and nothing of the code."""
+"""The rules of the matrix for every answer of a platform. They know the promises of the daemon, not its code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.platforms.faults.play import Record
 from tests.platforms.faults.scenes import Scene
 from tests.platforms.faults.wire import Kind
 
-#: What Python says of an error, and nobody else.
+#: Texts that only Python's own errors contain.
 _PYTHON = re.compile(
     r"Traceback|\b[A-Z]\w*(?:Error|Exception)\b|^raised: |NoneType|object has no attribute|<class '|"
     r"\bnot subscriptable|list index|string indices|\bKeyError|unexpected keyword|invalid literal|not iterable"
 )
-#: Refusals for good: what was to be sent then is not.
+#: Permanent refusals, after which the send is given up.
 _FINAL = frozenset({Kind.S403, Kind.S404, Kind.S409})
-#: Seconds in which a bot is up whatever becomes of calls on which nothing depends.
+#: Seconds until a bot is up, even if unimportant calls fail.
 _SOON = 8.0
 
 
@@ -49,7 +49,7 @@ def _answered(record: Record, world: Scene) -> Iterator[str]:
     if len(lost) > may_fail:
         yield f"not answered: {lost}"
     repeatable = world.platform == "telegram" and fault.call in world.sends and fault.carried_out
-    # What a platform says is not there any more is sent again beside it.
+    # If the platform says that a message does not exist any more, the daemon sends it again.
     repeatable = repeatable or (fault.call.startswith("PATCH") and fault.kind is Kind.S404)
     extra = sum(times - 1 for times in record.tokens.values() if times > 1)
     if extra > (record.hits if repeatable else 0):

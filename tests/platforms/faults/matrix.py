@@ -1,4 +1,4 @@
-"""The matrix: which calls there are is seen in a run without faults, and each is answered in every wrong way."""
+"""The matrix: a run without faults finds all calls, then each call gets every kind of wrong answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.platforms.faults.play import Case, Record, play
 from tests.platforms.faults.scenes import Scene, scene
 from tests.platforms.faults.wire import EITHER, SPOILED, Fault, Kind
 
-#: Answers that are spoiled in a case: with two of them, the first try again fails, too.
+#: Number of wrong answers in a case. With two, the first retry fails as well.
 _TIMES = 2
-#: Seconds for a run without faults.
+#: Maximum seconds of a run without faults.
 _SOUND = 60.0
 
 
@@ -33,7 +33,7 @@ class Outcome:
 
 
 async def calls(platform: str) -> list[str]:
-    """What a bot of this platform asks for when nothing fails, and people do everything that they can do."""
+    """Return the calls of a bot in a run without faults, in which people do everything that they can do."""
     return (await play(Case(platform, Fault("", Kind.CUT)), _SOUND)).asked
 
 

@@ -1,5 +1,8 @@
-"""One case of the matrix: a bot with everything behind it (supervision, inbox, queue, delivery, a real SQLite), a server
-that spoils some answers, and people who write before, during and after that. It records; `judging.py` judges."""
+"""One case of the matrix: a complete bot (supervision, inbox, queue, delivery, a real SQLite database), and a server
+that gives some wrong answers.
+
+People write before, during and after the wrong answers. This module records; `judging.py` judges.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +36,13 @@ from tests.platforms.faults.wire import Fault
 _TOKEN = re.compile(r"t\d{4}")
 _COMMANDS = (CommandHint("help", "What I can do"), CommandHint("new", "Begin a new conversation"))
 _LOOK_SECONDS = 0.05
-#: Characters of a long answer: more than fit into one message of any platform.
+#: Characters of a long answer, which fits into one message on no platform.
 _LONG = 15_000
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`times` answers to `call` are spoiled, the first before the bot starts."""
+    """A case. The first wrong answer can come before the bot has started."""
 
     platform: str
     fault: Fault
@@ -52,24 +55,26 @@ class Case:
 
 @dataclass(slots=True)
 class Record:
-    """What happened in a case. `tokens` are the texts that people wrote, by how often each was answered; `states` are those
-    of the bot in order, with their errors; `up_after` (seconds) is None for a bot that never came up."""
+    """The record of a case."""
 
     case: Case
     hits: int = 0
+    #: Token of each person's message -> number of answers.
     tokens: dict[str, int] = field(default_factory=dict)
     late: set[str] = field(default_factory=set)
+    #: The states of the bot in order, with their errors.
     states: list[tuple[BotState, str]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    #: Seconds; None if the bot never came up.
     up_after: float | None = None
     seconds: float = 0.0
 
 
 class _Model:
-    """Answers every text with the token in it; streamed in two pieces, so that a draft is shown."""
+    """Answers every text with its token, in two streamed pieces, so that a draft is shown."""
 
     name = "tokens"
 
@@ -89,7 +94,7 @@ class _Model:
 
 
 async def play(case: Case, patience: float) -> Record:
-    """`patience` is how many seconds anything may take."""
+    """Play a case. Each wait may take `patience` seconds."""
     record = Record(case)
     started = time.monotonic()
     async with scene(case.platform) as world, _bot(world, record) as player:
@@ -144,7 +149,7 @@ class _Player:
         for act in [*self._world.acts.values(), self._show_a_draft, self._examine]:
             self._keep(self._do(act))
         await self._until_answered(tokens, patience)
-        # A connection that is cut in the middle of a send leaves it in doubt, which is another matter.
+        # A cut during a send would make its delivery unknown, which this case does not test.
         await self._until_idle(patience)
         await self._world.drop()
         behind = [await self._write("in a room"), await self._write("alone")]
@@ -167,7 +172,7 @@ class _Player:
         await self._fleet.close()
 
     async def _do(self, act: Callable[[], Awaitable[object]]) -> None:
-        """What is raised then would be raised to whoever asked for it."""
+        """Run an act. An unexpected exception counts as a text that its caller would see."""
         try:
             await act()
         except (SendError, asyncio.CancelledError):
@@ -176,7 +181,7 @@ class _Player:
             self._record.shown.append(f"raised: {error!r}")
 
     async def _show_a_draft(self) -> None:
-        """One that is taken away again."""
+        """Show a draft, change it and remove it."""
         connector = self._app.connectors[self._world.platform, "main"]
         if isinstance(connector, ShowsDrafts):
             place, key = self._world.place, self._app.new_id()
@@ -186,7 +191,7 @@ class _Player:
                 await connector.remove_draft(place, shown)
 
     async def _examine(self) -> None:
-        """As `arvis doctor` does."""
+        """Check the setup, as `arvis doctor` does."""
         connector = self._app.connectors[self._world.platform, "main"]
         if isinstance(connector, ChecksSetup):
             self._record.shown += [f"{finding.text} {finding.fix}" for finding in await connector.check()]

@@ -1,4 +1,4 @@
-"""Each platform of the matrix: its server, what people do there so that a bot calls every method, and what they see."""
+"""The platforms of the matrix: server, acts of people that make a bot call every method, and the shown texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.platforms.slack_stage import SlackStage
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 
 PLATFORMS = ("discord", "telegram", "slack")
-#: The button of a question that nobody asks any more.
+#: The button of a question that is no longer open.
 _OLD_BUTTON = "nothing:1"
 _FILE = b"the contents of a file"
 
@@ -25,19 +25,23 @@ Say = Callable[[str], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`says` are the ways in which people write; each takes a text that holds a token, and is answered. `acts` is what
-    they do besides. `texts` is everything that the bot has shown. `place` is where nobody writes. `sends` are the calls that show something which must not
-    be lost, `cosmetic` those on which nothing depends."""
+    """A platform of the matrix."""
 
     platform: str
     wire: Wire
     bot: Mapping[str, Any]
+    #: Ways of writing. Each takes a text with a token, and is answered.
     says: Mapping[str, Say]
+    #: Further acts of people.
     acts: Mapping[str, Callable[[], Awaitable[object]]]
+    #: Returns all texts that the bot has shown.
     texts: Callable[[], list[str]]
     drop: Callable[[], Awaitable[object]]
+    #: A place in which no person writes.
     place: Address
+    #: Calls that show something which must not be lost.
     sends: frozenset[str]
+    #: Calls on which nothing else depends.
     cosmetic: frozenset[str]
 
 

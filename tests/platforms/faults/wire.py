@@ -1,4 +1,4 @@
-"""The wire between a bot and a platform's server on this machine: it hands requests on, or spoils their answers."""
+"""The wire between a bot and a platform's server on this machine: it forwards requests, or replaces their answers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-#: Seconds for which a request hangs: longer than any client waits.
+#: Seconds for which a request hangs, longer than any client's timeout.
 _HANGING = 600.0
 _HTML = "<html><head><title>Hello</title></head><body>AttributeError: not what you asked for</body></html>"
 _REST_SECONDS = 2
 
 
 class Kind(StrEnum):
-    """What is wrong with an answer. Those of `BODIES` come with status 200."""
+    """A kind of wrong answer. Those in `BODIES` have status 200."""
 
     NOTHING_LEFT = "missing fields"
     FIELD_LEFT_OUT = "missing field"
@@ -50,17 +50,17 @@ class Kind(StrEnum):
     HTML_502 = "502 HTML"
 
 
-#: Answers that hold what the server answered, spoiled: they need one.
+#: Kinds that change the server's answer, so the server must have carried out the request.
 SPOILED = frozenset({
     Kind.NOTHING_LEFT, Kind.FIELD_LEFT_OUT, Kind.TRUE, Kind.LIST, Kind.TEXT, Kind.NUMBER, Kind.INSIDE, Kind.NULLS
 })  # fmt: skip
-#: Answers that can come whether the request was carried out or not.
+#: Kinds that can occur whether or not the request was carried out.
 EITHER = frozenset({Kind.NULL, Kind.HTML, Kind.EMPTY, Kind.HANG, Kind.CUT, Kind.S500, Kind.HTML_502})
 
 
 @dataclass
 class Fault:
-    """Befalls the next `left` requests to `call`; `carried_out`: the server does first what it is asked."""
+    """Applies to the next `left` requests to `call`. With `carried_out`, the server carries out the request first."""
 
     call: str
     kind: Kind
@@ -69,17 +69,17 @@ class Fault:
 
 
 class Dialect(Protocol):
-    """How a platform wraps what it answers, and how it refuses."""
+    """The form of a platform's answers and refusals."""
 
     def wrapped(self, document: Any, change: Callable[[Any], Any]) -> Any:
-        """The document with its changed result, as far as the platform wraps one."""
+        """Return the document with its result changed, for platforms that wrap the result."""
         ...
 
     def refusal(self, status: int, rest: float | None) -> web.Response: ...
 
 
 class Wire:
-    """`asked` counts requests by their calls; `hits` are those whose answers were spoiled."""
+    """`asked` counts requests by call; `hits` counts wrong answers."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -92,7 +92,7 @@ class Wire:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether nothing is to be spoiled any more."""
+        """Return whether no further answer will be wrong."""
         return self._fault is None or self._fault.left <= 0
 
     @web.middleware
@@ -146,7 +146,7 @@ class Wire:
 
 
 def call_of(request: web.Request) -> str:
-    """The name of what was asked for: Telegram's and Slack's methods, and elsewhere the route."""
+    """Return the name of a call: the method on Telegram and Slack, otherwise the route."""
     if method := request.match_info.get("method"):
         return method if "." in method else method.lower()
     resource = request.match_info.route.resource
@@ -163,7 +163,7 @@ def _nothing_left(result: Any) -> Any:
 
 
 def _left_out(result: Any) -> Any:
-    """Without the field that names it."""
+    """Return the result without its identifying field."""
     if isinstance(result, list):
         return [_left_out(one) for one in result]
     if not isinstance(result, dict):
@@ -236,7 +236,7 @@ class TelegramDialect:
 
 class SlackDialect:
     def wrapped(self, document: Any, change: Callable[[Any], Any]) -> Any:
-        """Everything but `ok` is the result; what is no mapping takes the place of the whole."""
+        """All fields except `ok` are the result. A changed result that is not a mapping replaces the document."""
         if not isinstance(document, dict):
             return change(document)
         changed = change({key: value for key, value in document.items() if key != "ok"})
