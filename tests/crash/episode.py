@@ -181,7 +181,7 @@ class _Stage:
         except DaemonFailed as failure:
             self._problems.append(str(failure))
         except Refused as refused:
-            self._problems.append(f"The drain met {refused!r}")
+            self._problems.append(f"The drain failed: {refused!r}")
         finally:
             for task in (*writing, *listening):
                 task.cancel()

@@ -49,7 +49,7 @@ def judge(scene: Scene) -> tuple[Outcome, list[str]]:
     wrong = [*_altered(truth, served), *_unreported(outcome, truth, served, backup, events), *_unsound(scene.data)]
     again = scene.start_again()
     if again is None or any(entry.get("event") in {"database_damaged", "log_damaged"} for entry in again):
-        wrong.append("the start after that found something as well")
+        wrong.append("the start after that reported damage, too")
     return outcome, wrong
 
 
@@ -64,7 +64,7 @@ def _outcome(truth: Tables, served: Tables, events: Mapping[str, Any]) -> Outcom
 def _altered(truth: Tables, served: Tables) -> list[str]:
     """Find rows whose values have changed. Missing and new rows are the matter of other rules."""
     return [
-        f"{table} {key} is served as {row}, it was {truth[table][key]}"[:400]
+        f"{table} {key} is now {row}, it was {truth[table][key]}"[:400]
         for table, rows in served.items()
         for key, row in rows.items()
         if key in truth[table] and truth[table][key] != row
@@ -81,32 +81,38 @@ def _unreported(
     old = {table: [key for key in rows if key in truth[table]] for table, rows in served.items()}
     match outcome:
         case Outcome.WHOLE:
-            return [f"rows of {table} are missing silently" for table in LASTING if len(old[table]) < len(truth[table])]
+            return [
+                f"rows of {table} are missing without a report"
+                for table in LASTING
+                if len(old[table]) < len(truth[table])
+            ]
         case Outcome.RESTORED:
             event = events["database_damaged"]
             wrong = [
-                f"{table} is not that of the backup"
+                f"{table} does not have the rows of the backup"
                 for table in LASTING
                 if backup is None or set(old[table]) != backup[table].keys()
             ]
         case _:
             event = events["log_damaged"]
-            # Each message is a row behind the one before it.
+            # Messages are stored in order, so the loss must be at the end.
             beginning = [*truth["messages"]][: len(old["messages"])]
-            wrong = [] if old["messages"] == beginning else ["what is served is not the beginning of what was"]
+            wrong = (
+                [] if old["messages"] == beginning else ["the remaining messages are not the beginning of the old ones"]
+            )
     if event["level"] != "error" or not Path(str(event["report"])).read_text():
-        wrong.append("it was not reported")
+        wrong.append("the damage was not reported")
     return wrong
 
 
 def _wrong_refusal(scene: Scene, before: Mapping[str, str], had_backup: bool) -> list[str]:
-    wrong = ["refused beside a sound backup"] if had_backup else []
+    wrong = ["refused, although there is a sound backup"] if had_backup else []
     if "there is no intact backup to replace it" not in scene.refusal():
         wrong.append(f"refused for another reason: {scene.refusal()[-1000:]}")
     if scene.start_again() is not None:
-        wrong.append("refused once, served at the next start")
+        wrong.append("refused once, but not at the next start")
     if {name: digest for name, digest in _hashes(scene.data).items() if name in before} != before:
-        wrong.append("refused, and changed the files")
+        wrong.append("refused, but changed the files")
     return wrong
 
 

@@ -44,9 +44,9 @@ def _wrong(code: int | None, lines: Sequence[str]) -> Iterator[str]:
     if code is None:
         yield "it hung"
     elif code < 0:
-        yield f"it died of signal {-code}"
+        yield f"it was killed by signal {-code}"
     elif code > 0 and not any(word in line for word in FIX for line in lines[-LAST:]):
-        yield f"it left with {code} and without a word of advice: {' | '.join(lines[-LAST:])}"
+        yield f"it exited with {code} and named no fix: {' | '.join(lines[-LAST:])}"
     for line in lines:
         if line.startswith(PYTHONS_OWN):
             yield f"it showed a traceback: {line} … {lines[-1]}"

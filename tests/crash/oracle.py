@@ -82,7 +82,7 @@ def every_message_has_one_reply(history: History) -> Found:
             elif counts[message_id] == 0:
                 yield Kind.MISSING, f"{each.token} ({message_id}) has no reply in the transcript of {channel}"
         for unknown in sorted(counts.keys() - sent.keys()):
-            yield Kind.STORED_TWICE, f"{channel} answers {unknown}, which no user was told of"
+            yield Kind.STORED_TWICE, f"{channel} answers {unknown}, which was never acknowledged"
 
 
 def every_channel_is_read(history: History) -> Found:

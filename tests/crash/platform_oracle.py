@@ -161,7 +161,10 @@ def a_reply_has_a_question(history: History) -> Found:
     for place in sorted(history.seen):
         for each in history.whole(place):
             if unknown := set(each.tokens) - asked[place]:
-                yield Harm.OTHER, f"{place} answers {' '.join(sorted(unknown))}, which nobody wrote there: {each.text}"
+                yield (
+                    Harm.OTHER,
+                    f"{place} answers {' '.join(sorted(unknown))}, which no person wrote there: {each.text}",
+                )
 
 
 def replies_follow_the_order(history: History) -> Found:

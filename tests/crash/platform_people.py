@@ -92,7 +92,7 @@ async def cut(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> None
 async def until(true: Callable[[], bool], seconds: float, every: float = 0.1) -> bool:
     """Poll the condition until it is true or the time is over, and return whether it is true."""
     end = time.monotonic() + seconds
-    while not (so := true()) and time.monotonic() < end:  # noqa: ASYNC110  (no event tells what a database says)
+    while not (so := true()) and time.monotonic() < end:  # noqa: ASYNC110  (a database has no event to wait for)
         await asyncio.sleep(every)
     return so
 

@@ -28,7 +28,7 @@ class PlatformVariant:
 
 NO_NONCE = PlatformVariant(
     name="no_nonce",
-    breaks="a message carries no key, so Discord shows twice what was interrupted",
+    breaks="a message has no key, so Discord shows an interrupted message twice",
     edits=(
         Edit(
             "connectors/discord/outgoing.py",

@@ -22,7 +22,9 @@ T = TypeVar("T")
 
 #: Number of points between two lines of progress.
 PROGRESS = 100
-MISSING = "strace cannot take hold of a process here ({}); Debian: apt-get install strace, in a container: SYS_PTRACE"
+MISSING = (
+    "strace cannot attach to a process ({}). Install it (Debian: apt-get install strace); in a container add SYS_PTRACE"
+)
 
 
 def run(
@@ -89,10 +91,12 @@ def _options(description: str, report: Path) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--act", action="append", choices=ACTS, help="only this act; may be repeated")
     parser.add_argument("--call", action="append", metavar="NAME", help="only this system call; may be repeated")
-    parser.add_argument("--every", type=int, default=1, metavar="K", help="only each K-th point")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th point")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th point")
     parser.add_argument("--to", type=int, default=None, dest="last", metavar="N", help="end with the N-th point")
-    parser.add_argument("--point", action="append", help="only this one, as a failure names it; may be repeated")
+    parser.add_argument(
+        "--point", action="append", help="only the point of this name, as printed with a failure; may be repeated"
+    )
     parser.add_argument("--parallel", type=int, default=2, help="number of points at the same time")
     parser.add_argument("--code", type=Path, default=CHECKOUT, help="checkout with the program under test")
     parser.add_argument("--report", type=Path, default=report)

@@ -90,9 +90,7 @@ class Theatre:
             trace = operations(ended.trace.read_text(), stage.data)
             found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
         if ended.code != 0 or (found and not act.kept):
-            raise RuntimeError(
-                f"Nobody disturbs the act {act.name}, and it ends with {ended.code} in {folder}: {found}"
-            )
+            raise RuntimeError(f"The undisturbed act {act.name} ended with {ended.code} in {folder}: {found}")
         shutil.rmtree(folder)
         return trace, frozenset(found)
 

@@ -35,7 +35,7 @@ async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("nothing of the kind", "0 times"), ("old old", "2 times"), (None, "not there")]
+    ("text", "reason"), [("nothing of the kind", "0 times"), ("old old", "2 times"), (None, "not exist")]
 )
 def test_a_variant_that_no_longer_fits_is_an_error(tmp_path: Path, text: str | None, reason: str) -> None:
     if text is not None:

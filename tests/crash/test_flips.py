@@ -41,7 +41,7 @@ def test_a_build_that_serves_what_was_changed_is_caught(tmp_path: Path) -> None:
             flip(file, file.read_bytes().index(b"demo: say"))
             outcome, complaints = judge(lived)
     assert outcome is Outcome.WHOLE
-    assert "is served as" in complaints[0]
+    assert "is now" in complaints[0]
 
 
 def test_a_kill_is_not_called_damage() -> None:

@@ -79,8 +79,8 @@ def test_a_life_may_be_stopped_or_leave_with_advice(tmp_path: Path, code: int, l
     ("code", "log", "says"),
     [
         (None, "", "it hung"),
-        (-7, "", "it died of signal 7"),
-        (1, "", "it left with 1 and without a word of advice"),
+        (-7, "", "it was killed by signal 7"),
+        (1, "", "it exited with 1 and named no fix"),
         (0, TRACEBACK, "it showed a traceback"),
     ],
 )

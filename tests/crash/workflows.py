@@ -183,7 +183,7 @@ class Campaign:
                 "SELECT executions.id, status, error, result FROM workflow_runs JOIN executions ON executions.id = execution_id"
             )
         }
-        yield from (f"{run}: nobody began it" for run in known.keys() - self._begun.keys())
+        yield from (f"{run}: the test did not start it" for run in known.keys() - self._begun.keys())
         for run_id, said in self._begun.items():
             if (row := known.get(run_id)) is None:
                 yield f"{run_id}: lost"

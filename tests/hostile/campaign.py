@@ -112,7 +112,7 @@ async def run(plan: Plan, told: Callable[[str], None]) -> Result:
         result.orphans = left_behind(folder, scene.pid)
         await scene.daemon.stop()
         _judge(plan, scene, result)
-        result.found += [f"a key stands in {file}" for file in scene.leaks()]
+        result.found += [f"a key is in the file {file}" for file in scene.leaks()]
     result.seconds = time.monotonic() - started
     if result.found:
         result.evidence = str(folder)
@@ -152,7 +152,7 @@ def _judge(plan: Plan, scene: Scene, result: Result) -> None:
     result.found += [f"left behind: {orphan}" for orphan in result.orphans]
     if plan.figures:
         slow = [(case, stall) for case, stall in result.stalls.items() if stall > MOST_STALL]
-        result.found += [f"{case} (once): the event loop stood still for {stall * 1000:.0f} ms" for case, stall in slow]
+        result.found += [f"{case} (once): the event loop was blocked for {stall * 1000:.0f} ms" for case, stall in slow]
         if result.growth > MOST_GROWTH:
             result.found.append(f"memory grew by {result.growth:.0f} MB")
 

@@ -84,9 +84,9 @@ def test_a_good_end_is_no_violation() -> None:
         (spoil(timeline={"status": "failed", "reason": "attempts"}), "given up"),
         (spoil(timeline={"status": "failed", "reason": "broken"}), "graph broke"),
         (spoil(shown=[Shown(1, "r", "m", ("m",), "x" * 300_000)]), "300000 bytes"),
-        (spoil(shown=[Shown(1, "r", "m", ("m",), "Sorry, KeyError('a')")]), "are shown 'Error('"),
-        (spoil(shown=[Shown(1, "r", "m", ("m",), "a\0")]), "nothing can hold"),
-        (spoil(after="failed"), "behind it is failed"),
+        (spoil(shown=[Shown(1, "r", "m", ("m",), "Sorry, KeyError('a')")]), "channel shows 'Error('"),
+        (spoil(shown=[Shown(1, "r", "m", ("m",), "a\0")]), "cannot be stored"),
+        (spoil(after="failed"), "after it is failed"),
         (spoil(orphans=["9: claude"]), "left behind: 9"),
     ],
 )

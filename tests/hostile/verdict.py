@@ -70,14 +70,14 @@ def _clean(played: Played) -> list[str]:
     found = []
     for shown in played.shown:
         own = shown.content if shown.content.startswith(("Sorry", "The model")) else ""
-        found += [f"people are shown {mark!r}" for mark in _INTERNAL if mark in own]
+        found += [f"the channel shows {mark!r}" for mark in _INTERNAL if mark in own]
         if "\0" in shown.content or any("\ud800" <= char <= "\udfff" for char in shown.content):
             found.append("a character that cannot be stored is shown")
     return found
 
 
 def _alive(played: Played) -> list[str]:
-    return [] if played.after == "answered" else [f"the plain message behind it is {played.after}"]
+    return [] if played.after == "answered" else [f"the plain message after it is {played.after}"]
 
 
 def _no_orphan(played: Played) -> list[str]:

@@ -104,7 +104,7 @@ class Scene:
         return self.then(failures[kind])
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
-        raise NotImplementedError("this program hands no calls on")
+        raise NotImplementedError("this program does not support tool calls")
 
     def hang(self) -> RunRequest:
         return self.then({"hang": True})

@@ -19,7 +19,7 @@ class Dialled:
     def __call__(self, peer: Peer) -> socket.socket:
         self.peers.append((peer[4][0], peer[4][1]))
         if self._port is None:
-            raise ConnectionRefusedError(111, "nobody is here")
+            raise ConnectionRefusedError(111, "no server is here")
         return _Diverted(peer[0], self._port)
 
 

@@ -20,7 +20,7 @@ def test_no_packet_reaches_a_canary() -> None:
     alone = [str(unshare), "--map-root-user", "--net"]
     tried = subprocess.run([*alone, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
-        refused(f"this machine gives nobody a network of his own: {tried.stderr.strip()}")
+        refused(f"this machine does not allow a network namespace: {tried.stderr.strip()}")
     run = [*alone, sys.executable, "-m", "tests.wings.canaries"]
     done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode == REFUSED:

@@ -283,7 +283,7 @@ async def test_a_document_can_be_asked_for() -> None:
 
 
 async def test_a_body_that_is_broken_while_nobody_reads_is_an_error() -> None:
-    """aiohttp raises another error in this case, without a word about HTTP."""
+    """aiohttp raises another error in this case, which does not mention HTTP."""
     broken = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

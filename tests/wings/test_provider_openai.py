@@ -308,7 +308,7 @@ async def test_a_stream_cut_at_any_byte_is_whole_or_an_error(scene: Scene) -> No
         try:
             result, _ = await scene.stream(Reply(pieces=("Hé", "llo"), cut_at=cut))
         except ProviderError as error:
-            assert error.kind is KINDS.TIMEOUT  # noqa: PT017 (either end is right)
+            assert error.kind is KINDS.TIMEOUT  # noqa: PT017 (both ends are correct)
             assert b"finish_reason" not in wire[:cut] or b'"stop"}]}\n\n' not in wire[:cut]
         else:
             assert result.content == "Héllo"

@@ -176,7 +176,7 @@ async def test_a_click_is_answered_for_whoever_clicked_and_takes_the_buttons_awa
             await inbox.until(lambda: inbox.clicks)
             await stage.settled()
             async with asyncio.timeout(5):
-                while len(stage.server.responses) < 2:  # noqa: ASYNC110  (the answer is nobody's business but Slack's)
+                while len(stage.server.responses) < 2:  # noqa: ASYNC110  (the answer goes only to Slack)
                     await asyncio.sleep(0.01)
         note, _ = stage.server.responses
         assert (note["response_type"], note["text"], note["replace_original"]) == ("ephemeral", "Noted.", False)
@@ -211,7 +211,7 @@ async def test_what_was_written_while_it_was_away_is_read_from_the_history() -> 
         await stage.edit(old, "changed")
         last = await stage.say("last", direct=False, addressed=False)
         async with asyncio.timeout(5):
-            while len(stage.server.given_up) < 4:  # noqa: ASYNC110  (Slack tells nobody that it gave up)
+            while len(stage.server.given_up) < 4:  # noqa: ASYNC110  (Slack does not report that it gave up)
                 await asyncio.sleep(0.01)
         async with running(await stage.connector(), inbox):
             await inbox.message("last")
@@ -296,7 +296,7 @@ async def test_a_new_connection_is_taken_when_slack_asks_for_it() -> None:
             await stage.say("two")
             await inbox.message("two")
             async with asyncio.timeout(5):
-                while len(opened := stage.asked("apps.connections.open")) < 2:  # noqa: ASYNC110  (the client's own doing)
+                while len(opened := stage.asked("apps.connections.open")) < 2:  # noqa: ASYNC110  (the client reconnects by itself)
                     await asyncio.sleep(0.01)
         assert opened[1] - opened[0] >= 1.0
         assert inbox.contents == ["one", "two"]

@@ -147,7 +147,7 @@ async def test_an_envelope_comes_again_until_it_is_acknowledged() -> None:
         attempts = [(await socket.receive_json())["retry_attempt"] for _ in range(4)]
         assert attempts == [0, 1, 2, 3]
         async with asyncio.timeout(5):
-            while not server.given_up:  # noqa: ASYNC110  (nobody is told)
+            while not server.given_up:  # noqa: ASYNC110  (there is no event for it)
                 await asyncio.sleep(0.01)
         assert server.given_up == [lost]
 

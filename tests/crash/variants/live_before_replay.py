@@ -9,7 +9,7 @@ SOCKET = "arvis/web/realtime/socket.py"
 #: The pause simulates a long replay to a slow client.
 VARIANT = Variant(
     name="live_before_replay",
-    breaks="a socket joins its channel after the replay, so what is sent in between reaches no screen",
+    breaks="a socket joins its channel after the replay, so a message sent in between reaches no client",
     edits=(
         Edit(SOCKET, old="        self._connector.join(client)\n", new=""),
         Edit(

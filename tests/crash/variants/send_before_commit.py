@@ -7,7 +7,7 @@ from tests.crash.variants.build import Edit, Variant
 #: A delivery is claimed in the commit of its turn. The pause simulates a slow disk.
 VARIANT = Variant(
     name="send_before_commit",
-    breaks="a claimed delivery is handed out before the commit of its turn, so a reply is shown that may vanish",
+    breaks="a claimed delivery is handed out before the commit of its turn, so a reply is shown that may be lost",
     edits=(
         Edit(
             "arvis/store/transaction.py",

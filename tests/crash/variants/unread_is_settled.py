@@ -6,7 +6,7 @@ from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
     name="unread_is_settled",
-    breaks="words that joined a turn leave its prompt with the oldest round of tools, and are settled all the same",
+    breaks="messages that joined a turn leave its prompt with the oldest round of tools, but are settled",
     edits=(
         Edit(
             "arvis/prompt/tool_rounds.py",

@@ -177,7 +177,7 @@ class _Player:
             await act()
         except (SendError, asyncio.CancelledError):
             raise
-        except Exception as error:  # noqa: BLE001  (each is a finding)
+        except Exception as error:  # noqa: BLE001  (each is reported)
             self._record.shown.append(f"raised: {error!r}")
 
     async def _show_a_draft(self) -> None:
@@ -229,7 +229,7 @@ class _Player:
 
     async def _until(self, true: Callable[[], bool], patience: float) -> None:
         end = time.monotonic() + patience
-        while not true() and time.monotonic() < end:  # noqa: ASYNC110  (the platform's state tells nobody)
+        while not true() and time.monotonic() < end:  # noqa: ASYNC110  (the platform's state has no event)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _until_idle(self, patience: float) -> None:
