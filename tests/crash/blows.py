@@ -21,7 +21,7 @@ DURING_START = 0.15
 START = 1.2
 #: An aimed blow whose moment does not come falls anyway after this time (seconds).
 AIM_WITHIN = 5.0
-#: A process that sleeps during a model call wakes after this time (seconds), even if no other process has made the call.
+#: A process that sleeps during a model call wakes after this time, even if no other one has made the call (seconds).
 REPLACED_WITHIN = 15.0
 #: A healthy daemon commits a turn within this time after the model's answer (seconds).
 COMMITTED = 0.25

@@ -24,9 +24,9 @@ def a_prompt_holds_the_earlier_answers(history: History) -> Found:
     If it has a summary, the summary and the answers after it must be all earlier answers. Exceptions:
 
     - Channels whose agent works with tools: in their small window, a summary of many answers is cut.
-    - Calls of a process that slept. Another process may have answered in the meantime; the sleeper cannot commit anything.
-    - A process that was killed may have asked several messages in one call; after a crash they are answered separately, so
-      that one message cannot make the others fail.
+    - Calls of a process that slept: another process may have answered, and the sleeper cannot commit anything.
+    - A process that was killed may have asked several messages in one call. After a crash they are answered
+      separately, so that one message cannot make the others fail.
     """
     for channel in sorted(set(history.channels()) - history.working):
         transcript = [(tokens_in(shown.content), shown.content) for shown in history.replies(channel)]

@@ -54,7 +54,7 @@ class Trouble:
 
     platform: str
     at: float
-    #: `refused`, `failed` (5xx), cut `before` or `after` the platform has done its work, or `broke` (all connections cut).
+    #: `refused`, `failed` (5xx), cut `before` or `after` the effect of the send, or `broke` (all connections cut).
     kind: str
     #: Seconds.
     retry_after: float = 0.0

@@ -103,7 +103,7 @@ OFFENDERS: Rules = {
         SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0""",
 }
 
-#: Messages whose turn waited for a person, and messages that had joined such a turn before a crash gave them their own turn.
+#: Messages whose turn waited for a person, and messages that had joined such a turn before a crash.
 WAITED: LiteralString = """
     SELECT m.id FROM messages m JOIN waits w ON w.execution_id = m.execution_id WHERE m.role = 'user'
     UNION SELECT t.message_id FROM timeline t, waits w

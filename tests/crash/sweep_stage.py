@@ -28,7 +28,8 @@ from tests.crash.users import Refused
 API_KEY = "sweep-key"
 #: The name of the only process.
 PLACE = "daemon"
-#: Two accounts have these settings: the second one answers if the first one fails. A job that fails is retried soon and often.
+#: Two accounts have these settings: the second one answers if the first one fails.
+#: A job that fails is retried soon and often.
 ACCOUNT = {"provider": "openai", "api_key": PLACE, "model": "crash"}
 QUEUE = {"retry_base_seconds": 0.05, "max_attempts": 20}
 

@@ -25,7 +25,7 @@ FAULTS = [
         "ENOSPC:once:talk:pwrite64:arvis.db-wal:40",
         "ENOSPC:once:talk:fsync:*:1",
         "EIO:lasting:return:rename:arvis.db-sums.new:1",
-        # Regression: SQLite had checkpointed the log on close, unknown to the daemon, and the next start reported damage.
+        # Regression: SQLite had checkpointed the log on close without the daemon, so the next start reported damage.
         "ENOSPC:once:return:pwrite64:arvis.db:14",
     )
 ]

@@ -68,7 +68,7 @@ ESCAPES = {
     "open another's memory": "for n in os.listdir('/proc'):\n  if n.isdecimal() and int(n) == PARENT > 99: open(f'/proc/{n}/mem', 'r+b'); won()",
 }
 
-#: Shell commands that leave a process behind, which would write the file `late` into the workspace after the command ends.
+#: Shell commands that leave a process behind. It would write the file `late` into the workspace later.
 SURVIVORS = {
     "background": "(sleep 1; touch late) & exit",
     "no hangup": "nohup sh -c 'sleep 1; touch late' >/dev/null 2>&1 & exit",

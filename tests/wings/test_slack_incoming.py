@@ -296,7 +296,7 @@ async def test_a_new_connection_is_taken_when_slack_asks_for_it() -> None:
             await stage.say("two")
             await inbox.message("two")
             async with asyncio.timeout(5):
-                while len(opened := stage.asked("apps.connections.open")) < 2:  # noqa: ASYNC110  (the client reconnects by itself)
+                while len(opened := stage.asked("apps.connections.open")) < 2:  # noqa: ASYNC110  (no event)
                     await asyncio.sleep(0.01)
         assert opened[1] - opened[0] >= 1.0
         assert inbox.contents == ["one", "two"]

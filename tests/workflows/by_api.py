@@ -13,7 +13,7 @@ from tests.flows.web_server import Site, running_site
 from tests.workflows.preflight import Judged, Names, difference, in_python
 
 _PATH = "/api/workflows/validate"
-#: Statuses for bodies that the API refuses before it reads the document, because they are too large or nested too deeply.
+#: Statuses for bodies that the API refuses without reading them, because they are too large or nested too deeply.
 _UNREAD = {400, 413, 422}
 
 

@@ -1,5 +1,5 @@
-// Applies the editor's actions to documents. Each line of the input has a document and actions. Each line of the output has the
-// documents after each action, after all actions are undone, and after all are redone.
+// Applies the editor's actions to documents. Each line of the input has a document and actions. Each line of the output
+// has the documents after each action, after all actions are undone, and after all are redone.
 
 import { createInterface } from "node:readline";
 import { begun, editing } from "../../arvis/web/ui/src/pages/workflows/editor/editing.ts";

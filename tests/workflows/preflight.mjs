@@ -1,5 +1,5 @@
-// Judges documents by the editor's rules. Each line of the input has a document and the known names. Each line of the output has
-// the judgement.
+// Judges documents by the editor's rules. Each line of the input has a document and the known names. Each line of the
+// output has the judgement.
 
 import { createInterface } from "node:readline";
 import { check } from "../../arvis/web/ui/src/workflow/checking.ts";

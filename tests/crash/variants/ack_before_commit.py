@@ -9,7 +9,7 @@ WRITER = "arvis/store/sqlite/store.py"
 #: The pause simulates a slow disk, so that a kill can fall between answer and commit.
 VARIANT = Variant(
     name="ack_before_commit",
-    breaks="a script is answered before its group is committed, so a client gets an acknowledgement of a message that may be lost",
+    breaks="a script is answered before its group is committed, so an acknowledged message may be lost",
     edits=(
         Edit(
             WRITER,

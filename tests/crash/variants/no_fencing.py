@@ -7,7 +7,7 @@ from tests.crash.variants.build import Edit, Variant
 
 JOBS = "arvis/store/queries/jobs.sql"
 
-#: Two complete daemons share a database. One is suspended during a model call for longer than its lease, then continues.
+#: Two complete daemons share a database. One is suspended during a model call, for longer than its lease.
 VARIANT = Variant(
     name="no_fencing",
     breaks="a worker whose lease was lost to another still commits its turn, and it is not told to stop",
