@@ -1,4 +1,4 @@
-"""Rules for the requests that the model received: complete prompts, no overlapping turns, prompt recovery."""
+"""Rules for the requests that the model received: complete prompts, no overlapping turns, quick recovery."""
 
 from __future__ import annotations
 
