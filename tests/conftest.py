@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
+from tests.conformance.databases import migrated_template
 from tests.parts import LONG, require
 from tests.postgres import PostgresServer, running_postgres
 
@@ -88,8 +89,15 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """Create a database for the test and yield its address."""
+    """Create an empty database for the test and yield its address."""
     with postgres.database(f"test_{uuid4().hex}") as url:
+        yield url
+
+
+@pytest.fixture
+def migrated_url(postgres: PostgresServer) -> Iterator[str]:
+    """Create a database with the tables of Arvis for the test and yield its address."""
+    with postgres.database(f"test_{uuid4().hex}", template=migrated_template(postgres)) as url:
         yield url
 
 

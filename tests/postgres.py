@@ -36,13 +36,18 @@ class PostgresServer:
         return f"postgresql:///{database}?host={self.folder}&user=arvis"
 
     @contextmanager
-    def database(self, name: str) -> Iterator[str]:
-        """Create a database and yield its address. It is dropped at the end, even with open connections."""
-        self._administer(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    def database(self, name: str, *, template: str = "template1") -> Iterator[str]:
+        """Create a copy of the template and yield its address. It is dropped at the end, even with open connections."""
+        self.create(name, template=template)
         try:
             yield self.url(name)
         finally:
             self._administer(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def create(self, name: str, *, template: str = "template1") -> None:
+        """Create a copy of the template, which must have no connections. It lives as long as the server."""
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
+        self._administer(statement.format(sql.Identifier(name), sql.Identifier(template)))
 
     def _administer(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
@@ -56,7 +61,7 @@ def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[Postgre
     Under root, the server runs as `nobody`, because PostgreSQL refuses root. The folder's path is short, since a
     socket's path may have only about 107 bytes.
     """
-    folder = Path(tempfile.mkdtemp(prefix="arvis-pg-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="arvis-pg-", dir="/tmp" if durable else folder_of_files()))
     try:
         identity = identity_in(folder)
         with (folder / "log").open("w+b") as log:
@@ -70,6 +75,11 @@ def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[Postgre
                 server.wait()
     finally:
         shutil.rmtree(folder)
+
+
+def folder_of_files() -> str:
+    """Return the folder for temporary files, which may be in memory, if the path of a socket in it is short enough."""
+    return folder if len(folder := tempfile.gettempdir()) < 40 else "/tmp"
 
 
 def identity_in(folder: Path) -> dict[str, Any]:

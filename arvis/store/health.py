@@ -295,7 +295,7 @@ def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None
     return Damaged(damage) if damage else Sound()
 
 
-def _rows(connection: sqlite3.Connection, queries: dict[str, str], now: int) -> Records | StoreError:
+def _rows(connection: sqlite3.Connection, queries: Mapping[str, str], now: int) -> Records | StoreError:
     try:
         connection.execute("BEGIN")
         return read_records(

@@ -39,12 +39,12 @@ class Twins:
 
 
 @pytest.fixture
-async def twins(tmp_path: Path, postgres_url: str) -> AsyncIterator[Twins]:
+async def twins(tmp_path: Path, migrated_url: str) -> AsyncIterator[Twins]:
     async with AsyncExitStack() as stack:
         chats = await stack.enter_async_context(town())
         model = await stack.enter_async_context(openai_server(default=Parrot()))
         settings = {
-            "ARVIS__DATABASE": postgres_url,
+            "ARVIS__DATABASE": migrated_url,
             "ARVIS__QUEUE__LEASE_SECONDS": "2",
             "OPENAI_API_KEY": "sk-none",
             "OPENAI_BASE_URL": model.base_url,
@@ -56,7 +56,7 @@ async def twins(tmp_path: Path, postgres_url: str) -> AsyncIterator[Twins]:
             settle_in(folder, chats, {"slug": "helper", "name": "Helper"})
             daemons[name] = Daemon(folder, settings=settings)
             stack.push_async_callback(asyncio.to_thread, daemons[name].close)
-        yield Twins(daemons, chats, model, postgres_url)
+        yield Twins(daemons, chats, model, migrated_url)
 
 
 async def test_bots_of_a_dead_process_go_on_in_the_other_and_every_message_is_answered_once(twins: Twins) -> None:

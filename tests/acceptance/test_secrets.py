@@ -113,11 +113,11 @@ def test_accounts_outlive_a_restart_and_the_demo_does_not_take_their_place(daemo
 
 
 async def test_an_account_that_one_process_was_given_is_used_by_another(
-    tmp_path: Path, postgres_url: str, model: OpenAIServer
+    tmp_path: Path, migrated_url: str, model: OpenAIServer
 ) -> None:
     def people() -> None:
         with ExitStack() as stack:
-            web, _ = (stack.enter_context(a_process(tmp_path, roles, postgres_url)) for roles in ("web", "workers"))
+            web, _ = (stack.enter_context(a_process(tmp_path, roles, migrated_url)) for roles in ("web", "workers"))
             add = ("accounts", "create", "late", "--provider", "openai", "--base-url", model.base_url)
             added = web.arvis(*add, typed=KEY, **web.settings)
             assert added.returncode == 0, added.stderr

@@ -52,11 +52,11 @@ class Cluster:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path, postgres_url: str) -> AsyncIterator[Cluster]:
+async def cluster(tmp_path: Path, migrated_url: str) -> AsyncIterator[Cluster]:
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(openai_server())
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        yield Cluster(tmp_path, postgres_url, model, http, stack)
+        yield Cluster(tmp_path, migrated_url, model, http, stack)
 
 
 async def test_people_at_two_servers_share_a_channel(cluster: Cluster) -> None:

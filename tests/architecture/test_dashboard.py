@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from arvis.web.http.static_files import ADDRESSES
 from tests.architecture.tree import ROOT, lines_with, relative
 from tests.fixtures.api_types import ROUTES, current
 
@@ -25,6 +26,11 @@ MOST_LINES = 300
 
 async def test_the_types_of_the_api_are_those_of_the_routes() -> None:
     assert ROUTES.read_text(encoding="utf-8") == await current(), "run: python -m tests.fixtures.api_types"
+
+
+def test_the_server_knows_the_pages_of_the_dashboard() -> None:
+    pages = (UI / "src" / "pages" / "pages.ts").read_text(encoding="utf-8")
+    assert set(re.findall(r'path: "/([a-z]+)', pages)) == ADDRESSES
 
 
 def test_the_lock_names_no_address_but_checks_every_package() -> None:

@@ -17,6 +17,7 @@ from arvis.ports.store import Store
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.store.sqlite.errors import ALONE, Emergency
+from tests.postgres import PostgresServer
 
 NOW = 1_800_000_000_000
 
@@ -41,6 +42,15 @@ def _new_database() -> Path:
     file = Path(folder.name) / "new.db"
     bring_up_to_date(Database(file, None, file.parent), NOW)
     return file
+
+
+@functools.cache
+def migrated_template(server: PostgresServer) -> str:
+    """Return the name of a migrated database of this server. A copy of it takes a sixth of the time of a migration."""
+    name = "migrated"
+    server.create(name)
+    bring_up_to_date(Database(Path("unused"), server.url(name), Path("unused")), NOW)
+    return name
 
 
 #: Temporary folders that exist until this process ends.

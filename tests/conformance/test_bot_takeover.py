@@ -38,8 +38,8 @@ class CountingClock(SystemClock):
 
 
 @pytest.fixture
-def server(postgres_url: str, tmp_path: Path) -> Database:
-    return Database(tmp_path / "none.db", postgres_url, tmp_path)
+def server(migrated_url: str, tmp_path: Path) -> Database:
+    return Database(tmp_path / "none.db", migrated_url, tmp_path)
 
 
 async def test_another_process_takes_over_when_the_first_ends(server: Database, tmp_path: Path) -> None:

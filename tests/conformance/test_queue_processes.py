@@ -81,12 +81,12 @@ class Processes:
 
 
 @pytest.fixture
-async def processes(tmp_path: Path, postgres_url: str) -> AsyncIterator[Processes]:
+async def processes(tmp_path: Path, migrated_url: str) -> AsyncIterator[Processes]:
     async with AsyncExitStack() as stack:
-        yield Processes(Database(tmp_path / "unused.db", postgres_url, tmp_path), stack)
+        yield Processes(Database(tmp_path / "unused.db", migrated_url, tmp_path), stack)
 
 
-async def test_two_processes_run_each_job_once_and_each_lane_in_order(processes: Processes, postgres_url: str) -> None:
+async def test_two_processes_run_each_job_once_and_each_lane_in_order(processes: Processes, migrated_url: str) -> None:
     first, _ = await processes.start("boot-a", "node-a")
     second, _ = await processes.start("boot-b", "node-b")
 
@@ -105,10 +105,10 @@ async def test_two_processes_run_each_job_once_and_each_lane_in_order(processes:
     assert processes.lanes == {f"lane-{lane}": list(range(JOBS // LANES)) for lane in range(LANES)}
 
     async def all_settled() -> bool:
-        return _rows(postgres_url, "SELECT count(*) FROM jobs WHERE status <> 'done'") == [(0,)]
+        return _rows(migrated_url, "SELECT count(*) FROM jobs WHERE status <> 'done'") == [(0,)]
 
     await until(all_settled)
-    assert _rows(postgres_url, "SELECT * FROM lanes") == []
+    assert _rows(migrated_url, "SELECT * FROM lanes") == []
 
 
 async def test_a_process_is_woken_by_another_ones_notice(processes: Processes) -> None:
@@ -131,7 +131,7 @@ async def test_idle_processes_leave_one_another_in_peace(processes: Processes) -
     assert sum(store.writes for store in processes.stores) - sum(quiet) <= 4
 
 
-async def test_what_a_process_leaves_behind_is_taken_over(processes: Processes, postgres_url: str) -> None:
+async def test_what_a_process_leaves_behind_is_taken_over(processes: Processes, migrated_url: str) -> None:
     """A draining process hands its jobs back and notifies the others."""
     gate = asyncio.Event()
     leaving = await processes.open("boot-a")
@@ -152,11 +152,11 @@ async def test_what_a_process_leaves_behind_is_taken_over(processes: Processes, 
     assert (job.attempts, job.crashes) == (0, 0)
 
 
-async def test_a_server_that_drops_every_connection_loses_nothing(processes: Processes, postgres_url: str) -> None:
+async def test_a_server_that_drops_every_connection_loses_nothing(processes: Processes, migrated_url: str) -> None:
     """Idle connections are replaced, and a write without a commit is repeated."""
     store, _ = await processes.start("boot-a", "node-a")
     await asyncio.gather(*(processes.add(store) for _ in range(16)))
-    _rows(postgres_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    _rows(migrated_url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     ids = await asyncio.gather(*(processes.add(store) for _ in range(16)))
     for job_id in ids:
         assert (await ended(store, job_id)).status is JobStatus.DONE

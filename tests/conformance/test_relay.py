@@ -57,8 +57,8 @@ class Process:
 
 
 @pytest.fixture
-def database(postgres_url: str, tmp_path: Path) -> Database:
-    return Database(tmp_path / "none.db", postgres_url, tmp_path)
+def database(migrated_url: str, tmp_path: Path) -> Database:
+    return Database(tmp_path / "none.db", migrated_url, tmp_path)
 
 
 @asynccontextmanager

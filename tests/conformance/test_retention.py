@@ -21,7 +21,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("migrated_url") if request.param == "postgres" else None
     database = Database(tmp_path / "arvis.db", url, tmp_path)
     migrated(database, clock.now())
     async with open_store(database, boot="test", new_id=IdMaker(clock=clock, random_bits=lambda _: 0)) as (store, _):

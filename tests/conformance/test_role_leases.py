@@ -17,13 +17,13 @@ from tests.conformance.takeovers import PACE, ROLE, Candidate, Work, play, store
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("migrated_url") if request.param == "postgres" else None
     return Database(tmp_path / "arvis.db", url, tmp_path)
 
 
 @pytest.fixture
-def server(postgres_url: str, tmp_path: Path) -> Database:
-    return Database(tmp_path / "none.db", postgres_url, tmp_path)
+def server(migrated_url: str, tmp_path: Path) -> Database:
+    return Database(tmp_path / "none.db", migrated_url, tmp_path)
 
 
 async def test_the_first_who_asks_holds_the_role_and_gives_it_back(database: Database) -> None:

@@ -38,7 +38,7 @@ class Rooms:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rooms]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("migrated_url") if request.param == "postgres" else None
     database, clock = Database(tmp_path / "arvis.db", url, tmp_path), SteppedClock()
     migrated(database, clock.now())
     async with open_store(database, boot="test", new_id=IdMaker(clock=clock, random_bits=lambda _: 0)) as opened:

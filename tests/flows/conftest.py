@@ -21,7 +21,7 @@ def database(tmp_path: Path) -> Database:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def either_database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("migrated_url") if request.param == "postgres" else None
     return Database(tmp_path / "arvis.db", url, tmp_path)
 
 

@@ -3,9 +3,10 @@ and views use only these interfaces and the names of queries, not connections, s
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -54,8 +55,9 @@ class PostgresDialect:
         return _PARAMETER.sub(r"%(\1)s", locked)
 
 
-def load_queries(dialect: Dialect) -> dict[str, str]:
-    """Return all named queries in this dialect. A file in `queries/<dialect>/` overrides queries of the same name."""
+@functools.cache
+def load_queries(dialect: Dialect) -> Mapping[str, str]:
+    """Return all named queries in this dialect, read once in a process. A file in `queries/<dialect>/` overrides queries of the same name."""
     folder = files("arvis.store") / "queries"
     texts = [entry for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".sql")]
     own = folder / dialect.name

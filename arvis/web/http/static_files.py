@@ -90,13 +90,13 @@ ADDRESSES = frozenset(
         "now",
         "queue",
         "schedules",
-        "approvals",
+        "questions",
         "agents",
         "memory",
         "skills",
         "projects",
         "conversations",
-        "runs",
+        "executions",
     }
     | {"usage", "settings", "messages", "welcome", "workflows"}
 )
