@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -41,6 +43,18 @@ def keep_files_in_memory() -> None:
 
 
 keep_files_in_memory()
+
+# Compiled modules serve all processes of a run, even where the environment asks Python not to keep them.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# The garbage collector would examine the growing number of collected tests again and again, and later every test.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
