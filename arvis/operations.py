@@ -111,7 +111,7 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
     slept = execution is not None and execution.status is ExecutionStatus.PAUSED
     if job.execution_id is not None and (job.status in LIVE or slept):
         turn = cancellation.cancel_turn(tx, job.execution_id, by, now, shown=shown)
-        if turn.jobs or turn.asked or slept:
+        if turn.jobs or turn.messages or slept:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
         raise Conflict(

@@ -239,7 +239,7 @@ def permit(
     return None if over_web or bound_here or assigned or vouched_for else "not_bound"
 
 
-def reaches(sender: Sender, agent: Agent) -> bool:
+def can_access(sender: Sender, agent: Agent) -> bool:
     """Return True if a person who is not an owner may ask this agent over the connector `web`, without a binding."""
     question = IncomingMessage(Address(WEB, WEB, f"{DASHBOARD_AGENT}{agent.slug}"), "", sender, "")
     return permit(question, agent, "dashboard_direct", PrincipalRole.MEMBER, None) is None

@@ -10,13 +10,13 @@ from arvis.domain.agents import Agent
 from arvis.domain.messages import Address, StoredMessage
 from arvis.domain.plugins import (
     Addition,
+    AgentInput,
     AttributeSpec,
-    Heard,
+    CommandReply,
     NextMessage,
     PluginBlock,
     PluginCommand,
-    Say,
-    Tell,
+    ResponseResult,
 )
 from arvis.plugins import Guarded, QuietPlugin
 from arvis.ports.plugin import PluginPlace, PluginTurn
@@ -54,7 +54,7 @@ class Scripted(QuietPlugin):
         self.its_attributes: Sequence[AttributeSpec] = ()
         self.its_tools: Sequence[str] = ()
         self.its_commands: Sequence[PluginCommand] = ()
-        self.answer: Say | Tell = Tell("done")
+        self.answer: AgentInput | CommandReply = CommandReply("done")
         self.files: tuple[str, ...] = ()
         self.asked: list[str] = []
         self.read: list[Mapping[str, str]] = []
@@ -74,9 +74,9 @@ class Scripted(QuietPlugin):
     async def attributes(self, _turn: PluginTurn) -> Sequence[AttributeSpec]:
         return self.its_attributes
 
-    async def read_response(self, _place: PluginPlace, attributes: Mapping[str, str], _visible: str) -> Heard:
+    async def read_response(self, _place: PluginPlace, attributes: Mapping[str, str], _visible: str) -> ResponseResult:
         self.read.append(dict(attributes))
-        return Heard(self.files)
+        return ResponseResult(self.files)
 
     async def tools(self) -> Sequence[str]:
         return self.its_tools
@@ -84,7 +84,7 @@ class Scripted(QuietPlugin):
     async def commands(self) -> Sequence[PluginCommand]:
         return self.its_commands
 
-    async def command(self, _turn: PluginTurn, name: str, argument: str) -> Say | Tell:
+    async def command(self, _turn: PluginTurn, name: str, argument: str) -> AgentInput | CommandReply:
         self.asked.append(f"/{name} {argument}")
         return self.answer
 

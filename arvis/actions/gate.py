@@ -43,7 +43,7 @@ def refused(reason: str, words: str) -> Verdict:
     return Verdict(Outcome.REFUSED, reason, words)
 
 
-def asked(reason: str) -> Verdict:
+def needs_approval(reason: str) -> Verdict:
     return Verdict(Outcome.ASKED, reason)
 
 
@@ -269,7 +269,7 @@ def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> 
         return refused(
             "too_many_questions", f"this answer needs more approvals than the {QUESTIONS} that one answer may ask for"
         )
-    return asked(reason)
+    return needs_approval(reason)
 
 
 def _why_asked(tx: Transaction, proposal: Proposal, situation: ActionContext) -> str | None:

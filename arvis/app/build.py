@@ -67,11 +67,11 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: Connecto
         first_byte=config.model.first_byte_seconds,
     )
     patient = RetryingStore(store=base.store, clock=base.clock)
-    purse = BudgetSession(store=patient, limits=partial(spending_limits, base), clock=base.clock)
+    budget = BudgetSession(store=patient, limits=partial(spending_limits, base), clock=base.clock)
     graphs = GraphParts(
         store=patient,
         runner=runner,
-        purse=purse,
+        budget=budget,
         tools=tools.rules,
         skills=partial(_current_skills, base),
         new_id=base.new_id,

@@ -44,7 +44,7 @@ class GraphParts:
 
     store: Store
     runner: Runner
-    purse: BudgetSession
+    budget: BudgetSession
     tools: ToolRules
     skills: Callable[[], Awaitable[Collection[Skill]]]
     new_id: Callable[[], str]
@@ -59,7 +59,7 @@ class GraphParts:
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
     """Return the graphs by name."""
-    caller, rules = ModelCaller(runner=parts.runner, purse=parts.purse), parts.tools
+    caller, rules = ModelCaller(runner=parts.runner, budget=parts.budget), parts.tools
     agent = AgentParts(
         store=parts.store,
         caller=caller,

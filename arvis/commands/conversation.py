@@ -67,7 +67,7 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     stopped = stop_turns(tx, invocation.address, person.name, now, asked_by=asked_by, shown=invocation.shown)
     if not stopped:
         return CommandAnswer(_NOTHING)
-    runs = sum(turn.run is not None and not turn.asked for turn in stopped)
+    runs = sum(turn.run is not None and not turn.messages for turn in stopped)
     questions = len(stopped) - runs
     words = []
     if questions:

@@ -92,21 +92,21 @@ class PluginCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class AgentInput:
     """The result of a command that the agent answers: `text` replaces the command."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class CommandReply:
     """The result of a command that is answered with `text`, without a model call."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ResponseResult:
     """The result of a plugin that has read a reply."""
 
     #: The paths of the files in the conversation's folder that are sent with the reply.

@@ -18,16 +18,16 @@ def split_command(text: str) -> tuple[str, str] | None:
     return None if found is None else (found["name"].lower(), (found["rest"] or "").strip())
 
 
-BEFORE = "[What was said before, as the program tells it]"
-NOW = "[What is asked now]"
+EARLIER_MESSAGES = "[Earlier messages, as reported by the client program]"
+CURRENT_MESSAGE = "[Current message]"
 
 
 def own_words(content: str) -> str:
     """Return the person's own text, without the earlier messages that a client put before it. Each line of the earlier
-    messages begins with `> `, so the first line that is only `NOW` was written by the daemon."""
-    if not content.startswith(BEFORE):
+    messages begins with `> `, so the first line that is only `CURRENT_MESSAGE` was written by the daemon."""
+    if not content.startswith(EARLIER_MESSAGES):
         return content
-    return content.partition(f"\n{NOW}\n")[2]
+    return content.partition(f"\n{CURRENT_MESSAGE}\n")[2]
 
 
 _PAIRS = re.compile("[\ud800-\udbff][\udc00-\udfff]")

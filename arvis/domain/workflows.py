@@ -15,7 +15,7 @@ from arvis.domain.executions import ExecutionStatus
 PREFIX = "workflow:"
 
 #: Keys of the state of a run's execution. `STATE`: the run, as
-#: `{"id", "version", "entry", "trigger", "input", "carried"?}`. `OUTPUT` with the id of a node: the node's newest
+#: `{"id", "version", "entry", "trigger", "input", "token"?}`. `OUTPUT` with the id of a node: the node's newest
 #: output, as `{"output", "label", "at", "failed"?, "tainted"?}`.
 STATE = "workflow"
 OUTPUT = "out:"

@@ -223,10 +223,10 @@ class Engine:
 
     async def _step(self, job: Job, update: ExecutionUpdate, cursor: Cursor) -> None:
         keep = partial(self._keep, job, update)
-        context, decision = await self._visit(job, update, cursor, keep=keep, carried=update.take_carried())
+        context, decision = await self._visit(job, update, cursor, keep=keep, prefetched=update.take_prefetched())
         update.learn(context.facts, context.after_commit)
         update.apply(cursor, decision)
-        update.carried = context.carrying
+        update.prefetched = context.carried_over
         due = context.called_outside or update.uncommitted >= MOST_UNCOMMITTED
         if due and update.ready():
             await self._commit(job, update)
@@ -274,17 +274,17 @@ class Engine:
         cursor: Cursor,
         *,
         keep: Callable[[Effect], Awaitable[None]],
-        carried: Any = None,
+        prefetched: Any = None,
     ) -> tuple[NodeContext, Decision]:
-        memory = remember(cursor, update.effects.get((cursor.id, cursor.visits), ()), update.asked)
+        memory = remember(cursor, update.effects.get((cursor.id, cursor.visits), ()), update.questions)
         context = NodeContext(
             execution=update.execution,
             job_id=job.id,
             cursor_id=cursor.id,
             visit=cursor.visits,
             value=cursor.value,
-            answer=answer_seen(update.asked.get(cursor.wait_id or ""), update.asked),
-            carried=carried,
+            answer=answer_seen(update.questions.get(cursor.wait_id or ""), update.questions),
+            prefetched=prefetched,
             memory=memory,
             keep=keep,
             publish=self._bus.publish,
@@ -317,7 +317,7 @@ class Engine:
         graph = update.graph
         if (node := graph.nodes.get(cursor.node)) is not None:
             return await node(context)
-        if starts_over(cursor, update.asked):
+        if starts_over(cursor, update.questions):
             return Goto(graph.start)
         return about_lost_step(graph, cursor.node)
 
@@ -350,12 +350,12 @@ class Engine:
             execution=replace(execution, status=ExecutionStatus.RUNNING, version=version),
             graph=graph,
             cursors=cursors,
-            asked={wait.id: wait for wait in loaded.waits},
+            questions={wait.id: wait for wait in loaded.waits},
             effects=effects,
             new_id=self._new_id,
             now=self._clock.now,
             committed=frozenset(cursors),
-            carried=loaded.opened,
+            prefetched=loaded.opened,
             visited=loaded.visited,
         )
 

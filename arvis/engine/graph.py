@@ -79,7 +79,7 @@ class NodeContext:
         visit: int,
         value: Any,
         answer: Answer | None,
-        carried: Any,
+        prefetched: Any,
         memory: Memory,
         keep: Callable[[Effect], Awaitable[None]],
         publish: Callable[[Event], None],
@@ -99,8 +99,8 @@ class NodeContext:
         self.answer = answer
         #: Rows that the graph's opening or the previous visit has just read. It is None after a commit or a restart, so
         #: no node may depend on it.
-        self.carried = carried
-        self.carrying: Any = None
+        self.prefetched = prefetched
+        self.carried_over: Any = None
         self.publish_now = publish
         self.called_outside = False
         self.facts: list[Fact] = []
@@ -186,7 +186,7 @@ class NodeContext:
 
     def carry_over(self, found: Any) -> None:
         """Pass rows that this node has read to the next node. They are not stored."""
-        self.carrying = found
+        self.carried_over = found
 
     def commit_first(self) -> None:
         """Commit this step before the next node is visited, because that node reads the rows that this step records."""

@@ -46,7 +46,7 @@ LONGEST_NOTED = 8_000
 _SHOWN = 1_000
 
 
-def noted(changes: Mapping[str, Any]) -> dict[str, Any]:
+def shortened(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changes with long values shortened, for the history."""
     return {name: _short(value) for name, value in changes.items()}
 
@@ -65,7 +65,7 @@ class ExecutionUpdate:
     #: The positions by id.
     cursors: dict[str, Cursor]
     #: The stored questions by id.
-    asked: Mapping[str, Wait]
+    questions: Mapping[str, Wait]
     #: The stored effects by position and visit.
     effects: Mapping[tuple[str, int], Sequence[Effect]]
     new_id: Callable[[], str]
@@ -73,7 +73,7 @@ class ExecutionUpdate:
     #: The ids of the stored positions.
     committed: frozenset[str] = frozenset()
     #: Rows that were read for the next node. The next commit drops them.
-    carried: Any = None
+    prefetched: Any = None
     #: True if the next job continues in another graph.
     switching: bool = False
     #: The number of finished visits.
@@ -123,7 +123,7 @@ class ExecutionUpdate:
     @property
     def waits_for_children(self) -> bool:
         """True if every position of the execution waits for a child."""
-        known = {**self.asked, **{wait.id: wait for wait in self._waits}}
+        known = {**self.questions, **{wait.id: wait for wait in self._waits}}
         waits = [known.get(cursor.wait_id or "") for cursor in self.cursors.values()]
         return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
 
@@ -145,17 +145,17 @@ class ExecutionUpdate:
     @property
     def has_asked(self) -> bool:
         """True if this execution has ever asked or called, so that questions or children may be open when it ends."""
-        return bool(self.asked) or self._asking
+        return bool(self.questions) or self._asking
 
     @property
     def durable_writes(self) -> list[Fact]:
         """The facts for the next commit that must be written even if this commit fails."""
         return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
 
-    def take_carried(self) -> Any:
-        """Return the carried rows and drop them, so that only one node uses them."""
-        carried, self.carried = self.carried, None
-        return carried
+    def take_prefetched(self) -> Any:
+        """Return the prefetched rows and drop them, so that only one node uses them."""
+        prefetched, self.prefetched = self.prefetched, None
+        return prefetched
 
     def learn(self, facts: Sequence[Fact], events: Sequence[Event] = ()) -> None:
         """Add facts to the next commit, and events to publish after it."""
@@ -177,7 +177,7 @@ class ExecutionUpdate:
     def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
         """Add a step to the history, and merge its changes into the state."""
         number = self.execution.steps + 1
-        self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
+        self._steps.append(Step(self.execution.id, number, node, decision, shortened(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
         # Changed keys move to the end of the state, so that the order of the keys is the order of the changes, even if
@@ -319,7 +319,7 @@ class ExecutionUpdate:
             self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())
 
     def _is_answered(self, wait_id: str) -> bool:
-        return wait_id in self.asked and self.asked[wait_id].answer is not None
+        return wait_id in self.questions and self.questions[wait_id].answer is not None
 
     def _put(self, cursor: Cursor) -> None:
         self._forget_place(cursor.id)
@@ -367,7 +367,7 @@ class ExecutionUpdate:
     def written(self) -> None:
         """Clear the changes after their commit. This is not a part of `write`, because a script may run twice."""
         self.committed = frozenset(self.cursors)
-        self.carried = None
+        self.prefetched = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
         self._changed = set()
         self.events = []

@@ -37,7 +37,7 @@ INCIDENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnMessages:
     """The agent of a turn, and the messages that the turn answers."""
 
     agent: Agent
@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnContext(Asked):
+class TurnContext(TurnMessages):
     """The agent, the messages and all other rows that the prompt of a turn needs."""
 
     conversation: Conversation
@@ -80,15 +80,15 @@ class TurnContext(Asked):
         return not self.run and (not self.conversation.direct or len(people) > 1)
 
 
-def load_asked(tx: Transaction, execution: Execution) -> Asked:
+def load_turn_messages(tx: Transaction, execution: Execution) -> TurnMessages:
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     if agent is not None and is_run(execution):
         person = tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
-        return Asked(_as_given(agent, execution), messages_of(execution, person))
+        return TurnMessages(_as_given(agent, execution), messages_of(execution, person))
     current = tx.messages.of_turn(execution.id)
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution.id} has no agent or no messages")
-    return Asked(agent, current)
+    return TurnMessages(agent, current)
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
@@ -127,7 +127,7 @@ def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
 
 
 def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnContext:
-    asked = load_asked(tx, execution)
+    asked = load_turn_messages(tx, execution)
     agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
     state = WorkState.from_json(execution.state)
     conversation = tx.conversations.get(state.conversation)

@@ -96,7 +96,7 @@ class Cycle:
     #: The block of active agents.
     others: str = ""
     #: True if this block contains text of these agents.
-    heard: bool = False
+    others_have_notes: bool = False
     observed: Sequence[OverheardMessage] = ()
     incidents: Sequence[Incident] = ()
     #: The result of the previous cycle.
@@ -107,7 +107,7 @@ class Cycle:
     def reads(self) -> Taint:
         """The taint of the overheard messages, the project notes and the block of active agents in the prompt."""
         people = frozenset({Label.PEOPLE}) if self.observed else CLEAN
-        noted = self.heard or any(project.notes for project in self.projects)
+        noted = self.others_have_notes or any(project.notes for project in self.projects)
         return people | (frozenset({Label.AGENTS}) if noted else CLEAN)
 
 
@@ -198,7 +198,7 @@ class HeartbeatParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class OpenWork:
     """The open work at one moment."""
 
     agent: Agent
@@ -209,7 +209,7 @@ class Look:
     #: The block of active agents.
     others: str
     #: True if this block contains text of these agents.
-    heard: bool
+    others_have_notes: bool
     taint: Taint = CLEAN
 
     @property
@@ -248,7 +248,7 @@ def heartbeat_graph(parts: HeartbeatParts) -> Graph:
         start="check",
         nodes={"check": nodes.check, "cycle": nodes.cycle},
         edges={"check": "cycle"},
-        opening=look_around,
+        opening=load_open_work,
     )
 
 
@@ -260,10 +260,10 @@ class _Nodes:
 
     async def check(self, context: NodeContext) -> Decision:
         """End without a model call if there is no open work: no directive, active project, new message or incident."""
-        look = await self._look(context)
-        if not HeartbeatState.from_json(context.state).directive.strip() and not look.finds_work:
+        work = await self._open_work(context)
+        if not HeartbeatState.from_json(context.state).directive.strip() and not work.finds_work:
             return _end(WorkOutcome(WorkStatus.IDLE))
-        context.carry_over(look)
+        context.carry_over(work)
         return Next(None, **changes(HeartbeatState, cycle=0))
 
     async def cycle(self, context: NodeContext) -> Decision:
@@ -279,23 +279,23 @@ class _Nodes:
         return _after(context, _with_silence(ended.outcome, context.answer), brought)
 
     async def _begin(self, context: NodeContext) -> Decision:
-        look, state = await self._look(context), HeartbeatState.from_json(context.state)
+        work, state = await self._open_work(context), HeartbeatState.from_json(context.state)
         number, most = state.cycle + 1, state.most_cycles
-        focus = _focus(look, state)
+        focus = _focus(work, state)
         cycle = Cycle(
             directive=state.directive,
-            agent=look.agent,
+            agent=work.agent,
             number=number,
             most=max(number, most),
             now=context.now(),
-            zone=first_zone(look.agent.timezone, self._zone),
-            projects=look.projects,
+            zone=first_zone(work.agent.timezone, self._zone),
+            projects=work.projects,
             focus=focus,
             skills=await self._skills(),
-            others=look.others,
-            heard=look.heard,
-            observed=look.observed,
-            incidents=look.incidents,
+            others=work.others,
+            others_have_notes=work.others_have_notes,
+            observed=work.observed,
+            incidents=work.incidents,
             summary=state.summary,
             blocker=state.blocker,
         )
@@ -304,31 +304,31 @@ class _Nodes:
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
             tools=state.run.tools if state.run is not None else None,
-            taint=cycle.reads | look.taint,
+            taint=cycle.reads | work.taint,
         )
         return Call(
             "agent",
-            with_authors(child_state(context.state, task), [project.author for project in look.projects]),
+            with_authors(child_state(context.state, task), [project.author for project in work.projects]),
             **changes(
                 HeartbeatState,
                 cycle=number,
                 focus=focus.slug if focus else None,
                 focus_id=focus.id if focus else None,
-                last_incident=look.incidents[-1].id if look.incidents else state.last_incident,
+                last_incident=work.incidents[-1].id if work.incidents else state.last_incident,
                 status_note=f"Cycle {number} of {most}{f', on {focus.slug}' if focus else ''}",
             ),
         )
 
-    async def _look(self, context: NodeContext) -> Look:
-        if isinstance(context.carried, Look):
-            return context.carried
-        return await self._store.read(look_around, context.execution, context.now())
+    async def _open_work(self, context: NodeContext) -> OpenWork:
+        if isinstance(context.prefetched, OpenWork):
+            return context.prefetched
+        return await self._store.read(load_open_work, context.execution, context.now())
 
 
-def _focus(look: Look, state: HeartbeatState) -> Project | None:
+def _focus(work: OpenWork, state: HeartbeatState) -> Project | None:
     """Return the project of the last cycle while it is active, else the least recently touched one, else None."""
-    kept = next((each for each in look.projects if each.id == state.focus_id), None)
-    return kept or next(iter(look.projects), None)
+    kept = next((each for each in work.projects if each.id == state.focus_id), None)
+    return kept or next(iter(work.projects), None)
 
 
 # -- after a cycle -----------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def _same(before: str, now: str) -> bool:
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
+def load_open_work(tx: Transaction, execution: Execution, now: int) -> OpenWork:
     state = HeartbeatState.from_json(execution.state)
     agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
     if agent is None or conversation is None:
@@ -398,14 +398,14 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     # In a direct conversation the turns hold all messages, so no message is overheard.
     observed = [] if conversation.direct else _observed(tx, execution)
     found = [each for each in activities(tx, now) if each.agent.id != agent.id]
-    return Look(
+    return OpenWork(
         agent=agent,
         projects=projects,
         taint=taint_of_authors(tx, execution.principal_id, [project.author for project in projects]),
         observed=observed,
         incidents=tx.incidents.unreported(conversation.id, INCIDENTS),
         others=active_agents_block(found, agent.id),
-        heard=any(each.shown_note for each in found),
+        others_have_notes=any(each.shown_note for each in found),
     )
 
 
@@ -413,8 +413,8 @@ def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
     """Return the messages of the last day that were overheard at the place of the heartbeat since its last check."""
     _, _, schedule_id = source_of(execution).partition(":")
     times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
-    looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
-    since = max([execution.created_at - OBSERVED_MS, *looks])
+    checks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
+    since = max([execution.created_at - OBSERVED_MS, *checks])
     return tx.overheard.newest(HeartbeatState.from_json(execution.state).address, since, _MOST_OBSERVED)
 
 

@@ -25,9 +25,9 @@ class ModelCaller:
     """The service for paid model calls. A node uses it inside an effect, so that a repeated visit makes no second
     call."""
 
-    def __init__(self, *, runner: Runner, purse: BudgetSession) -> None:
+    def __init__(self, *, runner: Runner, budget: BudgetSession) -> None:
         self._runner = runner
-        self._purse = purse
+        self._budget = budget
 
     async def call(
         self,
@@ -44,7 +44,7 @@ class ModelCaller:
         characters. Raise `RunFailed`, `BudgetReached` or `BudgetBusy`."""
         spender = replace(spender, job_id=context.job_id, visit=context.visit)
         largest = self._runner.largest(request, model=model, fallbacks=fallbacks)
-        open_call = await self._purse.open(spender, largest.micros, largest.receipt)
+        open_call = await self._budget.open(spender, largest.micros, largest.receipt)
         trail = Trail()
 
         def record() -> None:
@@ -54,7 +54,7 @@ class ModelCaller:
             calls = tuple(trail.calls)
             context.facts.append(
                 DurableWrite(
-                    partial(self._purse.close, spender=spender, estimate=largest.micros, calls=calls, call=open_call)
+                    partial(self._budget.close, spender=spender, estimate=largest.micros, calls=calls, call=open_call)
                 )
             )
 

@@ -59,7 +59,7 @@ class Try:
     #: The start of the attempt, in seconds of the monotonic clock.
     ticks: float
     #: True as soon as the request is passed to the provider.
-    asked: bool = False
+    sent: bool = False
     #: The text streamed so far.
     pieces: list[str] = field(default_factory=list)
     #: An empty reply whose token counts are known; None if there is no such reply.
@@ -68,7 +68,7 @@ class Try:
     def costs(self, error: ProviderError | None) -> bool:
         """Return whether the vendor charges for this attempt, which gave no answer. `error` is None if the attempt was
         cancelled."""
-        return self.asked and (error is None or bool(self.pieces) or error.kind in _WORKED)
+        return self.sent and (error is None or bool(self.pieces) or error.kind in _WORKED)
 
     def estimated(self, result: RunResult | None = None) -> RunResult:
         """Return the usage, estimated from the prompt and the text of `result`; without `result`, the text streamed so

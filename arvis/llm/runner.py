@@ -21,7 +21,7 @@ from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, LargestUse, Receipts, Run, RunFailed, Trail, Try, Unserved
 from arvis.llm.model_limits import ModelLimits, ModelProfile, limit_in
 from arvis.llm.prices import Prices, prompt_tokens
-from arvis.llm.selection import DEMO, TOOLLESS, Asked, Choice, Cooldowns, Load, Selection, candidates, select
+from arvis.llm.selection import DEMO, TOOLLESS, Choice, Cooldowns, Load, RequestNeeds, Selection, candidates, select
 from arvis.ports.clock import Clock
 from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
@@ -240,10 +240,10 @@ class Runner:
         return (self._select(choices).now or choices)[0]
 
     def _select(self, choices: Sequence[Choice], request: RunRequest | None = None) -> Selection:
-        rests, asked = self._rests, Asked()
+        rests, needs = self._rests, RequestNeeds()
         if request is not None:
-            asked = Asked(tools=bool(request.tools and not request.tools_off), same=self._load.served(request))
-        return select(choices, rests.known, self._clock.now(), probed=rests.probed, load=self._load, asked=asked)
+            needs = RequestNeeds(tools=bool(request.tools and not request.tools_off), same=self._load.served(request))
+        return select(choices, rests.known, self._clock.now(), probed=rests.probed, load=self._load, needs=needs)
 
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """Make one attempt; return None if the next choice should be called. Raise `RunFailed` for an error that every
@@ -259,7 +259,7 @@ class Runner:
             return None
         request = replace(request, model=choice.model, max_tokens=min(request.max_tokens, longest))
         tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
-        self._rests.asked(choice)
+        self._rests.started(choice)
         try:
             with self._load.calling(choice):
                 result = await self._unless_others_are_back(tried, on_text, attempt)
@@ -276,7 +276,7 @@ class Runner:
             if error.kind in HOPELESS and not error.elsewhere:
                 raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
             attempt.failed(choice, error)
-            if (rest := self._rests.failed(choice, error, self._clock.now(), asked=tried.at)) is not None:
+            if (rest := self._rests.failed(choice, error, self._clock.now(), asked_at=tried.at)) is not None:
                 trail.rests.append(rest)
                 self._tell()
             return None
@@ -339,7 +339,7 @@ class Runner:
         provider = await self._provider(account)
         if provider not in self._streams:
             self._streams[provider] = provider if isinstance(provider, StreamingProvider) else None
-        tried.asked = True
+        tried.sent = True
         if (streaming := self._streams[provider]) is not None:
             result = await streaming.stream(tried.request, account, _with_offset(on_text, tried.pieces))
         else:

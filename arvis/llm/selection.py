@@ -154,7 +154,7 @@ class Cooldowns:
             if mine is None or rest.at > mine.at:
                 self.known[rest.account, rest.model] = rest
 
-    def asked(self, choice: Choice) -> None:
+    def started(self, choice: Choice) -> None:
         """Record the start of a request. If the circuit is open, the request is its probe."""
         if is_open(self.known.get(choice.key)):
             self.probed.add(choice.key)
@@ -163,16 +163,16 @@ class Cooldowns:
         """Record the end of the request, with any outcome."""
         self.probed.discard(choice.key)
 
-    def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:
-        """Record the error of a request that began at `asked` (ms) and got no answer. Return the cooldown to store, or
+    def failed(self, choice: Choice, error: ProviderError, now: int, *, asked_at: int) -> Cooldown | None:
+        """Record the error of a request that began at `asked_at` (ms) and got no answer. Return the cooldown to store, or
         None if it did not change."""
         if error.kind is ProviderErrorKind.RATE_LIMIT or error.kind in CLOSED:
-            return self.refused(choice, error, now, asked=asked)
+            return self.refused(choice, error, now, asked_at=asked_at)
         if error.kind not in _FAULTS:
             return None
         if error.retry_after is not None:
-            return self.refused(choice, error, now, asked=asked)
-        return self._faulty(choice, error, now, asked)
+            return self.refused(choice, error, now, asked_at=asked_at)
+        return self._faulty(choice, error, now, asked_at)
 
     def answered(self, choice: Choice, now: int) -> Cooldown | None:
         """End the cooldown and close the circuit after an answer. Return the row to store, or None if there was
@@ -184,27 +184,27 @@ class Cooldowns:
             return None
         return self._keep(Cooldown(*key, now, 0, before.kind, now))
 
-    def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
+    def refused(self, choice: Choice, error: ProviderError, now: int, *, asked_at: int) -> Cooldown:
         """Set a cooldown of the length that the vendor asks for. If the vendor names no time, the cooldown is an hour
         for a refused key or credit, and otherwise grows with each refusal. Concurrent calls count as one refusal: a
-        call that started before the last refusal (`asked` is earlier) does not increase the number of refusals."""
+        call that started before the last refusal (`asked_at` is earlier) does not increase the number of refusals."""
         before = self.known.get(choice.key)
         refusals = 1
         if before is not None and before.kind == error.kind and before.refusals:
-            refusals = before.refusals + (asked >= before.at)
+            refusals = before.refusals + (asked_at >= before.at)
         minutes = _CLOSED if error.kind in CLOSED else COOLDOWNS[min(refusals, len(COOLDOWNS)) - 1]
         pause = minutes * 60_000
         if error.retry_after is not None:
             pause = max(round(error.retry_after * 1000), _SHORTEST_PAUSE if refusals > 1 else 0)
         return self._keep(Cooldown(*choice.key, now + pause, refusals, error.kind, now))
 
-    def _faulty(self, choice: Choice, error: ProviderError, now: int, asked: int) -> Cooldown | None:
+    def _faulty(self, choice: Choice, error: ProviderError, now: int, asked_at: int) -> Cooldown | None:
         """Open the circuit after a hang, or after several failures. If a probe fails, keep the circuit open for longer.
         Return the row to store, or None if it did not change."""
         key = choice.key
         before = self.known.get(key)
         if before is not None and is_open(before):
-            probed = asked >= before.until
+            probed = asked_at >= before.until
             return self._open(key, before.refusals + 1, now) if probed else None
         self._failures[key] = self._failures.get(key, 0) + 1
         if not error.silent and self._failures[key] < FAILURES:
@@ -320,7 +320,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestNeeds:
     """The requirements of a request."""
 
     #: True if the request offers tools.
@@ -344,13 +344,13 @@ def select(
     *,
     probed: Collection[Key] = (),
     load: Load | None = None,
-    asked: Asked | None = None,
+    needs: RequestNeeds | None = None,
 ) -> Selection:
     """Sort the candidates. If none is available now, `now` contains open circuits, which are then probed early, and
     those refused keys that may be tried again: all if nothing is in `later`, else the keys whose refusal is more than a
     minute old."""
     found = _Sorted()
-    for choice in _in_order(choices, load or Load(), asked or Asked()) if len(choices) > 1 else choices:
+    for choice in _in_order(choices, load or Load(), needs or RequestNeeds()) if len(choices) > 1 else choices:
         _sort(choice, known.get(choice.key), now, probed, found)
     if found.now:
         return Selection(tuple(found.now), tuple(found.later), tuple(found.never))
@@ -381,14 +381,14 @@ def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Ke
         found.later.append(Later(choice, rest.until, certain=True))
 
 
-def _in_order(choices: Sequence[Choice], load: Load, asked: Asked) -> list[Choice]:
+def _in_order(choices: Sequence[Choice], load: Load, needs: RequestNeeds) -> list[Choice]:
     """Sort by the agent's preference, then by the accounts' ability to call tools if the request needs it, then by
     priority. A turn stays with its account if these are equal, because its vendor has cached the beginning of the
     prompt. All other accounts that are equal in this order share the load."""
 
     def place(choice: Choice) -> tuple[object, ...]:
-        toolless = asked.tools and choice.account.provider in TOOLLESS
-        elsewhere = choice.account.name != asked.same
+        toolless = needs.tools and choice.account.provider in TOOLLESS
+        elsewhere = choice.account.name != needs.same
         return (choice.wish, toolless, choice.account.priority, elsewhere, *load.of(choice))
 
     return sorted(choices, key=place)

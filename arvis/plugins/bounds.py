@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from arvis.domain.plugins import Addition, AttributeSpec, Heard, Item, PluginBlock, PluginCommand, Say, Tell
+from arvis.domain.plugins import (
+    Addition,
+    AgentInput,
+    AttributeSpec,
+    CommandReply,
+    Item,
+    PluginBlock,
+    PluginCommand,
+    ResponseResult,
+)
 
 #: The maximum numbers of characters of a text, of a heading, and of a description.
 LONGEST = 8_000
@@ -79,20 +88,20 @@ def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
     return tuple(kept)
 
 
-def outcome(found: Say | Tell) -> Say | Tell:
-    """Return the result of a command, cut to `LONGEST` characters. Raises `TypeError` if it is neither `Say` nor
-    `Tell`, and `ValueError` if its text is empty."""
-    if not isinstance(found, Say | Tell):
-        raise TypeError("a command must return Say or Tell")
+def outcome(found: AgentInput | CommandReply) -> AgentInput | CommandReply:
+    """Return the result of a command, cut to `LONGEST` characters. Raises `TypeError` if it is neither `AgentInput` nor
+    `CommandReply`, and `ValueError` if its text is empty."""
+    if not isinstance(found, AgentInput | CommandReply):
+        raise TypeError("a command must return AgentInput or CommandReply")
     text = found.text.strip()[:LONGEST]
     if not text:
         raise ValueError("the result of a command has no text")
     return replace(found, text=text)
 
 
-def heard(found: Heard) -> Heard:
+def response(found: ResponseResult) -> ResponseResult:
     files = tuple(dict.fromkeys(str(path) for path in found.files))[:_MOST_FILES]
-    return Heard(files, tuple(_line(each, LONGEST_ABOUT) for each in islice(found.problems, _MOST_FILES)))
+    return ResponseResult(files, tuple(_line(each, LONGEST_ABOUT) for each in islice(found.problems, _MOST_FILES)))
 
 
 def _line(text: str, most: int) -> str:

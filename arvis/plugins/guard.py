@@ -10,7 +10,15 @@ from typing import TypeVar
 import structlog
 
 from arvis.domain.messages import StoredMessage
-from arvis.domain.plugins import Addition, AttributeSpec, Heard, PluginBlock, PluginCommand, Say, Tell
+from arvis.domain.plugins import (
+    Addition,
+    AgentInput,
+    AttributeSpec,
+    CommandReply,
+    PluginBlock,
+    PluginCommand,
+    ResponseResult,
+)
 from arvis.plugins import bounds
 from arvis.ports.plugin import Plugin, PluginPlace, PluginTurn
 
@@ -55,12 +63,12 @@ class Guarded:
     async def attributes(self, turn: PluginTurn) -> tuple[AttributeSpec, ...]:
         return await self._ask("attributes", lambda: self._plugin.attributes(turn), bounds.attributes, otherwise=())
 
-    async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> Heard:
+    async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> ResponseResult:
         return await self._ask(
             "read_response",
             lambda: self._plugin.read_response(place, attributes, visible),
-            bounds.heard,
-            otherwise=Heard(),
+            bounds.response,
+            otherwise=ResponseResult(),
         )
 
     async def tools(self) -> Sequence[str]:
@@ -69,8 +77,8 @@ class Guarded:
     async def commands(self) -> Sequence[PluginCommand]:
         return await self._ask("commands", self._plugin.commands, bounds.commands, otherwise=())
 
-    async def command(self, turn: PluginTurn, name: str, argument: str) -> Say | Tell:
-        failed = Tell(f"/{name} did not work. Try it again later, or ask the person who runs this bot.")
+    async def command(self, turn: PluginTurn, name: str, argument: str) -> AgentInput | CommandReply:
+        failed = CommandReply(f"/{name} did not work. Try it again later, or ask the person who runs this bot.")
         return await self._ask(
             "command", lambda: self._plugin.command(turn, name, argument), bounds.outcome, otherwise=failed
         )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from arvis.domain.messages import StoredMessage
-from arvis.domain.plugins import Addition, AttributeSpec, Heard, PluginBlock, PluginCommand, Say, Tell
+from arvis.domain.plugins import (
+    Addition,
+    AgentInput,
+    AttributeSpec,
+    CommandReply,
+    PluginBlock,
+    PluginCommand,
+    ResponseResult,
+)
 from arvis.ports.plugin import PluginPlace, PluginTurn
 
 
@@ -27,8 +35,8 @@ class QuietPlugin:
     async def attributes(self, _turn: PluginTurn) -> Sequence[AttributeSpec]:
         return ()
 
-    async def read_response(self, _place: PluginPlace, _attributes: Mapping[str, str], _visible: str) -> Heard:
-        return Heard()
+    async def read_response(self, _place: PluginPlace, _attributes: Mapping[str, str], _visible: str) -> ResponseResult:
+        return ResponseResult()
 
     async def tools(self) -> Sequence[str]:
         return ()
@@ -36,8 +44,8 @@ class QuietPlugin:
     async def commands(self) -> Sequence[PluginCommand]:
         return ()
 
-    async def command(self, _turn: PluginTurn, name: str, _argument: str) -> Say | Tell:
-        return Tell(f"There is no command /{name}.")
+    async def command(self, _turn: PluginTurn, name: str, _argument: str) -> AgentInput | CommandReply:
+        return CommandReply(f"There is no command /{name}.")
 
     async def reset(self, place: PluginPlace) -> None:
         pass

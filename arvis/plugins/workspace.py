@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from arvis.domain.markup import escape
-from arvis.domain.plugins import AttributeSpec, Heard, PluginBlock, PluginCommand, Say, Tell
+from arvis.domain.plugins import AgentInput, AttributeSpec, CommandReply, PluginBlock, PluginCommand, ResponseResult
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginPlace, PluginServices, PluginTurn
 from arvis.tools.workspace import Listed, list_files
@@ -41,11 +41,15 @@ class WorkspacePlugin(QuietPlugin):
         about = 'Files from your folder to send, as a JSON list of paths, such as ["report.pdf"].'
         return [AttributeSpec(SHARE, "string", about)]
 
-    async def read_response(self, _place: PluginPlace, attributes: Mapping[str, str], _visible: str) -> Heard:
+    async def read_response(self, _place: PluginPlace, attributes: Mapping[str, str], _visible: str) -> ResponseResult:
         if (said := attributes.get(SHARE)) is None:
-            return Heard()
+            return ResponseResult()
         paths = paths_of(said)
-        return Heard(problems=(f"{SHARE} is not a JSON list of paths",)) if paths is None else Heard(paths)
+        return (
+            ResponseResult(problems=(f"{SHARE} is not a JSON list of paths",))
+            if paths is None
+            else ResponseResult(paths)
+        )
 
     async def tools(self) -> Sequence[str]:
         return ("list_files", "read_file")
@@ -53,9 +57,9 @@ class WorkspacePlugin(QuietPlugin):
     async def commands(self) -> Sequence[PluginCommand]:
         return [PluginCommand("files", "list the files in the folder of this conversation")]
 
-    async def command(self, turn: PluginTurn, _name: str, _argument: str) -> Say | Tell:
+    async def command(self, turn: PluginTurn, _name: str, _argument: str) -> AgentInput | CommandReply:
         found = await _files(turn)
-        return Tell("\n".join(found.lines) if found.files else "There are no files here.")
+        return CommandReply("\n".join(found.lines) if found.files else "There are no files here.")
 
 
 async def _files(turn: PluginTurn) -> Listed:

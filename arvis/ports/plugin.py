@@ -14,7 +14,16 @@ from typing import Protocol
 
 from arvis.domain.agents import Agent
 from arvis.domain.messages import Address, StoredMessage
-from arvis.domain.plugins import Addition, AttributeSpec, Heard, NextMessage, PluginBlock, PluginCommand, Say, Tell
+from arvis.domain.plugins import (
+    Addition,
+    AgentInput,
+    AttributeSpec,
+    CommandReply,
+    NextMessage,
+    PluginBlock,
+    PluginCommand,
+    ResponseResult,
+)
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store
 from arvis.ports.tool import ToolServices
@@ -83,7 +92,7 @@ class Plugin(Protocol):
         """Return the descriptions of the values that replies must contain besides their text."""
         ...
 
-    async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> Heard:
+    async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> ResponseResult:
         """Process the values that a reply contains (`attributes`). `visible` is the reply's text for people."""
         ...
 
@@ -93,7 +102,7 @@ class Plugin(Protocol):
 
     async def commands(self) -> Sequence[PluginCommand]: ...
 
-    async def command(self, turn: PluginTurn, name: str, argument: str) -> Say | Tell:
+    async def command(self, turn: PluginTurn, name: str, argument: str) -> AgentInput | CommandReply:
         """Run one of the plugin's commands."""
         ...
 

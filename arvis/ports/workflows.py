@@ -117,7 +117,7 @@ class VersionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OpenQuestion:
     """An open question of a run, or of an execution that the run called."""
 
     wait_id: str
@@ -137,7 +137,7 @@ class RunRow:
     #: In ms; None: the run is live.
     ended_at: int | None
     #: The open questions of the run, oldest first.
-    asked: Sequence[Asked]
+    open_questions: Sequence[OpenQuestion]
     #: The cost of the run and of all executions that it called.
     cost_micros: int
 

@@ -79,7 +79,7 @@ class Words:
 class Round:
     """A reply of the model with its calls and their outputs."""
 
-    said: str
+    text: str
     #: Empty if the reply is only text.
     calls: tuple[ToolCall, ...]
     #: Empty until the calls were made.
@@ -147,7 +147,7 @@ def tools_cost(tools: Sequence[ToolSpec], rounds: Sequence[Turn], estimator: Est
 def _pair(each: Round) -> tuple[Turn, Turn]:
     content = "\n\n".join(filter(None, [*(words.text for words in each.words), each.then]))
     ids = tuple(words.message for words in each.words if words.message)
-    asked = Turn("assistant", each.said, calls=each.calls, thoughts=each.thoughts)
+    asked = Turn("assistant", each.text, calls=each.calls, thoughts=each.thoughts)
     return asked, Turn("user", content, outputs=each.outputs, messages=ids)
 
 
@@ -257,8 +257,8 @@ def _lines(each: Round) -> Iterator[str]:
     for call in each.calls:
         end = "failed" if failed.get(call.id, True) else "finished"
         yield f"- {escape(call.name)} {_short(_arguments(call), _ARGUMENTS)} → {end}"
-    if not each.calls and each.said.strip():
-        yield f"- you wrote: {_short(each.said, _TEXT)}"
+    if not each.calls and each.text.strip():
+        yield f"- you wrote: {_short(each.text, _TEXT)}"
 
 
 def _arguments(call: ToolCall) -> str:

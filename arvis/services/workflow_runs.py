@@ -158,7 +158,7 @@ class NewWorkflowRun:
     #: The id of the request. A request with the same id starts no second run.
     request: str | None = None
     #: The input of the first node, if the run starts inside the workflow, as a rerun from a step does.
-    carried: Mapping[str, Any] | None = None
+    token: Mapping[str, Any] | None = None
     #: Further parts of the execution's state.
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -429,14 +429,14 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
             fix="Name a node of it, or leave it out for the start.",
             code="unknown_node",
         )
-    carried = {"carried": dict(wanted.carried)} if wanted.carried is not None else {}
+    token = {"token": dict(wanted.token)} if wanted.token is not None else {}
     return {
         "id": wanted.workflow.id,
         "version": version.version,
         "entry": entry,
         "trigger": wanted.trigger or as_text(wanted.input),
         "input": wanted.input,
-        **carried,
+        **token,
     }
 
 

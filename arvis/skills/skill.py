@@ -297,15 +297,15 @@ def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> li
     """Return the skills that match, best first; skills with the same score are ordered by slug."""
     candidates = tuple(skills)
     may_match = compile_once(tuple(pattern.text for skill in candidates for pattern in skill.patterns))
-    looks = [(1.0, look(message, may_match))]
-    looks += [(_EARLIER, look(text, may_match)) for text in earlier[-_EARLIER_TURNS:]]
-    scores = [(sum(weight * score(skill, each) for weight, each in looks), skill) for skill in candidates]
+    texts = [(1.0, prepared(message, may_match))]
+    texts += [(_EARLIER, prepared(text, may_match)) for text in earlier[-_EARLIER_TURNS:]]
+    scores = [(sum(weight * score(skill, each) for weight, each in texts), skill) for skill in candidates]
     found = [(points, skill) for points, skill in scores if points > 0]
     return [skill for _, skill in sorted(found, key=lambda each: (-each[0], each[1].slug))]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PreparedText:
     """A text prepared for matching. `may_match`: True if any pattern of all skills may match it."""
 
     text: str
@@ -313,18 +313,18 @@ class Look:
     may_match: bool
 
 
-def look(text: str, may_match: Matches) -> Look:
-    looked_at = storable(text[:_LOOKED_AT])
-    return Look(looked_at, looked_at.casefold(), may_match(looked_at))
+def prepared(text: str, may_match: Matches) -> PreparedText:
+    beginning = storable(text[:_LOOKED_AT])
+    return PreparedText(beginning, beginning.casefold(), may_match(beginning))
 
 
-def score(skill: Skill, seen: Look) -> float:
+def score(skill: Skill, text: PreparedText) -> float:
     """Return the score of a skill for a text: one point for each keyword in the text, two for each pattern that
     matches."""
-    keywords = sum(keyword in seen.lowered for keyword in skill.keywords)
+    keywords = sum(keyword in text.lowered for keyword in skill.keywords)
     patterns = 0
-    if seen.may_match and skill.may_match(seen.text):
-        patterns = sum(pattern.matches(seen.text) for pattern in skill.patterns)
+    if text.may_match and skill.may_match(text.text):
+        patterns = sum(pattern.matches(text.text) for pattern in skill.patterns)
     return keywords * _KEYWORD + patterns * _PATTERN
 
 

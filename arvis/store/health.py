@@ -98,69 +98,69 @@ class Records:
     unreadable: Sequence[str]
 
 
-class Look(Protocol):
+class RunQuery(Protocol):
     """A function that runs a named query in one snapshot."""
 
     def __call__(self, query: str, /, **parameters: Any) -> Sequence[Row]: ...
 
 
-def read_records(look: Look, now: int) -> Records:
+def read_records(run_query: RunQuery, now: int) -> Records:
     """Read all records. `now` in ms."""
-    schema = look("schema_ages")[0]
-    dead = look("dead_letters", limit=MOST)[0]
-    running = look("running_jobs", expired=now - _GRACE_MS)[0]
-    deliveries = look("troubled_deliveries", since=now - _DELIVERIES_MS, limit=2 * MOST)
+    schema = run_query("schema_ages")[0]
+    dead = run_query("dead_letters", limit=MOST)[0]
+    running = run_query("running_jobs", expired=now - _GRACE_MS)[0]
+    deliveries = run_query("troubled_deliveries", since=now - _DELIVERIES_MS, limit=2 * MOST)
     return Records(
         installed_at=schema["oldest"],
-        newest_at=max([schema["newest"], *(row["created_at"] for row in look("newest_rows"))]),
+        newest_at=max([schema["newest"], *(row["created_at"] for row in run_query("newest_rows"))]),
         failed_jobs=dead["number"],
         poisoned_jobs=dead["poisoned"],
-        waiting_since=min((row["run_at"] for row in look("next_of_pools")), default=None),
+        waiting_since=min((row["run_at"] for row in run_query("next_of_pools")), default=None),
         running_jobs=running["number"],
         expired_leases=running["expired"],
-        crashing=[row["id"] for row in look("crashing_jobs", limit=MOST)],
+        crashing=[row["id"] for row in run_query("crashing_jobs", limit=MOST)],
         troubled={DeliveryState(row["state"]): row["number"] for row in deliveries},
-        calls=_by_account(look("recent_calls", first_id=first_id_at(now - _DAY_MS), limit=MOST)),
-        accounts=[account_of(row) for row in look("all_accounts")],
-        secrets=[variable_of(row) for row in look("variables_after", after="", limit=MOST) if row["secret"]],
-        bots=[bot_of(row) for row in look("all_bots")],
-        bot_states=[bot_status_of(row) for row in look("bot_statuses")],
-        webhooks=[webhook_of(row) for row in _webhooks(look)],
-        skills=[skill_of(row) for row in look("all_skills")],
-        unreadable=_unreadable(look),
-        settings=next((row["value"] for row in look("get_setting", key=_SETTINGS)), None),
+        calls=_by_account(run_query("recent_calls", first_id=first_id_at(now - _DAY_MS), limit=MOST)),
+        accounts=[account_of(row) for row in run_query("all_accounts")],
+        secrets=[variable_of(row) for row in run_query("variables_after", after="", limit=MOST) if row["secret"]],
+        bots=[bot_of(row) for row in run_query("all_bots")],
+        bot_states=[bot_status_of(row) for row in run_query("bot_statuses")],
+        webhooks=[webhook_of(row) for row in _webhooks(run_query)],
+        skills=[skill_of(row) for row in run_query("all_skills")],
+        unreadable=_unreadable(run_query),
+        settings=next((row["value"] for row in run_query("get_setting", key=_SETTINGS)), None),
     )
 
 
-def _unreadable(look: Look) -> list[str]:
+def _unreadable(run_query: RunQuery) -> list[str]:
     """Return the rows that Arvis treats as disabled because they are unreadable, with the reasons."""
     return complaints(
         [
-            *(complaint("agents", "slug", row, sound_agent) for row in look("all_agents")),
-            *(complaint("accounts", "name", row, sound_account) for row in look("all_accounts")),
-            *(complaint("bots", "name", row, _sound_bot) for row in look("all_bots")),
+            *(complaint("agents", "slug", row, sound_agent) for row in run_query("all_agents")),
+            *(complaint("accounts", "name", row, sound_account) for row in run_query("all_accounts")),
+            *(complaint("bots", "name", row, _sound_bot) for row in run_query("all_bots")),
             *(
                 complaint("schedules", "name", row, sound_schedule)
                 for kind in ScheduleKind
-                for row in look("schedules_of_kind", kind=kind, limit=MOST)
+                for row in run_query("schedules_of_kind", kind=kind, limit=MOST)
             ),
-            *(complaint("webhooks", "name", row, sound_webhook) for row in _webhooks(look)),
-            *(_complaint_of(look, row) for row in look("all_workflows")),
+            *(complaint("webhooks", "name", row, sound_webhook) for row in _webhooks(run_query)),
+            *(_complaint_of(run_query, row) for row in run_query("all_workflows")),
         ]
     )
 
 
-def _webhooks(look: Look) -> Sequence[Row]:
-    return look("list_webhooks", before=LAST, agent_id=None, limit=MOST)
+def _webhooks(run_query: RunQuery) -> Sequence[Row]:
+    return run_query("list_webhooks", before=LAST, agent_id=None, limit=MOST)
 
 
-def _complaint_of(look: Look, workflow: Row) -> str | None:
+def _complaint_of(run_query: RunQuery, workflow: Row) -> str | None:
     """Return why the newest or the runnable version of a workflow cannot be read; None if both can be read."""
     versions = {workflow["version"], workflow["runnable"]} - {None}
     rows = [
         row
         for number in sorted(versions)
-        for row in look("get_workflow_version", workflow_id=workflow["id"], version=number)
+        for row in run_query("get_workflow_version", workflow_id=workflow["id"], version=number)
     ]
     found = complaints([complaint("version", "version", row, sound_version) for row in rows])
     return f"workflows {workflow['slug']}: {', '.join(found)}" if found else None
@@ -276,8 +276,8 @@ def _inspect_server(url: str, now: int) -> DatabaseState:
     missing = _missing(applied)
     if missing:
         return DatabaseState(missing, None, None, server)
-    with part.looking(url) as look:
-        return DatabaseState(missing, None, read_records(look, now), server)
+    with part.query_runner(url) as run_query:
+        return DatabaseState(missing, None, read_records(run_query, now), server)
 
 
 def _examine_files(database: Database) -> Sound | LogCut | Damaged:

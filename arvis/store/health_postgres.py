@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.errors import StoreError
-from arvis.store.health import Look, Server
+from arvis.store.health import RunQuery, Server
 from arvis.store.sql.session import PostgresDialect, load_queries
 
 #: The maximum time in seconds to establish a connection.
@@ -32,7 +32,7 @@ def survey(url: str) -> tuple[dict[str, str], Server]:
 
 
 @contextlib.contextmanager
-def looking(url: str) -> Iterator[Look]:
+def query_runner(url: str) -> Iterator[RunQuery]:
     """Yield a function that runs named queries in one snapshot. Raises `StoreError`."""
     queries = load_queries(PostgresDialect())
     with _connected(url) as connection:

@@ -31,7 +31,7 @@ class CancelledTurn:
     """A cancelled turn or run."""
 
     #: The user messages of the turn.
-    asked: Sequence[StoredMessage]
+    messages: Sequence[StoredMessage]
     #: The ids of the cancelled jobs. `announce_cancelled` ends their tasks.
     jobs: Sequence[str]
     #: The id of the run, if it was a run of a workflow.
@@ -84,7 +84,7 @@ def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
     """Publish the events of a cancelled turn after the commit. They end the tasks of its jobs."""
     for job_id in turn.jobs:
         bus.publish(JobSettled(job_id, "cancelled"))
-    for message in turn.asked:
+    for message in turn.messages:
         bus.publish(StatusChanged(message.address, message.id, MessageStatus.CANCELLED, "stopped"))
     if turn.run is not None:
         bus.publish(RunAdvanced(turn.run))

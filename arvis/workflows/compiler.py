@@ -51,8 +51,8 @@ def begin_node(node_ids: Collection[str], error: str = "") -> Node:
             log.announce_state(context)
             return Fail(wrong)
         log.announce_state(context)
-        came = about.get("carried")
-        token = Token.from_json(came) if came is not None else Token(output=about.get("input"))
+        kept = about.get("token")
+        token = Token.from_json(kept) if kept is not None else Token(output=about.get("input"))
         return Goto(name_of(entry), token.to_json())
 
     return begin

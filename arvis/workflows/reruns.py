@@ -54,7 +54,7 @@ def rerun(
     version = workflow_runs.whole_version(tx, workflow, None if newest else run.version)
     part = old.state[STATE]
     others: Taint = CLEAN if by == run.principal_id else frozenset({Label.PEOPLE})
-    token: Mapping[str, Any] | None = part.get("carried") if node in {None, run.entry} else None
+    token: Mapping[str, Any] | None = part.get("token") if node in {None, run.entry} else None
     kept: Mapping[str, Any] = {}
     entry = node or run.entry
     drawing = Drawing(version.document)
@@ -78,7 +78,7 @@ def rerun(
         taint=taint_of(old.state) | others,
         rerun_of=run_id,
         request=request,
-        carried=token,
+        token=token,
         more=with_authors(kept, old.state.get(AUTHORS, ())),
     )
     begun = workflow_runs.begin(tx, wanted, now)

@@ -86,7 +86,7 @@ class ApiFailed(Exception):
         return isinstance(self.failure, Uncertain)
 
     @property
-    def passes(self) -> bool:
+    def is_transient(self) -> bool:
         """Return whether the same call may succeed later."""
         return not isinstance(self.failure, Refused)
 

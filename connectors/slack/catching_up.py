@@ -95,7 +95,7 @@ class CatchingUp:
             except ApiFailed as error:
                 if error.token_refused:
                     raise
-                if not error.passes:
+                if not error.is_transient:
                     self._tell(error)  # this channel cannot be read, but other channels can
                     return
                 await self._clock.sleep(pause if error.retry_after is None else error.retry_after)

@@ -58,7 +58,7 @@ class Files:
         try:
             answer = await self._api.ask("files.info", lambda web: web.files_info(file=file))
         except ApiFailed as error:
-            raise FetchError(str(error), permanent=not error.passes, retry_after=error.retry_after) from None
+            raise FetchError(str(error), permanent=not error.is_transient, retry_after=error.retry_after) from None
         keys = ("url_private_download", "url_private")
         url = next(filter(None, (answers.text(answer.data, "file", key) for key in keys)), "")
         if not url:

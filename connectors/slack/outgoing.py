@@ -158,7 +158,7 @@ class Sending:
         try:
             return await self._find_sent(part)
         except ApiFailed as error:
-            if error.passes:
+            if error.is_transient:
                 raise
         except SendError:
             pass

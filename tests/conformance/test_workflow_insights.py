@@ -13,7 +13,7 @@ from arvis.domain.workflows import RunStatus, Trigger, Workflow, WorkflowRun, Wo
 from arvis.engine import lifecycle
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
-from arvis.ports.workflows import MOST_LIVE, Asked, Place, RunFigures
+from arvis.ports.workflows import MOST_LIVE, OpenQuestion, Place, RunFigures
 from arvis.process.clock import IdMaker
 from arvis.store.open import Database, open_store
 from arvis.testing.clock import SteppedClock
@@ -144,11 +144,11 @@ async def test_a_run_whose_children_have_ended_is_at_work_until_it_has_heard_of_
     await rooms.store.write(lambda tx: lifecycle.answer(tx, calling, Answer(None, "child"), 10))
     row = await rooms.insights.run_head(run_id)
     assert row is not None
-    assert (row.status, row.asked) == (RunStatus.RUNNING, [])
+    assert (row.status, row.open_questions) == (RunStatus.RUNNING, [])
     asked = await rooms.store.write(_waits, run_id, "node:ok", WaitKind.APPROVAL)
     row = await rooms.insights.run_head(run_id)
     assert row is not None
-    assert (row.status, row.asked) == (RunStatus.PAUSED, [Asked(asked, "node:ok")])
+    assert (row.status, row.open_questions) == (RunStatus.PAUSED, [OpenQuestion(asked, "node:ok")])
 
 
 async def test_joins_are_no_visits(rooms: Rooms) -> None:
@@ -171,8 +171,8 @@ async def test_a_question_of_a_child_is_asked_at_the_node_that_called_it(rooms: 
     row, below = await rooms.insights.run_head(run_id), await rooms.insights.run_head(child)
     assert row is not None
     assert below is not None
-    assert (row.asked, row.status) == ([Asked(asked, "node:sub")], RunStatus.PAUSED)
-    assert below.asked == [Asked(asked, "node:ok")]
+    assert (row.open_questions, row.status) == ([OpenQuestion(asked, "node:sub")], RunStatus.PAUSED)
+    assert below.open_questions == [OpenQuestion(asked, "node:ok")]
     view = await rooms.insights.run(run_id)
     assert view is not None
     assert view.places == [Place("node:sub", WaitKind.CHILD)]

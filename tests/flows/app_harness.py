@@ -156,11 +156,11 @@ class AppHarness:
             sessions=self.senses.sessions,
             secrets=PlainBox(),
         )
-        self.purse = BudgetSession(store=self.store, limits=lambda: self._limits, clock=self.clock)
+        self.budget = BudgetSession(store=self.store, limits=lambda: self._limits, clock=self.clock)
         parts = GraphParts(
             store=self.store,
             runner=runner,
-            purse=self.purse,
+            budget=self.budget,
             tools=tools,
             skills=self._current_skills,
             new_id=self.new_id,
@@ -209,7 +209,7 @@ class AppHarness:
             policy=RetryPolicy(3, UNIT_SECONDS * 1000, lambda: 0.0),
             handlers={**handlers, **self.handlers},
             expire=lifecycle.expire,
-            rescued=self.purse.book_left,
+            rescued=self.budget.book_left,
             workers=self._workers,
             delivery_workers=2,
             lease_seconds=self._lease_seconds,

@@ -141,11 +141,11 @@ class Town:
             new_id=lambda: uuid4().hex,
             random=lambda: 0.0,
         )
-        purse = BudgetSession(store=store, limits=SpendingLimits, clock=self.clock)
+        budget = BudgetSession(store=store, limits=SpendingLimits, clock=self.clock)
         return Compactor(
             store=store,
             runner=runner,
-            caller=ModelCaller(runner=runner, purse=purse),
+            caller=ModelCaller(runner=runner, budget=budget),
             measures=self.measures,
             new_id=lambda: uuid4().hex,
             summarizer=self.summarizer,

@@ -97,7 +97,7 @@ class Drive:
         parts = GraphParts(
             store=store,
             runner=runner,
-            purse=BudgetSession(store=store, limits=lambda: SpendingLimits(per_turn=self._town.limit), clock=clock),
+            budget=BudgetSession(store=store, limits=lambda: SpendingLimits(per_turn=self._town.limit), clock=clock),
             tools=tools,
             skills=no_skills,
             new_id=lambda: uuid4().hex,
@@ -185,7 +185,7 @@ class Sums:
         wrong = complaints(town, record)
         if wrong:
             self.broken.append(f"{town.first.slug}: {'; '.join(wrong)}")
-        talks = [turn.state["talk"] for turn in record.turns if "talk" in turn.state]
+        talks = [turn.state["progress"] for turn in record.turns if "progress" in turn.state]
         figures = {
             "calls": calls,
             "hops": max((talk["hops"] for talk in talks), default=0),

@@ -162,7 +162,7 @@ def complaints(town: Town, record: Record) -> list[str]:
     ran = [*record.turns, *(child for children in record.children.values() for child in children)]
     for agent_id in sorted({execution.state["agent"] for execution in ran}):
         agent = next(agent for agent in town.agents if agent.id == agent_id)
-        if not reaches(town.person, town.first, agent):
+        if not can_access(town.person, town.first, agent):
             found.append(f"{agent.slug} ran, which {town.person} may not use")
     found += _of_tasks(record)
     for turn in record.turns:
@@ -171,7 +171,7 @@ def complaints(town: Town, record: Record) -> list[str]:
     return found
 
 
-def reaches(person: Person, first: Agent, agent: Agent) -> bool:
+def can_access(person: Person, first: Agent, agent: Agent) -> bool:
     if person.runs_the_daemon or agent == first:
         return True
     risky = not HARMLESS_TOOLS.issuperset(agent.tools)

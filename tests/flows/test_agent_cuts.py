@@ -10,7 +10,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.store import Store
 from tests.flows.engine_kit import Death, Scenario, deaths
 from tests.flows.scripted import asking, call
-from tests.flows.test_tool_cuts import HELPER, Errand, Model
+from tests.flows.test_tool_cuts import HELPER, Model, OutsideWorld
 from tests.flows.turn_kit import TurnStage, outlive
 
 REPLIES = (
@@ -37,12 +37,12 @@ def people(wait: Wait, _: object) -> dict[str, Any]:
 
 async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int]:
     """Return the data at the end, and the number of writes of the last process."""
-    errand = Errand(store)
-    errand.model = Worker()
-    scenario = Scenario("loops", errand.graphs, [], {}, people=people)
+    outside = OutsideWorld(store)
+    outside.model = Worker()
+    scenario = Scenario("loops", outside.graphs, [], {}, people=people)
     execution, writes = await outlive(TurnStage(store=store, scenario=scenario, agents=[HELPER]), cuts)
     said = await store.read(lambda tx: tx.messages.progress(execution.id))
-    heard = errand.model.asked[-1].turns[-1].content
+    heard = outside.model.asked[-1].turns[-1].content
     outcome = execution.result["outcome"]
     return {"said": [each.content for each in said], "outcome": outcome, "heard": heard}, writes
 

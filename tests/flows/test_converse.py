@@ -273,7 +273,7 @@ async def test_a_talk_without_end_ends(database: Database) -> None:
         received = await home.say("Go", assigned_agent="r0")
         await home.until_status(received.message_id, MessageStatus.ANSWERED)
         turn = await turn_of(home, received.message_id)
-        assert turn.state["talk"]["hops"] <= 20
+        assert turn.state["progress"]["hops"] <= 20
         assert len(home.provider.asked) <= 63
 
 
@@ -288,7 +288,7 @@ async def test_a_tool_is_allowed_in_the_chat_of_the_turn_and_the_stack_stays(dat
         assert "Writer wants to use the tool rm." in home.connector.texts[1]
         [wait] = (await home.insights.waits(open_only=True, limit=10, cursor=None)).items
         assert wait.kind is WaitKind.APPROVAL
-        assert (await turn_of(home, received.message_id)).state["talk"]["stack"] == [MAIN.id]
+        assert (await turn_of(home, received.message_id)).state["progress"]["stack"] == [MAIN.id]
         await home.restart()
         given = Answer({"decision": "approve"}, "owner")
         await home.store.write(lifecycle.answer, wait.id, given, home.clock.now())

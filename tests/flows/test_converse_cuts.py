@@ -11,7 +11,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.store import Store, Transaction
 from tests.flows.engine_kit import Death, Scenario, deaths
 from tests.flows.scripted import ScriptedProvider
-from tests.flows.test_tool_cuts import Errand
+from tests.flows.test_tool_cuts import OutsideWorld
 from tests.flows.turn_kit import TurnStage, outlive
 
 MAIN = Agent(id="a-main", slug="main", name="Main", graph="handover", helpers=("writer",))
@@ -52,7 +52,7 @@ def _found(tx: Transaction, execution_id: str) -> dict[str, Any]:
     return {
         "status": execution.status,
         "answer": execution.result["content"],
-        "talk": {key: execution.state["talk"][key] for key in ("stack", "hops", "runs")},
+        "talk": {key: execution.state["progress"][key] for key in ("stack", "hops", "runs")},
         "children": sorted((child.state["agent"], child.status) for child in children),
         "moves": [message.content for message in tx.messages.progress(execution_id)],
         "thread": [text for _, text, _ in kept["entries"]],
@@ -62,11 +62,11 @@ def _found(tx: Transaction, execution_id: str) -> dict[str, Any]:
 
 async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int, int]:
     """Return the turn's result, the number of model calls, and the number of writes of the last process."""
-    errand = Errand(store)
-    errand.model = Model()  # type: ignore[assignment]
-    scenario = Scenario("talk", errand.graphs, [], {})
+    outside = OutsideWorld(store)
+    outside.model = Model()  # type: ignore[assignment]
+    scenario = Scenario("talk", outside.graphs, [], {})
     execution, writes = await outlive(TurnStage(store=store, scenario=scenario, agents=[MAIN, WRITER]), cuts)
-    return await store.read(_found, execution.id), len(errand.model.asked), writes
+    return await store.read(_found, execution.id), len(outside.model.asked), writes
 
 
 async def test_a_talk_survives_a_cut_at_every_commit(either_store: Store) -> None:

@@ -86,22 +86,22 @@ async def test_what_is_read_is_handed_to_the_next_node_until_it_is_out_of_date(s
     seen: list[Any] = []
 
     async def first(context: NodeContext) -> Decision:
-        seen.append(context.carried)
+        seen.append(context.prefetched)
         context.carry_over("from the first")
         return Next()
 
     async def second(context: NodeContext) -> Decision:
-        seen.append(context.carried)
+        seen.append(context.prefetched)
         return Next()
 
     async def third(context: NodeContext) -> Decision:
-        seen.append(context.carried)
+        seen.append(context.prefetched)
         context.carry_over("from the third")
         context.commit_first()
         return Next()
 
     async def last(context: NodeContext) -> Decision:
-        seen.append(context.carried)
+        seen.append(context.prefetched)
         return End()
 
     edges: dict[str, Edge] = {"first": "second", "second": "third", "third": "last"}
@@ -114,7 +114,7 @@ async def test_an_execution_that_goes_on_has_no_opening(store: Store) -> None:
     seen: list[Any] = []
 
     async def wait(context: NodeContext) -> Decision:
-        seen.append(context.carried)
+        seen.append(context.prefetched)
         return Pause(WaitKind.APPROVAL, "go?") if context.answer is None else End()
 
     graph = Graph("main", "wait", nodes(wait), {}, opening=_opening)

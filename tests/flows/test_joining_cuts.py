@@ -17,7 +17,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.turns.turns import begin_turn
 from tests.flows.engine_kit import Death, Scenario, deaths, say_nothing
 from tests.flows.scripted import asking, call
-from tests.flows.test_tool_cuts import HELPER, Errand, Model
+from tests.flows.test_tool_cuts import HELPER, Model, OutsideWorld
 from tests.flows.turn_kit import TurnStage, outlive
 
 BLOCKED = "<AGENT_BLOCKED><BLOCKER_REASON>Which way?</BLOCKER_REASON></AGENT_BLOCKED>"
@@ -69,10 +69,10 @@ def _say(tx: Transaction, execution_id: str) -> None:
 
 async def play(store: Store, way: str, *cuts: Death, asks: bool = False) -> tuple[dict[str, Any], int]:
     """Return the data at the end, and the number of writes of the last process."""
-    errand = Errand(store)
-    scenario = Scenario("joining", errand.graphs, [], {}, people=say_nothing)
+    outside = OutsideWorld(store)
+    scenario = Scenario("joining", outside.graphs, [], {}, people=say_nothing)
     stage = Talk(store=store, scenario=scenario, agents=[replace(HELPER, on_new_message=way)])
-    errand.model = Listener(stage, asks=asks)
+    outside.model = Listener(stage, asks=asks)
     execution, writes = await outlive(stage, cuts)
     said = await store.write(_said, execution.id, execution.state["conversation"])
     return {"reply": execution.result["content"], **said}, writes

@@ -47,15 +47,15 @@ MOST_CALLS = 250
 
 def executor(*statuses: WorkStatus) -> tuple[Graph, list[Mapping[str, Any]]]:
     """Return a graph `agent` that ends with these statuses, the last one repeatedly, and the list of its tasks."""
-    left, errands = list(statuses), list[Mapping[str, Any]]()
+    left, tasks = list(statuses), list[Mapping[str, Any]]()
 
     async def work(context: NodeContext) -> Decision:
-        errands.append(context.state["run"])
+        tasks.append(context.state["run"])
         status = left.pop(0) if len(left) > 1 else left[0]
         outcome = WorkOutcome(status, visible="")
         return End(RunResult("", "", "", "").to_json() | {"outcome": outcome.to_json()})
 
-    return Graph("agent", "work", {"work": work}, {}), errands
+    return Graph("agent", "work", {"work": work}, {}), tasks
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ async def test_the_action_goes_on_without_an_answer_up_to_the_cap(
     database: Database, statuses: tuple[WorkStatus, ...], times: int
 ) -> None:
     model = PlanningModel(plan_retrieval=judged("medium"))
-    graph, errands = executor(*statuses)
+    graph, tasks = executor(*statuses)
     models = Models({"scripted": model}, [account()])
     async with open_app(database, agents=[PLANNER], models=models, graphs=[graph]) as app:
         await ask(app)
-    assert len(errands) == times
+    assert len(tasks) == times
     assert model.parts == ["plan_retrieval", "skill_critic", "output"]
-    assert all(errand["audience"] is None and errand["completion"] == "explicit" for errand in errands)
+    assert all(task["audience"] is None and task["completion"] == "explicit" for task in tasks)
 
 
 async def test_a_child_that_fails_twice_stops_the_planner(database: Database) -> None:

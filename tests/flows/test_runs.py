@@ -28,18 +28,18 @@ NOW = 1_700_000_000_000
 DONE = "<AGENT_DONE><KEY_RESULT>{}</KEY_RESULT></AGENT_DONE>"
 
 
-def begin(tx: Transaction, errand: TaskSpec, graph: str, principal_id: str | None, now: int) -> str:
+def begin(tx: Transaction, task: TaskSpec, graph: str, principal_id: str | None, now: int) -> str:
     agent = tx.agents.get(HELPER.id)
     assert agent is not None
-    run = NewRun(agent, errand, PLACE, principal_id, "schedule:s1", graph)
+    run = NewRun(agent, task, PLACE, principal_id, "schedule:s1", graph)
     begun = begin_run(tx, run, kind=JobKind.CRON, lane="schedule:s1", priority=Priority.BACKGROUND, now=now, key="k")
     assert begun is not None
     tx.occurrences.add(Occurrence("o1", "s1", now, Cause.DUE, OccurrenceStatus.RUNNING, begun.id, "", now))
     return begun.id
 
 
-async def run(app: AppHarness, errand: TaskSpec, graph: str = "agent", principal_id: str | None = None) -> str:
-    return await app.store.write(begin, errand, graph, principal_id, app.clock.now())
+async def run(app: AppHarness, task: TaskSpec, graph: str = "agent", principal_id: str | None = None) -> str:
+    return await app.store.write(begin, task, graph, principal_id, app.clock.now())
 
 
 async def ended(app: AppHarness, execution_id: str) -> Execution:

@@ -184,7 +184,7 @@ async def _killed(app: AppHarness) -> str:
     """Kill the process during a call, and return the id of the message."""
     message, held = await begin_held(app)
     # After a kill nothing more is written, and the next boot takes the job back.
-    await app.store.write(queue.rescue, "node", "boot-1", app.clock.now(), app.purse.book_left)
+    await app.store.write(queue.rescue, "node", "boot-1", app.clock.now(), app.budget.book_left)
     del held
     return message
 
@@ -204,7 +204,7 @@ async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: AppHarness) -> 
     booked = await spent(priced)
     assert (booked.micros, booked.calls) == (call["cost_micros"] + ANSWER, 2)
     assert await aside(priced) == 0
-    await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
+    await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.budget.book_left)
     assert await spent(priced) == booked
 
 
@@ -213,7 +213,7 @@ async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls
     now = priced.clock.now()
 
     def take_back(tx: Transaction) -> Spent:
-        assert len(queue.rescue(tx, "node", "boot-1", now, priced.purse.book_left)) == 1
+        assert len(queue.rescue(tx, "node", "boot-1", now, priced.budget.book_left)) == 1
         return tx.spending.get(Pot(Budget.DAY, day_of(now, "UTC"), ""))
 
     await begin_held(priced)
@@ -223,7 +223,7 @@ async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls
 
 async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: AppHarness) -> None:
     message, held = await begin_held(priced)
-    await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
+    await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.budget.book_left)
     held.go.set()  # the lease is lost, but the process runs
 
     async def both() -> list[Mapping[str, Any]] | None:
@@ -248,7 +248,7 @@ async def test_a_call_whose_job_was_cancelled_is_booked_when_its_time_is_over(pr
     await priced.queue.stop(0)
     await priced.store.write(_forget_close, message)
     await priced.pass_time(RESERVATION_MS / 1000 + 1)
-    await priced.store.write(queue.rescue, "node", "boot-0", priced.clock.now(), priced.purse.book_left)
+    await priced.store.write(queue.rescue, "node", "boot-0", priced.clock.now(), priced.budget.book_left)
     assert 5 in [call["input_tokens"] for call in await _calls_now(priced, message)]
 
 

@@ -18,7 +18,7 @@ from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools, asking
 from tests.flows.turn_kit import TurnStage, outlive, parts_with
 
 TOOLS = ("look", "srv.dig", "pay", "rm")
-HELPER = Agent(id="agent-errand", slug="errand", name="Helper", tools=TOOLS)
+HELPER = Agent(id="agent-helper", slug="helper", name="Helper", tools=TOOLS)
 #: Two rounds with tool calls, and an answer.
 CALLS_NEEDED = 3
 
@@ -40,7 +40,7 @@ class Model(ScriptedProvider):
         return await super().stream(request, account, on_text)
 
 
-class Errand:
+class OutsideWorld:
     """The world outside the process: the model and the tools."""
 
     def __init__(self, store: Store) -> None:
@@ -53,49 +53,49 @@ class Errand:
         return build_graphs(parts_with(self._store, self.model, self.tools, permits=permits))
 
 
-def honest(errand: Errand, wait: Wait) -> dict[str, Any]:
+def honest(outside: OutsideWorld, wait: Wait) -> dict[str, Any]:
     """Approve calls, and tell the truth about an interrupted call."""
     if wait.subject is None:
         return {"decision": "approve"}
-    tool = errand.tools.pay if "pay" in wait.subject else errand.tools.rm
+    tool = outside.tools.pay if "pay" in wait.subject else outside.tools.rm
     return {"decision": "answer", "text": SKIP if tool.calls else RUN_AGAIN}
 
 
-async def play(store: Store, *cuts: Death) -> tuple[Errand, int]:
+async def play(store: Store, *cuts: Death) -> tuple[OutsideWorld, int]:
     """Run the turn to its end through these deaths, and return the number of writes of the last process."""
-    errand = Errand(store)
-    scenario = Scenario("tools", errand.graphs, [], {}, people=lambda wait, _: honest(errand, wait))
+    outside = OutsideWorld(store)
+    scenario = Scenario("tools", outside.graphs, [], {}, people=lambda wait, _: honest(outside, wait))
     stage = TurnStage(store=store, scenario=scenario, agents=[HELPER])
     execution, writes = await outlive(stage, cuts)
     assert execution.result["content"] == "All done."
-    return errand, writes
+    return outside, writes
 
 
-def made(errand: Errand) -> dict[str, int]:
-    tools = errand.tools
+def made(outside: OutsideWorld) -> dict[str, int]:
+    tools = outside.tools
     return {tool.spec.name: len(tool.calls) for tool in (tools.look, tools.dig, tools.pay, tools.rm)}
 
 
 async def test_a_turn_with_four_calls_survives_a_cut_at_every_commit(either_store: Store) -> None:
-    errand, writes = await play(either_store)
-    assert made(errand) == dict.fromkeys(TOOLS, 1)
-    assert len(errand.model.asked) == CALLS_NEEDED
+    outside, writes = await play(either_store)
+    assert made(outside) == dict.fromkeys(TOOLS, 1)
+    assert len(outside.model.asked) == CALLS_NEEDED
     for death in deaths(writes):
-        errand, _ = await play(either_store, death)
-        times = made(errand)
+        outside, _ = await play(either_store, death)
+        times = made(outside)
         assert (times["pay"], times["rm"]) == (1, 1), death
         # A repeatable call runs again if the process died before it stored the result.
         assert times["look"] <= 2, death
         assert times["srv.dig"] <= 2, death
-        assert len(errand.model.asked) <= CALLS_NEEDED + 1, death
+        assert len(outside.model.asked) <= CALLS_NEEDED + 1, death
 
 
 async def test_what_was_kept_is_not_done_again(store: Store) -> None:
     """Each call whose output the model got before the death was made exactly once."""
     _, writes = await play(store)
     for death in deaths(writes):
-        errand, _ = await play(store, death)
-        seen = [request for request in errand.model.asked if any(turn.outputs for turn in request.turns)]
+        outside, _ = await play(store, death)
+        seen = [request for request in outside.model.asked if any(turn.outputs for turn in request.turns)]
         assert [output.content for turn in seen[0].turns for output in turn.outputs if not output.failed][:2] == [
             "look of a",
             "srv.dig of b",

@@ -249,15 +249,15 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:
 
 def begin_runs(tx: Transaction, ann: str, now: int) -> list[str]:
     """Start a run of a schedule, a run of a web hook, and a child of the first one."""
-    errand, started = TaskSpec("x"), []
+    task, started = TaskSpec("x"), []
     for source in ("schedule:s1", "webhook:w1"):
-        new = NewRun(BERLIN, errand, PLACE, ann, source)
+        new = NewRun(BERLIN, task, PLACE, ann, source)
         begun = begin_run(tx, new, kind=JobKind.CRON, lane=source, priority=10, now=now)
         assert begun is not None
         started.append(begun)
     (cursor,) = tx.executions.cursors(started[0].id)
     tx.waits.add(Wait("w", started[0].id, cursor.id, WaitKind.CHILD, "", (), now, None))
-    child = replace(started[0], id="child", parent_wait="w", state=child_state(started[0].state, errand))
+    child = replace(started[0], id="child", parent_wait="w", state=child_state(started[0].state, task))
     tx.executions.add(child, Cursor("cursor", "child", "", None))
     return [*(each.id for each in started), "child"]
 

@@ -105,8 +105,8 @@ async def test_what_was_said_before_goes_along_into_a_new_conversation_only(site
     before = ({"role": "system", "content": "Be brief."}, {"role": "assistant", "content": "Hi."})
     await answered(site, asked("and now?", *before, user="new"))
     assert site.inbox.received[0].content == (
-        "[What was said before, as the program tells it]\n[system]\n> Be brief.\n[assistant]\n> Hi.\n\n"
-        "[What is asked now]\nand now?"
+        "[Earlier messages, as reported by the client program]\n[system]\n> Be brief.\n[assistant]\n> Hi.\n\n"
+        "[Current message]\nand now?"
     )
     assert site.inbox.received[0].taint == {Label.AGENTS}
     goes_on = (*before, {"role": "user", "content": "and now?"}, {"role": "assistant", "content": "Good day."})

@@ -292,8 +292,8 @@ async def test_a_run_begins_again_in_its_midst_with_what_came_there(site: Site) 
     assert (found["rerunOf"], found["entry"], found["version"]) == (run_id, "ok", 1)
     execution = await site.store.read(lambda tx: tx.executions.get(found["id"]))
     assert execution is not None
-    carried = execution.state["workflow"]["carried"]
-    assert (carried["output"], carried["source"]) == ("a summary", "a")
+    token = execution.state["workflow"]["token"]
+    assert (token["output"], token["source"]) == ("a summary", "a")
     assert found["state"] == {"s": "news", "a": "a summary"}
     whole = (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={})).json()
     assert (whole["entry"], whole["state"]) == ("s", {})

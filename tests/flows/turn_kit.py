@@ -61,7 +61,7 @@ def parts_with(
     return GraphParts(
         store=store,
         runner=runner,
-        purse=BudgetSession(store=store, limits=SpendingLimits, clock=SteppedClock()),
+        budget=BudgetSession(store=store, limits=SpendingLimits, clock=SteppedClock()),
         tools=rules,
         skills=skills,
         new_id=lambda: uuid4().hex,

@@ -110,7 +110,7 @@ def test_a_block_that_begins_again_counts_from_there() -> None:
 def test_what_people_read_beside_it(behind: str, said: str) -> None:
     code = code_of(block(RUN, behind))
     assert code is not None
-    assert code.said == said
+    assert code.text == said
 
 
 def test_a_long_script_is_read_whole() -> None:
@@ -131,5 +131,5 @@ def test_an_envelope_is_read_as_it_was_meant(script: str, said: str) -> None:
     code = code_of(text)
     if code is not None:
         assert code.libraries == ("six",)
-        assert code.said == visible(said)
+        assert code.text == visible(said)
     assert visible(text) == visible(said)

@@ -15,14 +15,14 @@ from arvis.graphs.handover.rules import (
     DEEPEST,
     LONGEST_MESSAGE,
     MOST_HOPS,
-    MOST_TOLD,
+    MOST_REFUSALS,
     Answered,
     Company,
     Finished,
     HandedOver,
-    Said,
-    Talk,
-    Told,
+    HandoverProgress,
+    Refused,
+    SpeakerResult,
     after,
     find,
     next_move,
@@ -40,18 +40,18 @@ def company(*agents: Agent, closed: str = "") -> Company:
     return Company({each.id: each for each in agents or (A, B, C, D)}, "a", lambda agent: agent.id != closed)
 
 
-def said(destination: str = "", text: str = "Hm.", attribute: str = "destinationAgent") -> Said:
+def said(destination: str = "", text: str = "Hm.", attribute: str = "destinationAgent") -> SpeakerResult:
     attributes: Mapping[str, str] = {attribute: destination} if destination else {}
-    return Said(WorkOutcome(WorkStatus.DONE, text, attributes=attributes))
+    return SpeakerResult(WorkOutcome(WorkStatus.DONE, text, attributes=attributes))
 
 
-def move(talk: Talk, destination: str = "", **about: str) -> object:
-    return next_move(talk, said(destination), company(**about))
+def move(progress: HandoverProgress, destination: str = "", **about: str) -> object:
+    return next_move(progress, said(destination), company(**about))
 
 
 @pytest.mark.parametrize("name", ["bert", "BERT", "Bert", " bert "])
 def test_an_agent_is_known_by_slug_and_name(name: str) -> None:
-    assert move(Talk("a"), name) == HandedOver(B)
+    assert move(HandoverProgress("a"), name) == HandedOver(B)
 
 
 def test_of_two_of_one_name_the_one_on_the_white_list_is_meant() -> None:
@@ -61,69 +61,69 @@ def test_of_two_of_one_name_the_one_on_the_white_list_is_meant() -> None:
 
 def test_the_other_attribute_counts_as_well() -> None:
     told = said("bert", attribute="agentNameToWhichSendTheMessage")
-    assert next_move(Talk("a"), told, company()) == HandedOver(B)
+    assert next_move(HandoverProgress("a"), told, company()) == HandedOver(B)
 
 
 @pytest.mark.parametrize(
-    ("talk", "name", "why"),
+    ("progress", "name", "why"),
     [
-        (Talk("a"), "nobody", "no agent has that name"),
-        (Talk("a"), "anna", "that agent is you"),
-        (Talk("a"), "dora", "you may not hand over to that agent"),
-        (Talk("a"), "carl", "the person who asks may not use that agent"),
-        (Talk("a", ("b",) * DEEPEST, hops=DEEPEST), "carl", "the person who asks may not use that agent"),
+        (HandoverProgress("a"), "nobody", "no agent has that name"),
+        (HandoverProgress("a"), "anna", "that agent is you"),
+        (HandoverProgress("a"), "dora", "you may not hand over to that agent"),
+        (HandoverProgress("a"), "carl", "the person who asks may not use that agent"),
+        (HandoverProgress("a", ("b",) * DEEPEST, hops=DEEPEST), "carl", "the person who asks may not use that agent"),
         (
-            Talk("a", ("c",) * DEEPEST, hops=DEEPEST),
+            HandoverProgress("a", ("c",) * DEEPEST, hops=DEEPEST),
             "bert",
             "8 agents are already waiting for one another, which is the limit",
         ),
-        (Talk("a", ("c",), hops=MOST_HOPS - 2), "bert", "this turn has reached its limit of handovers"),
+        (HandoverProgress("a", ("c",), hops=MOST_HOPS - 2), "bert", "this turn has reached its limit of handovers"),
     ],
 )
-def test_the_first_rule_that_forbids_is_told(talk: Talk, name: str, why: str) -> None:
-    assert next_move(talk, said(name), company(closed="c")) == Told(name, why)
+def test_the_first_rule_that_forbids_is_told(progress: HandoverProgress, name: str, why: str) -> None:
+    assert next_move(progress, said(name), company(closed="c")) == Refused(name, why)
 
 
 def test_there_is_room_for_the_way_back() -> None:
-    assert move(Talk("a", (), hops=MOST_HOPS - 2), "bert") == HandedOver(B)
-    assert isinstance(move(Talk("a", (), hops=MOST_HOPS - 1), "bert"), Told)
+    assert move(HandoverProgress("a", (), hops=MOST_HOPS - 2), "bert") == HandedOver(B)
+    assert isinstance(move(HandoverProgress("a", (), hops=MOST_HOPS - 1), "bert"), Refused)
 
 
 def test_who_was_told_often_enough_has_answered() -> None:
-    assert move(Talk("b", ("a",), told=MOST_TOLD), "nobody") == Answered(A, ())
-    assert move(Talk("a", told=MOST_TOLD), "nobody") == Finished()
+    assert move(HandoverProgress("b", ("a",), refusals=MOST_REFUSALS), "nobody") == Answered(A, ())
+    assert move(HandoverProgress("a", refusals=MOST_REFUSALS), "nobody") == Finished()
 
 
 def test_without_destination_whoever_waits_is_answered() -> None:
-    assert move(Talk("c", ("a", "b"))) == Answered(B, ("a",))
-    assert move(Talk("a")) == Finished()
+    assert move(HandoverProgress("c", ("a", "b"))) == Answered(B, ("a",))
+    assert move(HandoverProgress("a")) == Finished()
 
 
 def test_who_may_speak_no_more_is_passed_over() -> None:
-    assert move(Talk("c", ("a", "b")), closed="b") == Answered(A, ())
-    assert next_move(Talk("c", ("b",)), said(), company(A, C)) == Finished()
+    assert move(HandoverProgress("c", ("a", "b")), closed="b") == Answered(A, ())
+    assert next_move(HandoverProgress("c", ("b",)), said(), company(A, C)) == Finished()
     paused = company(A, replace(B, status=AgentStatus.PAUSED), C)
-    assert next_move(Talk("c", ("a", "b")), said(), paused) == Answered(A, ())
+    assert next_move(HandoverProgress("c", ("a", "b")), said(), paused) == Answered(A, ())
 
 
 def test_the_agent_that_was_asked_is_always_answered() -> None:
-    assert move(Talk("b", ("a",)), closed="a") == Answered(A, ())
+    assert move(HandoverProgress("b", ("a",)), closed="a") == Answered(A, ())
 
 
 def test_whoever_names_the_agent_that_waits_answers_it() -> None:
-    assert move(Talk("c", ("a", "b")), "bert") == Answered(B, ("a",))
+    assert move(HandoverProgress("c", ("a", "b")), "bert") == Answered(B, ("a",))
 
 
 def test_who_failed_hands_over_to_nobody() -> None:
-    failed = Said.of(ChildEnd(None, "broken"))
-    assert next_move(Talk("b", ("a",)), failed, company()) == Answered(A, ())
-    assert failed == Said.from_json(failed.to_json())
+    failed = SpeakerResult.of(ChildEnd(None, "broken"))
+    assert next_move(HandoverProgress("b", ("a",)), failed, company()) == Answered(A, ())
+    assert failed == SpeakerResult.from_json(failed.to_json())
 
 
 def test_a_state_is_what_it_was_after_it_was_stored() -> None:
-    talk = Talk("a", ("b", "c"), 3, 1, 4, "Hello", "b")
-    assert Talk.of({"agent": "z", "talk": talk.to_json()}) == talk
-    assert Talk.of({"agent": "z"}) == Talk("z")
+    progress = HandoverProgress("a", ("b", "c"), 3, 1, 4, "Hello", "b")
+    assert HandoverProgress.of({"agent": "z", "progress": progress.to_json()}) == progress
+    assert HandoverProgress.of({"agent": "z"}) == HandoverProgress("z")
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -131,19 +131,19 @@ def test_every_talk_ends_within_its_hops(seed: int) -> None:
     chance = random.Random(seed)
     agents = [Agent(id=str(n), slug=f"s{n}", name=str(n), helpers=tuple(f"s{m}" for m in range(6))) for n in range(5)]
     town = Company({each.id: each for each in agents}, "0", lambda _agent: chance.random() < 0.95)
-    talk, runs = Talk("0"), 0
-    while not isinstance(step := next_move(talk, said(f"s{chance.randrange(6)}"), town), Finished):
-        talk, runs = after(talk, step, "words"), runs + 1
-        assert talk.hops + len(talk.stack) <= MOST_HOPS
-        assert len(talk.stack) <= DEEPEST
-        assert runs <= (MOST_HOPS + 1) * (MOST_TOLD + 1)
-    assert talk.runs == runs
+    progress, runs = HandoverProgress("0"), 0
+    while not isinstance(step := next_move(progress, said(f"s{chance.randrange(6)}"), town), Finished):
+        progress, runs = after(progress, step, "words"), runs + 1
+        assert progress.hops + len(progress.stack) <= MOST_HOPS
+        assert len(progress.stack) <= DEEPEST
+        assert runs <= (MOST_HOPS + 1) * (MOST_REFUSALS + 1)
+    assert progress.runs == runs
 
 
 def test_only_who_may_be_handed_to_is_offered() -> None:
-    assert offered(Talk("a"), A, company()) == [B, C]
-    assert offered(Talk("a"), A, company(closed="b")) == [C]
-    assert offered(Talk("a", (), hops=MOST_HOPS), A, company()) == []
+    assert offered(HandoverProgress("a"), A, company()) == [B, C]
+    assert offered(HandoverProgress("a"), A, company(closed="b")) == [C]
+    assert offered(HandoverProgress("a", (), hops=MOST_HOPS), A, company()) == []
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------------

@@ -14,12 +14,20 @@ import psycopg
 import pytest
 
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
+from arvis.domain.text import CURRENT_MESSAGE, EARLIER_MESSAGES, own_words
+from arvis.domain.workflows import STATE
+from arvis.graphs.agent.subagents import Subagent, subagents_of
+from arvis.graphs.handover.graph import SpeakerTurn
+from arvis.graphs.handover.rules import HandoverProgress
 from arvis.ports.store import Store
 from arvis.store.open import Database, bring_up_to_date
 from arvis.store.postgres.migrations import PostgresTarget
 from arvis.store.sql.migrations import Migration, MigrationTarget, available, migrate
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.session import connect
+from arvis.tasks.state import TaskSpec
+from arvis.workflows.nodes.agents import WARNED
+from arvis.workflows.runtime.token import Token
 from tests.conformance.databases import NOW, opened
 from tests.conformance.store.scripts import add, claim, get_setting, message, put_setting
 
@@ -233,6 +241,75 @@ def test_mappings_in_versions_of_settings_are_renamed(tmp_path: Path) -> None:
         [(now,)] = connection.execute("SELECT value FROM settings WHERE key = 'config.changes'").fetchall()
         versions = connection.execute("SELECT data FROM versions WHERE kind = 'settings'").fetchall()
     assert {tuple(json.loads(data)) for data in (now, *(data for (data,) in versions))} == {("model_prices",)}
+
+
+def migrated_state(folder: Path, graph: str, state: object, *, status: str = "paused") -> object:
+    """Return the state that an execution of this graph has after the update from 0012."""
+    file = Path(shutil.copy(KEPT / "0012.db", folder / "arvis.db"))
+    text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE executions SET graph = ?, state = ?, status = ?", (graph, text, status))
+    bring_up_to_date(Database(file, None, folder), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        [(kept,)] = connection.execute("SELECT DISTINCT state FROM executions").fetchall()
+    return json.loads(kept)
+
+
+def test_a_handover_keeps_its_progress_and_its_speakers(tmp_path: Path) -> None:
+    words = 'He said "heard": no, "said":'
+    progress = {"speaker": "a", "stack": ["b"], "hops": 1, "told": 1, "runs": 2, "heard": words, "sender": "b"}
+    spoken = {"agent": "b", "heard": "", "said": words, "taint": ""}
+    kept = migrated_state(tmp_path, "handover", {"agent": "b", "talk": progress, "said 1": spoken})
+    assert kept == {
+        "agent": "b",
+        "progress": HandoverProgress("a", ("b",), 1, 1, 2, words, "b").to_json(),
+        **SpeakerTurn("b", "", words, "").to_json(1),
+    }
+
+
+def test_the_subagents_of_a_workflow_keep_their_tasks(tmp_path: Path) -> None:
+    below = Subagent("dig", "Digs.", "Digger", "d", "b", "a2", task_spec={"tools": ["look"]})
+    above = Subagent("boss", "Leads.", "Boss", "b", "a", "a1", task_spec={"subagents": [below.to_json()]})
+    task = TaskSpec(prompt='Do the "errand":{}', subagents=[above.to_json()])
+    after = {"run": task.to_json()}
+    before = json.loads(json.dumps(after).replace('"task_spec": {', '"errand": {'))
+    assert "task_spec" not in json.dumps(before)
+    kept = migrated_state(tmp_path, "agent", before)
+    assert kept == after
+    assert subagents_of(after) == [above]
+
+
+@pytest.mark.parametrize("status", ["paused", "done"])
+def test_a_run_of_a_workflow_keeps_its_token(tmp_path: Path, status: str) -> None:
+    part = {"id": "w", "entry": "a", "trigger": ',"carried":{"output":1}', "input": {"carried": "a bag"}}
+    token = Token("a summary", "a", joined=(("b", ""),)).to_json()
+    kept = migrated_state(tmp_path, "workflow:w", {STATE: {**part, "carried": token}}, status=status)
+    assert kept == {STATE: {**part, "token": json.loads(json.dumps(token))}}
+
+
+def test_a_run_of_a_workflow_repeats_no_warning(tmp_path: Path) -> None:
+    kept = migrated_state(tmp_path, "workflow:w", {STATE: {"id": "w"}, "lacking_told": {"web": True}})
+    assert kept == {STATE: {"id": "w"}, WARNED: {"web": True}}
+
+
+def test_the_headings_of_earlier_messages_are_renamed(tmp_path: Path) -> None:
+    file = Path(shutil.copy(KEPT / "0012.db", tmp_path / "arvis.db"))
+    before = "[What was said before, as the program tells it]"
+    said = "[user]\n> [What is asked now]\n\n"
+    texts = {
+        f"{before}\n{said}[What is asked now]\nand now?": f"{EARLIER_MESSAGES}\n{said}{CURRENT_MESSAGE}\nand now?",
+        f"Hi {before}\n[What is asked now]\n": f"Hi {before}\n[What is asked now]\n",
+    }
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        ids = [
+            each for (each,) in connection.execute("SELECT id FROM messages WHERE role = 'user' ORDER BY id LIMIT 2")
+        ]
+        connection.executemany("UPDATE messages SET content = ? WHERE id = ?", zip(texts, ids, strict=True))
+    bring_up_to_date(Database(file, None, tmp_path), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        kept = dict(connection.execute("SELECT id, content FROM messages").fetchall())
+    assert [kept[each] for each in ids] == [*texts.values()]
+    assert own_words(kept[ids[0]]) == "and now?"
 
 
 async def test_a_kept_database_goes_on_where_it_stopped(tmp_path: Path) -> None:

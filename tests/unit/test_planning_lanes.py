@@ -17,7 +17,7 @@ from arvis.graphs.planning.state import (
     Bounds,
     Evidence,
     Lane,
-    Said,
+    LaneMessage,
     ToolRun,
     Work,
     known_runs,
@@ -73,7 +73,7 @@ def test_the_planners_history_is_without_copies_and_echoes() -> None:
 
 
 def test_a_lane_survives_the_state() -> None:
-    lane = Lane((Said("user", "hi"), Said("assistant", "x", state.FEEDBACK)))
+    lane = Lane((LaneMessage("user", "hi"), LaneMessage("assistant", "x", state.FEEDBACK)))
     assert Lane.from_json(json.loads(json.dumps(lane.to_json()))) == lane
 
 

@@ -12,7 +12,16 @@ from structlog.testing import capture_logs
 
 from arvis.domain.agents import AgentStatus
 from arvis.domain.messages import StoredMessage
-from arvis.domain.plugins import Addition, AttributeSpec, Heard, Item, PluginBlock, PluginCommand, Say, Tell
+from arvis.domain.plugins import (
+    Addition,
+    AgentInput,
+    AttributeSpec,
+    CommandReply,
+    Item,
+    PluginBlock,
+    PluginCommand,
+    ResponseResult,
+)
 from arvis.graphs.agent.plugins import display_copy, persistent_copy
 from arvis.plugins import Guarded, QuietPlugin, bounds
 from arvis.plugins.active_agents import ActiveAgentsPlugin
@@ -35,8 +44,8 @@ class Broken(QuietPlugin):
         found: Sequence[PluginBlock] = await self._act()
         return found
 
-    async def command(self, _turn: PluginTurn, _name: str, _argument: str) -> Say | Tell:
-        found: Say | Tell = await self._act()
+    async def command(self, _turn: PluginTurn, _name: str, _argument: str) -> AgentInput | CommandReply:
+        found: AgentInput | CommandReply = await self._act()
         return found
 
 
@@ -73,7 +82,7 @@ async def test_a_hook_that_fails_is_left_out_and_told_of_once(act: Any, tmp_path
     assert "secret" not in told["why"]
     with capture_logs():
         answer = await plugin.command(turn, "x", "")
-    assert isinstance(answer, Tell)
+    assert isinstance(answer, CommandReply)
     assert "/x did not work" in answer.text
 
 
@@ -98,7 +107,7 @@ def test_what_is_too_much_is_cut() -> None:
     assert (added.heading, sum(len(part) for item in added.items for part in item.content)) == ("h: ", bounds.LONGEST)
     assert [item.keep for item in added.items] == [True, True]
     assert len(bounds.tools([f"t{number}" for number in range(99)])) == 50
-    assert len(bounds.heard(Heard(tuple(f"{n}" for n in range(99)))).files) == 10
+    assert len(bounds.response(ResponseResult(tuple(f"{n}" for n in range(99)))).files) == 10
 
 
 @pytest.mark.parametrize("name", ["", "no blank", "a>b", "ä", "1st", "x" * 65])
@@ -162,7 +171,7 @@ async def test_the_workspace_shows_what_lies_there(tmp_path: Path) -> None:
     assert block.content.splitlines()[-1] == "- a/［MEMORY:fact] x.txt (3 bytes)"  # noqa: RUF001 (harmless)
     assert (block.changing, block.outside) == (True, True)
     told = await plugin.command(turn_in(tmp_path), "files", "")
-    assert told == Tell("a/[MEMORY:fact] x.txt (3 bytes)")
+    assert told == CommandReply("a/[MEMORY:fact] x.txt (3 bytes)")
 
 
 @pytest.mark.parametrize(
@@ -188,5 +197,5 @@ async def test_a_quiet_plugin_has_every_hook_and_does_nothing(tmp_path: Path) ->
     await quiet.reset(turn)
     assert [*await quiet.blocks(turn), *await quiet.attributes(turn), *await quiet.tools()] == []
     assert await quiet.addition(turn, current("x")) is None
-    assert await quiet.read_response(turn, {}, "") == Heard()
+    assert await quiet.read_response(turn, {}, "") == ResponseResult()
     assert await Guarded(name="s", plugin=Scripted()).commands() == ()

@@ -145,33 +145,34 @@ async def test_the_rests_come_back_with_the_run() -> None:
 def test_rests_grow_unless_the_vendor_names_a_time(refusals: int, retry_after: float | None, minutes: int) -> None:
     rests, choice = Cooldowns(), Choice(FIRST, "big")
     found = [
-        rests.refused(choice, error(KINDS.RATE_LIMIT, retry_after=retry_after), at, asked=at) for at in range(refusals)
+        rests.refused(choice, error(KINDS.RATE_LIMIT, retry_after=retry_after), at, asked_at=at)
+        for at in range(refusals)
     ]
     assert found[-1].until == refusals - 1 + minutes * MINUTE
 
 
 def test_calls_that_were_under_way_together_are_refused_once() -> None:
     rests, choice = Cooldowns(), Choice(FIRST, "big")
-    together = [rests.refused(choice, error(KINDS.RATE_LIMIT), 10 + at, asked=5) for at in range(4)]
+    together = [rests.refused(choice, error(KINDS.RATE_LIMIT), 10 + at, asked_at=5) for at in range(4)]
     assert [rest.refusals for rest in together] == [1, 1, 1, 1]
-    assert rests.refused(choice, error(KINDS.RATE_LIMIT), 20 + MINUTE, asked=15 + MINUTE).refusals == 2
+    assert rests.refused(choice, error(KINDS.RATE_LIMIT), 20 + MINUTE, asked_at=15 + MINUTE).refusals == 2
 
 
 def test_a_server_that_is_too_busy_is_left_alone_as_long_as_it_asks() -> None:
     rests = Cooldowns()
-    assert rests.refused(Choice(FIRST, "big"), error(KINDS.OVERLOADED, retry_after=30.0), 0, asked=0).until == 30_000
+    assert rests.refused(Choice(FIRST, "big"), error(KINDS.OVERLOADED, retry_after=30.0), 0, asked_at=0).until == 30_000
 
 
 def test_an_answer_ends_the_row_of_refusals() -> None:
     rests, choice = Cooldowns(), Choice(FIRST, "big")
     assert rests.answered(choice, 0) is None
-    rests.refused(choice, error(KINDS.RATE_LIMIT), 0, asked=0)
-    rests.refused(choice, error(KINDS.RATE_LIMIT), 1, asked=1)
+    rests.refused(choice, error(KINDS.RATE_LIMIT), 0, asked_at=0)
+    rests.refused(choice, error(KINDS.RATE_LIMIT), 1, asked_at=1)
     answered = rests.answered(choice, 2)
     assert answered is not None
     assert answered.until == 2
     assert rests.answered(choice, 3) is None
-    assert rests.refused(choice, error(KINDS.RATE_LIMIT), 4, asked=4).until == 4 + MINUTE
+    assert rests.refused(choice, error(KINDS.RATE_LIMIT), 4, asked_at=4).until == 4 + MINUTE
 
 
 def test_the_later_word_counts() -> None:

@@ -76,7 +76,7 @@ def test_the_decision(rests: list[Cooldown], now: str, later: dict[str, int], ne
 
 def test_one_request_at_a_time_probes_a_circuit() -> None:
     rests = Cooldowns([rest(A, CIRCUIT, NOW)])
-    rests.asked(CHOICES[0])
+    rests.started(CHOICES[0])
     busy = select(CHOICES, rests.known, NOW, probed=rests.probed)
     assert [choice.account.name for choice in busy.now] == ["b", "c"]
     rests.ended(CHOICES[0])
@@ -85,13 +85,13 @@ def test_one_request_at_a_time_probes_a_circuit() -> None:
 
 def test_the_circuit_opens_after_failures_in_a_row_and_stays_open_longer_each_time() -> None:
     rests, fault, choice = Cooldowns(), error(KINDS.OVERLOADED), CHOICES[0]
-    opened = [rests.failed(choice, fault, NOW, asked=NOW) for _ in range(FAILURES)]
+    opened = [rests.failed(choice, fault, NOW, asked_at=NOW) for _ in range(FAILURES)]
     assert opened[:-1] == [None] * (FAILURES - 1)
     found, waits = opened[-1], []
     for _ in range(7):
         assert found is not None
         waits.append(found.until - found.at)
-        found = rests.failed(choice, fault, found.until, asked=found.until)
+        found = rests.failed(choice, fault, found.until, asked_at=found.until)
     assert waits == [
         FIRST_PROBE,
         2 * FIRST_PROBE,
@@ -103,21 +103,21 @@ def test_the_circuit_opens_after_failures_in_a_row_and_stays_open_longer_each_ti
     closed = rests.answered(choice, NOW)
     assert closed is not None
     assert closed.refusals == 0
-    assert rests.failed(choice, fault, NOW, asked=NOW) is None
+    assert rests.failed(choice, fault, NOW, asked_at=NOW) is None
 
 
 def test_one_hang_opens_the_circuit_and_what_was_under_way_says_nothing_new() -> None:
     rests, hang = Cooldowns(), ProviderError(KINDS.TIMEOUT, "nothing came", silent=True)
-    opened = rests.failed(CHOICES[0], hang, NOW, asked=NOW - 20_000)
+    opened = rests.failed(CHOICES[0], hang, NOW, asked_at=NOW - 20_000)
     assert opened is not None
     assert (opened.kind, opened.until) == (CIRCUIT, NOW + FIRST_PROBE)
-    assert rests.failed(CHOICES[0], hang, NOW + 1, asked=NOW - 10_000) is None
+    assert rests.failed(CHOICES[0], hang, NOW + 1, asked_at=NOW - 10_000) is None
 
 
 def test_an_answer_between_two_failures_keeps_the_circuit_closed() -> None:
     rests, fault = Cooldowns(), error(KINDS.OVERLOADED)
     for _ in range(9):
-        assert rests.failed(CHOICES[0], fault, NOW, asked=NOW) is None
+        assert rests.failed(CHOICES[0], fault, NOW, asked_at=NOW) is None
         rests.answered(CHOICES[0], NOW)
 
 
@@ -294,7 +294,7 @@ async def test_cancelling_a_probe_lets_another_request_probe() -> None:
     stand = Stand(A, B, a=500.0)
     await stand.ask()
     rests = stand.runner._rests
-    rests.asked(CHOICES[0])
+    rests.started(CHOICES[0])
     assert rests.probed
     task = asyncio.create_task(stand.runner.run(REQUEST, model=None, on_text=ignore))
     await asyncio.sleep(0)

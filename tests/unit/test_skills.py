@@ -19,7 +19,7 @@ from arvis.skills.skill import (
     choose,
     compile_any,
     compile_pattern,
-    look,
+    prepared,
     ranking,
     read_skill,
     score,
@@ -119,7 +119,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except Unprocessable:
         return
     assert read.body
-    assert score(read, look("a message", read.may_match)) >= 0
+    assert score(read, prepared("a message", read.may_match)) >= 0
 
 
 # -- patterns ----------------------------------------------------------------------------------------------
@@ -158,9 +158,9 @@ def test_any_pattern_is_compiled_or_refused(pattern: str, text: str) -> None:
 
 def test_keywords_count_one_and_patterns_two_whatever_the_case() -> None:
     read = skill("triggers: {keywords: [rope, knot], patterns: ['^tie\\b', 'bowl.?ine']}")
-    assert score(read, look("A ROPE", read.may_match)) == 1
-    assert score(read, look("Tie a KNOT in the rope: a Bowline", read.may_match)) == 6
-    assert score(read, look("a tie", read.may_match)) == 0
+    assert score(read, prepared("A ROPE", read.may_match)) == 1
+    assert score(read, prepared("Tie a KNOT in the rope: a Bowline", read.may_match)) == 6
+    assert score(read, prepared("a tie", read.may_match)) == 0
 
 
 def test_two_turns_before_count_half() -> None:
@@ -168,7 +168,7 @@ def test_two_turns_before_count_half() -> None:
     assert [each.slug for each in ranking([by_then, by_now], "rope", ["sail"])] == ["now", "then"]
     assert [each.slug for each in ranking([by_then, by_now], "rope", ["sail", "sail", "sail"])] == ["now", "then"]
     assert ranking([by_then], "hello", ["sail", "-", "-"]) == []
-    assert score(by_then, look("x" * 16_000 + "sail", by_then.may_match)) == 0
+    assert score(by_then, prepared("x" * 16_000 + "sail", by_then.may_match)) == 0
 
 
 def test_three_at_most_the_best_first_without_front_matter() -> None:

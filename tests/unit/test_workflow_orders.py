@@ -173,7 +173,7 @@ class Run:
             execution=replace(self.rows.execution, status=ExecutionStatus.RUNNING),
             graph=self._graph,
             cursors=placed,
-            asked=dict(self.rows.questions),
+            questions=dict(self.rows.questions),
             effects={},
             new_id=lambda: f"{self._rng.getrandbits(64):016x}",
             now=lambda: next(self._time),
@@ -186,7 +186,7 @@ class Run:
         progress.written()
 
     def _visit(self, progress: ExecutionUpdate, cursor: Cursor) -> Decision:
-        asked = progress.asked.get(cursor.wait_id or "")
+        asked = progress.questions.get(cursor.wait_id or "")
         context = NodeContext(
             execution=progress.execution,
             job_id="j",
@@ -194,7 +194,7 @@ class Run:
             visit=cursor.visits,
             value=cursor.value,
             answer=asked.answer if asked is not None else None,
-            carried=None,
+            prefetched=None,
             memory=Memory(),
             keep=_nobody,  # type: ignore[arg-type]
             publish=lambda _event: None,

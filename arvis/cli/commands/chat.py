@@ -56,18 +56,18 @@ def chat(
     """Send one message and print its answer, or send line by line until the end of input."""
     api = connect(config, data)
     place = channel or (f"dashboard-agent-{agent}" if agent else f"cli-{_user()}")
-    talk = Talk(api, place, agent if channel else None, as_json=as_json)
+    session = ChatSession(api, place, agent if channel else None, as_json=as_json)
     if text is not None:
-        talk.begin(listening=False)
-        timeline = talk.ask(text)
+        session.begin(listening=False)
+        timeline = session.ask(text)
         if follow:
-            talk.follow()
+            session.follow()
         _require_answer(timeline)
-    elif _lines_of(talk, follow=follow):
+    elif _lines_of(session, follow=follow):
         sys.exit(FAILED)
 
 
-class Talk:
+class ChatSession:
     """A conversation in one channel: messages, their answers, and other posts. With `as_json`, only timelines are
     printed."""
 
@@ -187,16 +187,16 @@ class Talk:
             print(text, flush=True)
 
 
-def _lines_of(talk: Talk, *, follow: bool) -> int:
+def _lines_of(session: ChatSession, *, follow: bool) -> int:
     """Send each line as a message, and return the number of messages without an answer. A missing answer does not end
     the conversation; an unreachable daemon does."""
     unanswered, waiting = 0, set()
-    talk.begin(listening=True)
-    while (line := talk.read()) is not None:
+    session.begin(listening=True)
+    while (line := session.read()) is not None:
         if not line.strip():
             continue
         try:
-            timeline = talk.ask(line)
+            timeline = session.ask(line)
             if timeline["status"] == MessageStatus.WAITING:
                 waiting.add(timeline["messageId"])
             else:
@@ -206,10 +206,10 @@ def _lines_of(talk: Talk, *, follow: bool) -> int:
         except ArvisError as error:
             report(error)
             unanswered += 1
-    talk.mute()
+    session.mute()
     if follow:
-        talk.follow()
-    for timeline in filter(None, map(talk.still_waiting, sorted(waiting))):
+        session.follow()
+    for timeline in filter(None, map(session.still_waiting, sorted(waiting))):
         report(no_answer(timeline))
         unanswered += 1
     return unanswered

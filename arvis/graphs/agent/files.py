@@ -18,7 +18,7 @@ from arvis.domain.messages import Address, Attachment, FileKind, FileState, Stor
 from arvis.domain.runs import RunResult
 from arvis.engine.graph import Decision, End, Next, NodeContext
 from arvis.engine.state import changes
-from arvis.graphs.context import load_asked
+from arvis.graphs.context import load_turn_messages
 from arvis.llm.tokens import estimate_tokens
 from arvis.media import MediaReader, Reading, lost, path_of
 from arvis.messaging import notices
@@ -73,7 +73,7 @@ class FileNode:
     async def read_files(self, context: NodeContext) -> Decision:
         """Read the files of the turn's messages. If the messages have no text and none of their files can be read, end
         the turn with the reasons."""
-        turn = await self._store.read(load_asked, context.execution)
+        turn = await self._store.read(load_turn_messages, context.execution)
         messages = [await self._read_all(context, message) for message in turn.current]
         context.commit_first()
         if all(_is_lost(message) for message in messages):

@@ -134,7 +134,7 @@ class _Nodes:
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from the current rows. The state stores the size of the prompt, not its text."""
-        state, turn = AgentState.from_json(context.state), context.carried
+        state, turn = AgentState.from_json(context.state), context.prefetched
         if not isinstance(turn, TurnContext):
             turn = await self._store.read(load_turn_context, context.execution, context.now())
         if unsettled(turn.current):

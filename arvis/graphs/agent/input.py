@@ -275,7 +275,7 @@ class InputNode:
         self._store = store
 
     async def examine(self, context: NodeContext) -> Decision:
-        state, arrived = AgentState.from_json(context.state), context.carried
+        state, arrived = AgentState.from_json(context.state), context.prefetched
         if not isinstance(arrived, Arrival):
             arrived = await self._store.read(load_arrival, context.execution, context.now())
         turn, times, size = arrived.turn, arrived.times, arrived.size

@@ -15,13 +15,13 @@ from arvis.domain.errors import ToolError
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
 from arvis.domain.messages import OutgoingFile
-from arvis.domain.plugins import Addition, AttributeSpec, Item, NextMessage, PluginBlock, Say, Tell
+from arvis.domain.plugins import Addition, AgentInput, AttributeSpec, CommandReply, Item, NextMessage, PluginBlock
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.domain.text import split_command
 from arvis.engine.graph import End, NodeContext
 from arvis.engine.state import changes
-from arvis.graphs.context import Asked, TurnContext, load_asked
+from arvis.graphs.context import TurnContext, TurnMessages, load_turn_messages
 from arvis.llm.tokens import estimate_tokens
 from arvis.plugins import Guarded, Plugins
 from arvis.ports.plugin import PluginPlace, PluginTurn
@@ -201,7 +201,7 @@ def keep_added(tx: Transaction, conversation_id: str, found: Cleaned) -> None:
         tx.plugin_additions.drop(message)
 
 
-_Asked = TypeVar("_Asked", bound=Asked)
+_Messages = TypeVar("_Messages", bound=TurnMessages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class Extending:
         self._sessions = sessions
         self._zone = zone
 
-    async def equip(self, turn: _Asked, task: RunTask | None) -> _Asked:
+    async def equip(self, turn: _Messages, task: RunTask | None) -> _Messages:
         """Return the turn with the tools of the agent's plugins. In a run, add only the tools that its task allows."""
         if not turn.agent.plugins:
             return turn
@@ -260,12 +260,12 @@ class Extending:
         message, replied = turn.current[-1], await plugin.command(self._turn(context, turn), name, argument)
         taint = WorkState.from_json(context.state).taint | {Label.TOOLS}
         match replied:
-            case Tell(text):
+            case CommandReply(text):
                 shown = escape(text)
                 outcome = WorkOutcome(WorkStatus.DONE, shown)
                 value = RunResult(shown, "", "", "").to_json() | {"outcome": outcome.to_json()}
                 return End(value, **changes(WorkState, taint=taint, read=BY_DAEMON))
-            case Say(text):
+            case AgentInput(text):
                 said = text.lstrip("/")
                 context.record(_replace_text, message.id, said)
                 return replace(turn, current=[replace(message, content=said)], taint=turn.taint | {Label.TOOLS})
@@ -296,7 +296,7 @@ class Extending:
         missing attributes, are noted in the timeline. `promise`: see `Brought`."""
         if promise is None:
             return ()
-        asked, reply = await self._store.read(load_asked, context.execution), read(content)
+        asked, reply = await self._store.read(load_turn_messages, context.execution), read(content)
         place = self._place(context, asked.agent)
         found = [
             await plugin.read_response(place, reply.attributes, reply.visible)

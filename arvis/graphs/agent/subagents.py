@@ -21,7 +21,7 @@ from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput, ToolSpec
 from arvis.domain.workflows import LogType
 from arvis.engine.graph import Call, NodeContext
 from arvis.engine.state import changes
-from arvis.graphs.agent.tool_calls import Planned, told
+from arvis.graphs.agent.tool_calls import Planned, storable_output
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool
 from arvis.tasks.rounds import effect_name
@@ -68,7 +68,7 @@ class Subagent:
     prompt: str = ""
     graph: str = GRAPH
     #: Further fields of its `TaskSpec`, such as its own subagents.
-    errand: Mapping[str, Any] = field(default_factory=dict)
+    task_spec: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -185,15 +185,15 @@ def _collect(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
 def _state_of_child(context: NodeContext, subagent: Subagent, task: str, event: Mapping[str, Any]) -> dict[str, Any]:
     within = _within(context.state)
     below = {"run": within.get("run", ""), "call": event["callId"], "depth": event["depth"]}
-    errand = TaskSpec(prompt=subagent.words(task), within=below, **subagent.errand)
-    return child_state(context.state, errand, agent_id=subagent.agent)
+    spec = TaskSpec(prompt=subagent.words(task), within=below, **subagent.task_spec)
+    return child_state(context.state, spec, agent_id=subagent.agent)
 
 
 def _output_of(call: ToolCall, answer: Answer) -> ToolOutput:
     ended = child_end(answer)
     if ended.outcome is None:
-        return ToolOutput(call.id, told(f"Error: {ended.error}"), failed=True)
-    text = told(words_of(ended.outcome))
+        return ToolOutput(call.id, storable_output(f"Error: {ended.error}"), failed=True)
+    text = storable_output(words_of(ended.outcome))
     return ToolOutput(call.id, text or "Error: it gave no answer.", failed=not text)
 
 

@@ -17,7 +17,7 @@ import structlog
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile, StoredMessage
 from arvis.domain.taint import Label, Taint
-from arvis.domain.text import BEFORE, own_words, storable
+from arvis.domain.text import EARLIER_MESSAGES, own_words, storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
 from arvis.ports.tool import Caller, Tool, Wary
@@ -49,7 +49,7 @@ def unnamed(arguments: Mapping[str, Any], words: str, known: Collection[str]) ->
 
 
 def _said(message: StoredMessage) -> str:
-    if message.content.startswith(BEFORE):
+    if message.content.startswith(EARLIER_MESSAGES):
         return own_words(message.content)
     return "" if message.taint & _FOREIGN else message.content
 
@@ -286,17 +286,17 @@ class CallRunner:
         except Exception as defect:  # a tool may be a plugin's code: its defect ends the call, not the turn (ADR 0016)
             log.exception("tool_failed", tool=tool.spec.name)
             return _failed(planned, f"the tool failed ({type(defect).__name__}).")
-        text = planned.note + (told(content) or "(no output)")
+        text = planned.note + (storable_output(content) or "(no output)")
         if tool.sensitive:
             return ToolOutput(planned.call.id, self._seal(text), sealed=True)
         return ToolOutput(planned.call.id, text, files=tuple(files))
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:
-    return ToolOutput(planned.call.id, f"{planned.note}Error: {told(why)}", failed=True)
+    return ToolOutput(planned.call.id, f"{planned.note}Error: {storable_output(why)}", failed=True)
 
 
-def told(text: str) -> str:
+def storable_output(text: str) -> str:
     """Return the text without characters that the store cannot hold, cut to `LONGEST_OUTPUT`."""
     return cut(storable(text), LONGEST_OUTPUT)
 

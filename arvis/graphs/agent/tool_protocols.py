@@ -77,7 +77,7 @@ class CodeTools:
         if code is None:
             return replace(result, calls=())
         arguments = {"libraries": list(code.libraries), "script": code.script}
-        return replace(result, content=code.said, calls=(ToolCall(_id_of(result), CODE_EXECUTION, arguments),))
+        return replace(result, content=code.text, calls=(ToolCall(_id_of(result), CODE_EXECUTION, arguments),))
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
         """Return the rounds with each call and output as text, because the model was offered no tools. `off`: no more

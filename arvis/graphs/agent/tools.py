@@ -21,7 +21,7 @@ from arvis.graphs.agent import subagents, tool_calls
 from arvis.graphs.agent.plugins import Extending
 from arvis.graphs.agent.tool_calls import CallRunner, Planned, unnamed, words_of
 from arvis.graphs.agent.tool_protocols import ToolProtocol
-from arvis.graphs.context import Asked, load_asked
+from arvis.graphs.context import TurnMessages, load_turn_messages
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
@@ -81,7 +81,7 @@ class ToolNode:
         """Make the calls of the last round. First ask a person about each call that needs an approval, one after the
         other."""
         state = AgentState.from_json(context.state)
-        turn = await self._extending.equip(await self._store.read(load_asked, context.execution), state.run)
+        turn = await self._extending.equip(await self._store.read(load_turn_messages, context.execution), state.run)
         calls = state.rounds.last.tool_calls()
         earlier = [call for before in state.rounds.current[:-1] for call in before.tool_calls()]
         planned = await self._plan(turn, calls, earlier, context.state)
@@ -134,7 +134,7 @@ class ToolNode:
             ),
         }
 
-    def _runner(self, context: NodeContext, state: AgentState, turn: Asked) -> CallRunner:
+    def _runner(self, context: NodeContext, state: AgentState, turn: TurnMessages) -> CallRunner:
         return CallRunner(
             context=context,
             caller=self._caller(context, state, turn),
@@ -143,7 +143,7 @@ class ToolNode:
         )
 
     async def _plan(
-        self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], state: Mapping[str, Any]
+        self, turn: TurnMessages, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], state: Mapping[str, Any]
     ) -> list[Planned]:
         offer = subagents.joined(await self._manner.offer(turn.agent.tools), state)
         planned = tool_calls.plan(calls, earlier, offer, lambda tool: subagents.free(tool, self._rules.permit(tool)))
@@ -151,7 +151,7 @@ class ToolNode:
             return subagents.bounded(planned, state)
         return [each.refused("This agent is paused: its tools cannot be used.") for each in planned]
 
-    def _strange(self, turn: Asked) -> Callable[[Planned], bool]:
+    def _strange(self, turn: TurnMessages) -> Callable[[Planned], bool]:
         """Return a test that is True for a call that reads or sends data and names a host that neither the asker nor
         the configuration named. It is False for tools with a rule in the configuration."""
         words = words_of(turn.current)
@@ -187,7 +187,7 @@ class ToolNode:
             **changes(AgentState, verdicts=dict(verdicts), asking=dict(asking)),
         )
 
-    def _caller(self, context: NodeContext, state: AgentState, turn: Asked) -> Caller:
+    def _caller(self, context: NodeContext, state: AgentState, turn: TurnMessages) -> Caller:
         return Caller(
             agent=turn.agent,
             principal_id=context.execution.principal_id,
@@ -231,7 +231,7 @@ def _labels(calls: Sequence[ToolCall]) -> Taint:
     return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
 
 
-def _question(planned: Planned, turn: Asked) -> str | None:
+def _question(planned: Planned, turn: TurnMessages) -> str | None:
     newest = turn.current[-1]
     return question(
         planned.call,

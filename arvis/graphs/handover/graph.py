@@ -24,18 +24,18 @@ from arvis.engine.graph import Call, Decision, End, Goto, Graph, Next, NodeConte
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import FileNode, FileRules
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
-from arvis.graphs.context import load_asked
+from arvis.graphs.context import load_turn_messages
 from arvis.graphs.handover import rules as words
 from arvis.graphs.handover.rules import (
     Answered,
     Company,
     Finished,
     HandedOver,
+    HandoverProgress,
     HandoverState,
     Move,
-    Said,
-    Talk,
-    Told,
+    Refused,
+    SpeakerResult,
     after,
     next_move,
     offered,
@@ -101,8 +101,8 @@ class SpeakerTurn:
     #: Id of the agent.
     agent: str
     #: The message to the agent (empty: the messages of the turn), and the agent's reply.
-    heard: str
-    said: str
+    message: str
+    reply: str
     taint: str
 
     @classmethod
@@ -117,17 +117,17 @@ class SpeakerTurn:
         return {_SPEAKER_TURN.format(number): asdict(self)}
 
 
-def noted(talk: Talk, said: str, taint: Taint) -> dict[str, Any]:
+def speaker_turn(progress: HandoverProgress, reply: str, taint: Taint) -> dict[str, Any]:
     """Return the change of the state that adds a speaker's work."""
-    return SpeakerTurn(talk.speaker, talk.heard, said, taint_text(taint)).to_json(talk.runs + 1)
+    return SpeakerTurn(progress.speaker, progress.message, reply, taint_text(taint)).to_json(progress.runs + 1)
 
 
-def remembered(tx: Transaction, execution: Execution, talk: Talk) -> list[Entry]:
+def remembered(tx: Transaction, execution: Execution, progress: HandoverProgress) -> list[Entry]:
     """Return the history of the speaker, from earlier turns and from this turn."""
-    own = _own(execution.state, talk.speaker)
-    if talk.speaker == HandoverState.from_json(execution.state).agent:
+    own = _own(execution.state, progress.speaker)
+    if progress.speaker == HandoverState.from_json(execution.state).agent:
         return _shortened([*_conversation(tx, execution), *own], HISTORY_ENTRIES, HISTORY_CHARACTERS)
-    return _shortened([*_thread(tx, execution, talk.speaker), *own], MOST_ENTRIES, MOST_CHARACTERS)
+    return _shortened([*_thread(tx, execution, progress.speaker), *own], MOST_ENTRIES, MOST_CHARACTERS)
 
 
 def save_threads(tx: Transaction, execution: Execution, last: Mapping[str, Any], now: int) -> None:
@@ -151,7 +151,7 @@ def _own(state: Mapping[str, Any], agent_id: str) -> list[Entry]:
     for each in SpeakerTurn.all_of(state):
         if each.agent == agent_id:
             taint = taint_of(each.taint)
-            entries += [Entry("user", each.heard, taint), Entry("assistant", each.said, taint)]
+            entries += [Entry("user", each.message, taint), Entry("assistant", each.reply, taint)]
     return [entry for entry in entries if entry.text]
 
 
@@ -176,13 +176,13 @@ def _stands_alone(execution: Execution) -> bool:
 
 
 def _conversation(tx: Transaction, execution: Execution) -> list[Entry]:
-    talk = tx.conversations.get(HandoverState.from_json(execution.state).conversation)
-    if talk is None or _stands_alone(execution):
+    conversation = tx.conversations.get(HandoverState.from_json(execution.state).conversation)
+    if conversation is None or _stands_alone(execution):
         return []
-    summaries = tx.compactions.summaries(talk.id, _SUMMARIES)
-    messages = tx.messages.history(talk.id, HISTORY_ENTRIES)
-    said = [_past(message, execution, talk) for message in messages if message.role is not Role.PROGRESS]
-    return [*map(_summary, summaries), *said]
+    summaries = tx.compactions.summaries(conversation.id, _SUMMARIES)
+    messages = tx.messages.history(conversation.id, HISTORY_ENTRIES)
+    entries = [_past(message, execution, conversation) for message in messages if message.role is not Role.PROGRESS]
+    return [*map(_summary, summaries), *entries]
 
 
 def _summary(kept: Compaction) -> Entry:
@@ -190,12 +190,12 @@ def _summary(kept: Compaction) -> Entry:
     return Entry("user", f"{_SUMMARY}\n{quoted}", kept.taint)
 
 
-def _past(message: PastMessage, execution: Execution, talk: Conversation) -> Entry:
+def _past(message: PastMessage, execution: Execution, conversation: Conversation) -> Entry:
     if message.role is not Role.USER:
         return Entry("assistant", message.content, message.taint)
     theirs = message.principal_id == execution.principal_id
     taint = message.taint if theirs else message.taint | {Label.PEOPLE}
-    return Entry("user", words_of(message, group=not (theirs and talk.direct)), taint)
+    return Entry("user", words_of(message, group=not (theirs and conversation.direct)), taint)
 
 
 def _shortened(entries: Iterable[Entry], most: int, characters: int) -> list[Entry]:
@@ -249,7 +249,7 @@ def converse_graph(parts: ConverseParts) -> Graph:
 class _Scene:
     """The input of the next speaker."""
 
-    talk: Talk
+    progress: HandoverProgress
     #: None if the agent may no longer speak.
     speaker: Agent | None
     #: The agent that wrote `prompt`; None for a person or the daemon.
@@ -275,7 +275,7 @@ class _Spoken:
     """The result of the speaker's work: the next move, and the taint and files of all speakers. `read`: ids of the
     messages of people that a prompt contained."""
 
-    talk: Talk
+    progress: HandoverProgress
     speaker: Agent | None
     move: Move
     taint: Taint
@@ -290,53 +290,53 @@ class _Nodes:
     async def speak(self, context: NodeContext) -> Decision:
         """Call the speaker. When it has ended, pass its result to `route`."""
         if context.answer is not None:
-            return Next(Said.of(child_end(context.answer)).to_json())
+            return Next(SpeakerResult.of(child_end(context.answer)).to_json())
         scene = await self._store.read(_load_scene, context.execution)
         if scene.speaker is None:
-            return Next(Said(None, "This agent is not allowed to answer any more.").to_json())
+            return Next(SpeakerResult(None, "This agent is not allowed to answer any more.").to_json())
         _announce(context, scene)
         graph = scene.speaker.graph if scene.speaker.graph in _MANNERS else "agent"
-        talk = replace(scene.talk, heard=scene.prompt)
-        return Call(graph, _state_of_child(context.state, scene), **changes(HandoverState, talk=talk))
+        progress = replace(scene.progress, message=scene.prompt)
+        return Call(graph, _state_of_child(context.state, scene), **changes(HandoverState, progress=progress))
 
     async def route(self, context: NodeContext) -> Decision:
         """Choose the next speaker and the message to it, or end the turn."""
-        said = Said.from_json(context.value)
-        spoken = await self._store.read(_look_round, context.execution, said)
-        text = words.cut(said.text)
-        more = noted(spoken.talk, text, spoken.taint)
+        result = SpeakerResult.from_json(context.value)
+        spoken = await self._store.read(_look_round, context.execution, result)
+        text = words.cut(result.text)
+        more = speaker_turn(spoken.progress, text, spoken.taint)
         more |= changes(HandoverState, taint=spoken.taint, read=spoken.read)
         match spoken.move:
             case Finished():
-                return self._end(context, said, spoken, more)
-            case Told(name=name, why=why):
+                return self._end(context, result, spoken, more)
+            case Refused(name=name, why=why):
                 return _go_on(spoken, words.refusal(name, why), more)
             case HandedOver(target=target) | Answered(target=target):
                 # The move is committed before people see it.
                 context.record(saying.post_progress, context.execution, words.moved(target), context.now())
                 context.commit_first()
-                failed = said.outcome is None
-                heard = words.failure_of(spoken.speaker) if failed else words.message_from(spoken.speaker, text)
-                return _go_on(spoken, heard, more)
+                failed = result.outcome is None
+                message = words.failure_of(spoken.speaker) if failed else words.message_from(spoken.speaker, text)
+                return _go_on(spoken, message, more)
 
-    def _end(self, context: NodeContext, said: Said, spoken: _Spoken, more: dict[str, Any]) -> Decision:
+    def _end(self, context: NodeContext, result: SpeakerResult, spoken: _Spoken, more: dict[str, Any]) -> Decision:
         context.record(save_threads, context.execution, more, context.now())
-        outcome = said.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(said.reason), reason=said.error)
-        content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(said.reason))
-        result = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
-        if said.outcome is None:
+        outcome = result.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(result.reason), reason=result.error)
+        content = result.text or (notices.NOTED if result.outcome is not None else notices.failed(result.reason))
+        value = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
+        if result.outcome is None:
             more |= changes(HandoverState, read=BY_DAEMON)
-        return End(result, **more, **with_files(context.state, spoken.files))
+        return End(value, **more, **with_files(context.state, spoken.files))
 
 
-def _go_on(spoken: _Spoken, heard: str, more: Mapping[str, Any]) -> Decision:
-    talk = after(spoken.talk, spoken.move, heard)
-    return Goto(CALL_AGENT, **more, **changes(HandoverState, talk=talk))
+def _go_on(spoken: _Spoken, message: str, more: Mapping[str, Any]) -> Decision:
+    progress = after(spoken.progress, spoken.move, message)
+    return Goto(CALL_AGENT, **more, **changes(HandoverState, progress=progress))
 
 
 def _announce(context: NodeContext, scene: _Scene) -> None:
-    newest, talk = scene.current[-1], scene.talk
-    if not talk.runs:
+    newest, progress = scene.current[-1], scene.progress
+    if not progress.runs:
         for message in scene.current:
             context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
     elif scene.sender is not None and scene.speaker is not None:
@@ -355,52 +355,52 @@ def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
         pictures=pictures_of(scene.current),
         messages=scene.messages,
     )
-    child = child_state(state, task, agent_id=scene.talk.speaker)
-    return {**child, **scene.limits.to_json(), **changes(HandoverState, waiting=list(scene.talk.stack))}
+    child = child_state(state, task, agent_id=scene.progress.speaker)
+    return {**child, **scene.limits.to_json(), **changes(HandoverState, waiting=list(scene.progress.stack))}
 
 
 # -- reading scripts ---------------------------------------------------------------------------------------------------
 
 
 def _load_scene(tx: Transaction, execution: Execution) -> _Scene:
-    talk, company = Talk.of(execution.state), _company(tx, execution)
-    speaker, current = company.agents.get(talk.speaker), load_asked(tx, execution).current
+    progress, company = HandoverProgress.of(execution.state), _company(tx, execution)
+    speaker, current = company.agents.get(progress.speaker), load_turn_messages(tx, execution).current
     if speaker is not None and not company.may_speak(speaker):
         speaker = None
-    messages = [] if talk.heard else [(message.id, words_of(message, group=False)) for message in current]
+    messages = [] if progress.message else [(message.id, words_of(message, group=False)) for message in current]
     return _Scene(
-        talk=talk,
+        progress=progress,
         speaker=speaker,
-        sender=company.agents.get(talk.sender),
+        sender=company.agents.get(progress.sender),
         current=current,
-        prompt=talk.heard or "\n\n".join(words for _, words in messages),
+        prompt=progress.message or "\n\n".join(words for _, words in messages),
         messages=messages,
-        entries=remembered(tx, execution, talk),
-        instructions=_instructions(talk, speaker, company),
+        entries=remembered(tx, execution, progress),
+        instructions=_instructions(progress, speaker, company),
         limits=caller_limits(execution.state),
     )
 
 
-def _instructions(talk: Talk, speaker: Agent | None, company: Company) -> str:
+def _instructions(progress: HandoverProgress, speaker: Agent | None, company: Company) -> str:
     """Return the speaker's instructions about handovers. They list no agents if the speaker has the plugin `helpers`,
     which lists them."""
     if speaker is None:
         return ""
-    waiting = company.agents.get(talk.stack[-1]) if talk.stack else None
-    return words.instructions([] if HELPERS in speaker.plugins else offered(talk, speaker, company), waiting)
+    waiting = company.agents.get(progress.stack[-1]) if progress.stack else None
+    return words.instructions([] if HELPERS in speaker.plugins else offered(progress, speaker, company), waiting)
 
 
-def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
-    talk, company = Talk.of(execution.state), _company(tx, execution)
+def _look_round(tx: Transaction, execution: Execution, result: SpeakerResult) -> _Spoken:
+    progress, company = HandoverProgress.of(execution.state), _company(tx, execution)
     children = tx.executions.children_of(execution.id)
-    move = next_move(talk, said, company)
+    move = next_move(progress, result, company)
     kept = (execution.state, *(child.state for child in children))
     taint = taint_in(*kept)
     told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
     files = [file for child in children for file in WorkState.from_json(child.state).files]
-    speaker = tx.agents.get(talk.speaker)
-    asked = [message.id for message in load_asked(tx, execution).current]
-    return _Spoken(talk, speaker, move, taint | told, files, _read(children, asked))
+    speaker = tx.agents.get(progress.speaker)
+    asked = [message.id for message in load_turn_messages(tx, execution).current]
+    return _Spoken(progress, speaker, move, taint | told, files, _read(children, asked))
 
 
 def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:

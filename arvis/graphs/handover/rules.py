@@ -21,7 +21,7 @@ from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState
 DEEPEST = 8
 MOST_HOPS = 20
 #: The maximum number of refused handovers in a row; the text of a further one counts as the agent's answer.
-MOST_TOLD = 2
+MOST_REFUSALS = 2
 #: The maximum number of characters in a message from one agent to another.
 LONGEST_MESSAGE = 16_000
 #: The attributes of a reply that name the next speaker.
@@ -31,7 +31,7 @@ SAID_NOTHING = "(It said nothing.)"
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class HandoverProgress:
     """The progress of a turn."""
 
     #: The id of the agent that speaks.
@@ -40,22 +40,22 @@ class Talk:
     stack: tuple[str, ...] = ()
     hops: int = 0
     #: The number of refused handovers in a row.
-    told: int = 0
+    refusals: int = 0
     #: The number of finished executions of speakers.
     runs: int = 0
     #: The message to the speaker; empty: the speaker gets the messages of the turn.
-    heard: str = ""
+    message: str = ""
     #: The id of the agent that wrote this message, else empty.
     sender: str = ""
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> Talk:
+    def of(cls, state: Mapping[str, Any]) -> HandoverProgress:
         """Return the stored progress; before the first step the agent of the turn is the speaker."""
         kept = HandoverState.from_json(state)
-        return kept.talk or cls(kept.agent)
+        return kept.progress or cls(kept.agent)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Talk:
+    def from_json(cls, kept: Mapping[str, Any]) -> HandoverProgress:
         return cls(**{**kept, "stack": tuple(kept["stack"])})
 
     def to_json(self) -> dict[str, Any]:
@@ -65,11 +65,11 @@ class Talk:
 @dataclass(slots=True)
 class HandoverState(WorkState):
     #: The progress of the turn; None before the first step.
-    talk: Talk | None = stored(None, read=Talk.from_json, write=Talk.to_json)
+    progress: HandoverProgress | None = stored(None, read=HandoverProgress.from_json, write=HandoverProgress.to_json)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpeakerResult:
     """The result of the speaker's work. If the work failed, `outcome` is None, `error` a sentence and `reason` a code.
     `destination` is the name of the next agent; if it is empty, the answer is for the waiting agent or the person."""
 
@@ -78,7 +78,7 @@ class Said:
     reason: str = ""
 
     @classmethod
-    def of(cls, end: ChildEnd) -> Said:
+    def of(cls, end: ChildEnd) -> SpeakerResult:
         return cls(end.outcome, end.error, end.reason)
 
     @property
@@ -95,7 +95,7 @@ class Said:
         return {"outcome": outcome, "error": self.error, "reason": self.reason}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Said:
+    def from_json(cls, data: Mapping[str, Any]) -> SpeakerResult:
         outcome = data["outcome"]
         return cls(WorkOutcome.from_json(outcome) if outcome is not None else None, data["error"], data["reason"])
 
@@ -109,12 +109,12 @@ class Company:
     #: The id of the agent of the turn.
     first: str
     #: Returns True for an agent that the person may use.
-    reaches: Callable[[Agent], bool]
+    can_access: Callable[[Agent], bool]
 
     def may_speak(self, agent: Agent) -> bool:
         """Return True for the first agent, whose use was permitted when the turn began, and for active agents that the
         person may use."""
-        return agent.id == self.first or (agent.active and self.reaches(agent))
+        return agent.id == self.first or (agent.active and self.can_access(agent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class HandedOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Refused:
     """The refusal of a handover to `name`. The speaker continues and gets the reason `why`."""
 
     name: str
@@ -145,25 +145,25 @@ class Finished:
     """The end of the turn: the person gets the answer."""
 
 
-Move = HandedOver | Told | Answered | Finished
+Move = HandedOver | Refused | Answered | Finished
 
 
-def next_move(talk: Talk, said: Said, company: Company) -> Move:
+def next_move(progress: HandoverProgress, result: SpeakerResult, company: Company) -> Move:
     """Return the move that follows from the speaker's reply."""
-    name, speaker = said.destination, company.agents.get(talk.speaker)
+    name, speaker = result.destination, company.agents.get(progress.speaker)
     if name and speaker is not None:
         target = find(name, speaker, company.agents.values())
-        why = objection(target, speaker, talk, company)
-        if target is not None and (why is None or _waits_next(target, talk)):
-            return answered(talk, company) if _waits_next(target, talk) else HandedOver(target)
-        if talk.told < MOST_TOLD:
-            return Told(name, why or "")
-    return answered(talk, company)
+        why = objection(target, speaker, progress, company)
+        if target is not None and (why is None or _waits_next(target, progress)):
+            return answered(progress, company) if _waits_next(target, progress) else HandedOver(target)
+        if progress.refusals < MOST_REFUSALS:
+            return Refused(name, why or "")
+    return answered(progress, company)
 
 
-def answered(talk: Talk, company: Company) -> Answered | Finished:
+def answered(progress: HandoverProgress, company: Company) -> Answered | Finished:
     """Return the move after an answer: to the last waiting agent that may still speak, else to the person."""
-    stack = talk.stack
+    stack = progress.stack
     while stack:
         *rest, last = stack
         stack = tuple(rest)
@@ -172,18 +172,20 @@ def answered(talk: Talk, company: Company) -> Answered | Finished:
     return Finished()
 
 
-def after(talk: Talk, move: Move, heard: str) -> Talk:
-    """Return the progress after a move. `heard`: the message to the next speaker."""
-    fresh = replace(talk, runs=talk.runs + 1, heard=heard, sender=talk.speaker)
+def after(progress: HandoverProgress, move: Move, message: str) -> HandoverProgress:
+    """Return the progress after a move. `message`: the message to the next speaker."""
+    fresh = replace(progress, runs=progress.runs + 1, message=message, sender=progress.speaker)
     match move:
         case HandedOver(target=target):
-            return replace(fresh, speaker=target.id, stack=(*talk.stack, talk.speaker), hops=talk.hops + 1, told=0)
-        case Told():
-            return replace(fresh, told=talk.told + 1, sender="")
+            return replace(
+                fresh, speaker=target.id, stack=(*progress.stack, progress.speaker), hops=progress.hops + 1, refusals=0
+            )
+        case Refused():
+            return replace(fresh, refusals=progress.refusals + 1, sender="")
         case Answered(target=target, stack=stack):
-            return replace(fresh, speaker=target.id, stack=stack, hops=talk.hops + 1, told=0)
+            return replace(fresh, speaker=target.id, stack=stack, hops=progress.hops + 1, refusals=0)
         case Finished():
-            return replace(fresh, stack=(), told=0)
+            return replace(fresh, stack=(), refusals=0)
 
 
 def find(name: str, speaker: Agent, agents: Collection[Agent]) -> Agent | None:
@@ -197,7 +199,7 @@ def find(name: str, speaker: Agent, agents: Collection[Agent]) -> Agent | None:
     return next(by_slug, None) or next(iter(by_name), None)
 
 
-def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company) -> str | None:
+def objection(target: Agent | None, speaker: Agent, progress: HandoverProgress, company: Company) -> str | None:
     """Return the first reason why the speaker may not hand over to this agent, or None if it may."""
     if target is None:
         return "no agent has that name"
@@ -209,22 +211,22 @@ def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company
         return "that agent is not active"
     if not company.may_speak(target):
         return "the person who asks may not use that agent"
-    if len(talk.stack) >= DEEPEST:
+    if len(progress.stack) >= DEEPEST:
         return f"{DEEPEST} agents are already waiting for one another, which is the limit"
-    if talk.hops + len(talk.stack) + 2 > MOST_HOPS:
+    if progress.hops + len(progress.stack) + 2 > MOST_HOPS:
         return "this turn has reached its limit of handovers"
     return None
 
 
-def offered(talk: Talk, speaker: Agent, company: Company) -> list[Agent]:
+def offered(progress: HandoverProgress, speaker: Agent, company: Company) -> list[Agent]:
     """Return the agents to which the speaker may hand over now, ordered by slug."""
-    others = [each for each in company.agents.values() if objection(each, speaker, talk, company) is None]
+    others = [each for each in company.agents.values() if objection(each, speaker, progress, company) is None]
     return sorted(others, key=lambda agent: agent.slug)
 
 
-def _waits_next(target: Agent, talk: Talk) -> bool:
+def _waits_next(target: Agent, progress: HandoverProgress) -> bool:
     """Return True if this agent waits for the speaker's answer."""
-    return bool(talk.stack) and talk.stack[-1] == target.id
+    return bool(progress.stack) and progress.stack[-1] == target.id
 
 
 def _listed(speaker: Agent, target: Agent) -> bool:

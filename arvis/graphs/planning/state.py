@@ -52,7 +52,7 @@ USER, ASSISTANT = Role.USER.value, Role.ASSISTANT.value
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LaneMessage:
     """A message of a lane. `kind` is empty for plain text."""
 
     role: str
@@ -66,9 +66,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    messages: tuple[Said, ...] = ()
+    messages: tuple[LaneMessage, ...] = ()
 
-    def __iter__(self) -> Iterator[Said]:
+    def __iter__(self) -> Iterator[LaneMessage]:
         return iter(self.messages)
 
     def adding(self, text: str, kind: str = "", *, role: str = ASSISTANT) -> Lane:
@@ -76,7 +76,7 @@ class Lane:
         removed, even if `text` is empty. An empty `text` adds no message."""
         kept = tuple(each for each in self.messages if kind not in _ONCE or each.kind != kind)
         most = {SKILL: LONGEST_SKILL, REFUSED: LONGEST_REFUSED}.get(kind, LONGEST_MESSAGE)
-        said = (Said(role, clipped(text.strip(), most), kind),) if text.strip() else ()
+        said = (LaneMessage(role, clipped(text.strip(), most), kind),) if text.strip() else ()
         return Lane(_bounded((*kept, *said)))
 
     def without(self, kind: str) -> Lane:
@@ -89,13 +89,13 @@ class Lane:
         """Return the lane without copies of shared context and without messages that only repeat the goal."""
         return Lane(tuple(each for each in self.messages if not each.shared and each.text.strip() != goal.strip()))
 
-    def joined(self, others: Iterable[Said]) -> Lane:
+    def joined(self, others: Iterable[LaneMessage]) -> Lane:
         """Return the lane followed by the other messages that it does not contain yet."""
         return Lane(tuple(dict.fromkeys((*self.messages, *others))))
 
     @classmethod
     def from_json(cls, kept: Sequence[Sequence[str]]) -> Lane:
-        return cls(tuple(Said(*each) for each in kept))
+        return cls(tuple(LaneMessage(*each) for each in kept))
 
     def to_json(self) -> list[list[str]]:
         return [[each.role, each.text, each.kind] for each in self.messages]
@@ -103,11 +103,13 @@ class Lane:
 
 def seed(history: Sequence[PastMessage]) -> Lane:
     """Return a lane that begins with the conversation so far."""
-    said = (Said(USER if each.role is Role.USER else ASSISTANT, each.content) for each in history[-MOST_MESSAGES:])
+    said = (
+        LaneMessage(USER if each.role is Role.USER else ASSISTANT, each.content) for each in history[-MOST_MESSAGES:]
+    )
     return Lane(_bounded(tuple(replace(each, text=clipped(each.text, LONGEST_MESSAGE)) for each in said if each.text)))
 
 
-def _bounded(messages: tuple[Said, ...]) -> tuple[Said, ...]:
+def _bounded(messages: tuple[LaneMessage, ...]) -> tuple[LaneMessage, ...]:
     """Return the messages of the kinds in `_ONCE` and the newest others, within the limits of a lane, in order."""
     room, places = LONGEST_LANE, MOST_MESSAGES
     kept: set[int] = set()
@@ -268,8 +270,8 @@ def _work(tx: Transaction, child: Execution) -> Work:
 
 
 def _entries(made: Round) -> Iterator[str | ToolRun]:
-    if made.said.strip():
-        yield made.said.strip()
+    if made.text.strip():
+        yield made.text.strip()
     for call, output in zip(made.calls, made.outputs, strict=False):
         arguments = json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, default=str)
         yield ToolRun(call.name, arguments, output.content, output.failed)

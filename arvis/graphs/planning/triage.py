@@ -187,7 +187,7 @@ class RetrievalNode:
         self._compact = compact
 
     async def plan_retrieval(self, context: NodeContext) -> Decision:
-        turn = context.carried if isinstance(context.carried, TurnContext) else await self._adviser.turn(context)
+        turn = context.prefetched if isinstance(context.prefetched, TurnContext) else await self._adviser.turn(context)
         if unsettled(turn.current):
             return Goto(self._files)  # a message that joined the turn later has unread files
         state = PlanningState.from_json(context.state)

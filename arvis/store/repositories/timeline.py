@@ -20,7 +20,7 @@ class MessageRows:
     """The rows about one message, each list sorted by time."""
 
     message: Row
-    asked: Sequence[Row]
+    user_messages: Sequence[Row]
     attachments: Sequence[Row]
     reply: Sequence[Row]
     agent: Sequence[Row]
@@ -50,7 +50,7 @@ def timeline_of(rows: MessageRows) -> MessageTimeline:
         reason=message.reason or message.route,
         reply=reply["content"] if reply else None,
         reply_id=reply["id"] if reply else None,
-        answers=[row["id"] for row in rows.asked] if reply else [],
+        answers=[row["id"] for row in rows.user_messages] if reply else [],
         steps=sorted(_steps(rows), key=lambda step: step.at),
         job=job,
         agent=rows.agent[0]["slug"] if rows.agent else None,
@@ -146,7 +146,7 @@ class SqlTimeline:
         rows, execution_id, reply_id = self._session.rows, message["execution_id"], message["answered_by"]
         return MessageRows(
             message=message,
-            asked=rows("messages_of_turn", execution_id=execution_id),
+            user_messages=rows("messages_of_turn", execution_id=execution_id),
             attachments=rows("attachments_of_turn", execution_id=execution_id),
             reply=rows("get_message", id=reply_id) if reply_id else [],
             agent=rows("get_agent", id=message["agent_id"]) if message["agent_id"] else [],

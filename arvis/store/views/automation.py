@@ -14,8 +14,8 @@ from arvis.domain.workflows import ENDS, LogEntry, RunStatus
 from arvis.ports.pages import Page
 from arvis.ports.workflows import (
     MOST_LIVE,
-    Asked,
     LastRun,
+    OpenQuestion,
     Place,
     RunChild,
     RunFigures,
@@ -183,7 +183,7 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
         status=status_of(stored, row["steps"], at_work=bool(row["calls"] or row["queued"]) and not asked),
         error=row["error"],
         ended_at=None if stored in _LIVE else row["updated_at"],
-        asked=[Asked(each["id"], each["node"]) for each in asked],
+        open_questions=[OpenQuestion(each["id"], each["node"]) for each in asked],
         cost_micros=int(micros),
     )
 

@@ -154,7 +154,7 @@ async def _rows_of(snapshot: Snapshot, message: Row) -> MessageRows:
     turn = execution_id is not None
     return MessageRows(
         message=message,
-        asked=await snapshot.rows("messages_of_turn", execution_id=execution_id) if turn else [],
+        user_messages=await snapshot.rows("messages_of_turn", execution_id=execution_id) if turn else [],
         attachments=await snapshot.rows("attachments_of_turn", execution_id=execution_id) if turn else [],
         reply=await snapshot.rows("get_message", id=reply_id) if reply_id else [],
         agent=await snapshot.rows("get_agent", id=message["agent_id"]) if message["agent_id"] else [],

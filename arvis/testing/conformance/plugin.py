@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from arvis.domain.agents import Agent
 from arvis.domain.messages import Address, MessageStatus, Role, StoredMessage
-from arvis.domain.plugins import NextMessage, Say, Tell
+from arvis.domain.plugins import AgentInput, CommandReply, NextMessage
 from arvis.plugins import Guarded, bounds
 from arvis.ports.plugin import Plugin, PluginTurn
 
@@ -100,7 +100,7 @@ class PluginConformance(ABC):
         with capture_logs() as failures:
             for command in await plugin.commands():
                 assert command.description
-                assert isinstance(await plugin.command(turn, command.name, ""), Say | Tell)
+                assert isinstance(await plugin.command(turn, command.name, ""), AgentInput | CommandReply)
         assert failures == []
 
     async def test_a_conversation_is_forgotten_twice_without_harm(self, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Code:
 
     script: str
     libraries: tuple[str, ...]
-    said: str
+    text: str
 
 
 def code_of(text: str) -> Code | None:

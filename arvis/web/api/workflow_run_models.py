@@ -66,7 +66,7 @@ def run_view(row: RunRow) -> Json:
         "workflow": {"id": run.workflow_id, "slug": row.slug, "name": row.name},
         "version": run.version,
         "status": row.status,
-        "waitingForInput": bool(row.asked),
+        "waitingForInput": bool(row.open_questions),
         "currentNodeId": _asking_node(row),
         "source": run.source,
         "entry": run.entry,
@@ -81,7 +81,7 @@ def run_view(row: RunRow) -> Json:
 def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
     """Return the state of each node of the run's version, by node id. Until the run has ended, nodes that it has not
     reached are omitted."""
-    asking = {drawn_id(each.node) for each in view.row.asked if each.node is not None}
+    asking = {drawn_id(each.node) for each in view.row.open_questions if each.node is not None}
     places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
     found: Json = {}
     for node_id in _ids(document):
@@ -107,7 +107,7 @@ def shortened(output: Any) -> Any:
 
 def _asking_node(row: RunRow) -> str | None:
     """Return the node with the oldest open question."""
-    place = row.asked[0].node if row.asked else None
+    place = row.open_questions[0].node if row.open_questions else None
     return None if place is None else drawn_id(place)
 
 

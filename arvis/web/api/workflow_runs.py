@@ -206,7 +206,7 @@ class WorkflowRunRoutes:
         row = await self._insights.run_head(run_id)
         if row is None:
             raise _no_run()
-        for asked in row.asked:
+        for asked in row.open_questions:
             wait = await self._insights.wait(asked.wait_id)
             if wait is not None and wait.kind in _DECIDED and wait.answered_at is None:
                 return wait.id
@@ -230,7 +230,7 @@ class WorkflowRunRoutes:
         return answer({**_detail(view, document), "logs": logs, "questions": await self._waits(call, view)}, status)
 
     async def _waits(self, call: Call, view: RunView) -> list[Json]:
-        found = [await self._insights.question(asked.wait_id) for asked in view.row.asked]
+        found = [await self._insights.question(asked.wait_id) for asked in view.row.open_questions]
         known = [each for each in found if each is not None]
         if not known:
             return []

@@ -13,7 +13,7 @@ from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
-from arvis.routing import reaches
+from arvis.routing import can_access
 from arvis.web.api.message_input import MessageParser
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
@@ -168,7 +168,7 @@ class ArvisTools:
         known = await self._insights.agents()
         if identity.role is Role.CHAT:
             sender = self._gate.sender(identity)
-            known = [agent for agent in known if reaches(sender, agent)]
+            known = [agent for agent in known if can_access(sender, agent)]
         return ToolResult(
             {
                 "agents": [

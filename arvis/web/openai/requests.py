@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arvis.domain.taint import Label, Taint
-from arvis.domain.text import BEFORE, NOW
+from arvis.domain.text import CURRENT_MESSAGE, EARLIER_MESSAGES
 from arvis.web.http.requests import Fields, unusable
 
 # The history that a client sends, as text for the agent and as labels of its sources. The client can write anything in
@@ -242,8 +242,8 @@ class ParsedRequest:
         question = self.question.text
         if not history:
             return question
-        left = most_bytes - len(question.encode()) - len(BEFORE) - len(NOW) - 100
-        return "\n".join([BEFORE, history_text(history, left), "", NOW, question])
+        left = most_bytes - len(question.encode()) - len(EARLIER_MESSAGES) - len(CURRENT_MESSAGE) - 100
+        return "\n".join([EARLIER_MESSAGES, history_text(history, left), "", CURRENT_MESSAGE, question])
 
 
 def parse_request(fields: Fields) -> ParsedRequest:

@@ -25,7 +25,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store
-from arvis.routing import reaches
+from arvis.routing import can_access
 from arvis.web.api.message_input import Draft, MessageParser, Sent
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
@@ -199,7 +199,9 @@ class CompletionRoutes:
     async def _agents(self, identity: Identity) -> Sequence[Agent]:
         sender = self._deps.gate.sender(identity)
         all_ = sender.role is PrincipalRole.OWNER
-        return [each for each in await self._deps.insights.agents() if each.active and (all_ or reaches(sender, each))]
+        return [
+            each for each in await self._deps.insights.agents() if each.active and (all_ or can_access(sender, each))
+        ]
 
     async def _agent(self, identity: Identity, model: str | None) -> Agent:
         found = next((agent for agent in await self._agents(identity) if agent.slug == model), None)

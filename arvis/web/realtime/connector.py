@@ -69,11 +69,11 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Replay:
     """The signal to read deliveries from the database, because some may not have been pushed to this client."""
 
 
-LOOK = Look()
+REPLAY = Replay()
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class Client:
         self.sender = sender
         self.address = address
         self.seen = 0
-        self._waiting: deque[Frame | _Stream | Look] = deque()
+        self._waiting: deque[Frame | _Stream | Replay] = deque()
         self._characters = 0
         self._hang_up: HangUp | None = None
         self._woken = asyncio.Event()
@@ -119,11 +119,11 @@ class Client:
         self._waiting.append(item)
         self._grew(item.size)
 
-    def look(self) -> None:
+    def request_replay(self) -> None:
         """Signal that the database may contain deliveries that were not pushed. They are sent after the frames that are
         waiting now."""
-        if not self._waiting or self._waiting[-1] is not LOOK:
-            self._waiting.append(LOOK)
+        if not self._waiting or self._waiting[-1] is not REPLAY:
+            self._waiting.append(REPLAY)
         self._grew(0)
 
     def push_delta(self, delta: Delta) -> None:
@@ -152,7 +152,7 @@ class Client:
         """Return whether the socket was disconnected."""
         return self._hang_up is not None
 
-    async def next(self) -> Frame | Look | HangUp:
+    async def next(self) -> Frame | Replay | HangUp:
         """Wait for the next frame or signal. Skip deliveries that were sent before. Return a signal to read the
         database for a gap in the numbers of deliveries, because the missing deliveries may never be pushed."""
         while True:
@@ -162,12 +162,12 @@ class Client:
             if self._hang_up is not None:
                 return self._hang_up
             item = self._waiting.popleft()
-            if isinstance(item, Look):
+            if isinstance(item, Replay):
                 return item
             self._characters -= item.size
             ready = item.frame() if isinstance(item, _Stream) else item
             if ready.seq is not None and ready.seq > self.seen + 1:
-                return LOOK
+                return REPLAY
             if self.accepts(ready):
                 return ready
 
@@ -328,13 +328,13 @@ class WebConnector:
 
     def _delivery_added(self, event: DeliveryAdded) -> None:
         for client in self._rooms.get(event.address, ()):
-            client.look()
+            client.request_replay()
 
     def _notices_missed(self, _: NoticesMissed) -> None:
         self._running.clear()
         for room in self._rooms.values():
             for client in room:
-                client.look()
+                client.request_replay()
 
     def _push(self, address: Address, item: Frame) -> None:
         for client in self._rooms.get(address, ()):

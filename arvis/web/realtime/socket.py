@@ -34,7 +34,7 @@ from arvis.web.realtime.connector import (
     Client,
     Frame,
     HangUp,
-    Look,
+    Replay,
     WebConnector,
     frame,
 )
@@ -206,7 +206,7 @@ class SocketRoute:
             match await client.next():
                 case Frame() as item:
                     await self._send(socket, item)
-                case Look():
+                case Replay():
                     await self._replay(socket, client)
                 case HangUp(code, reason):
                     async with asyncio.timeout(self._timeouts.sending):

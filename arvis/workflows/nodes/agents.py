@@ -50,7 +50,7 @@ BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: Maximum tries of a task.
 _MOST_TRIES = 2
 #: The key of a run's state for the missing capabilities for which a warning was written.
-_WARNED = "lacking_told"
+WARNED = "missing_capabilities"
 #: The task if there is neither a prompt nor a previous output.
 _NO_TASK = "Begin."
 
@@ -168,7 +168,7 @@ class _Agent:
         if phase == JUDGE:
             subagents = []
         taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
-        errand = TaskSpec(
+        task = TaskSpec(
             prompt=prompt,
             instructions=self._instructions(phase, templates.as_data(known, tainted=bool(taint))),
             completion="implicit" if phase == JUDGE else None,
@@ -188,7 +188,7 @@ class _Agent:
             **self._warned(context, agent),
             **({DELEGATES: True} if subagents else {}),
         }
-        state = child_state(context.state, errand, agent_id=agent.id)
+        state = child_state(context.state, task, agent_id=agent.id)
         return Call(graph_of(agent, delegates=bool(subagents)), state, **changes, **(ended.files if ended else {}))
 
     def _instructions(self, phase: str, known: templates.Known) -> str:
@@ -200,10 +200,10 @@ class _Agent:
 
     def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
         """Warn about the capabilities that the node lacks, each once in a run, and return the change of the state."""
-        warned: Mapping[str, Any] = context.state.get(_WARNED) or {}
+        warned: Mapping[str, Any] = context.state.get(WARNED) or {}
         fresh = {name: text for name, text in self._lacking(agent) if name not in warned}
         write(context, [line(self._spec.id, LogType.WARNING, text) for text in fresh.values()])
-        return {_WARNED: {**warned, **dict.fromkeys(fresh, True)}} if fresh else {}
+        return {WARNED: {**warned, **dict.fromkeys(fresh, True)}} if fresh else {}
 
     def _lacking(self, agent: Agent) -> Iterator[tuple[str, str]]:
         """Yield a key and a warning for each capability that the node asks for and does not get."""
@@ -317,7 +317,7 @@ class _Tree:
         data = node.get("data") or {}
         agent = worker(self._tx, self._execution, data)
         tools = tools_of(agent, data, self._execution.state)
-        errand = TaskSpec(
+        task = TaskSpec(
             prompt="",
             instructions=templates.fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
             tools=tools,
@@ -338,7 +338,7 @@ class _Tree:
             agent=agent.id,
             prompt=prompt,
             graph=graph_of(agent, delegates=bool(below)),
-            errand={key: errand[key] for key in _KEPT if key in errand},
+            task_spec={key: task[key] for key in _KEPT if key in task},
         )
 
     def _value_before_task(self, name: str) -> str | None:

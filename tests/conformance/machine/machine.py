@@ -20,7 +20,7 @@ from tests.conformance.machine import invariants
 from tests.conformance.machine.backends import Fate
 from tests.conformance.machine.calm import come_to_rest
 from tests.conformance.machine.job_model import LIVE
-from tests.conformance.machine.process import BOT, OWNER, OWNER_IN_PERSON, PLAIN, PLATFORM, Errand, Process, Write
+from tests.conformance.machine.process import BOT, OWNER, OWNER_IN_PERSON, PLAIN, PLATFORM, OutsideCall, Process, Write
 from tests.conformance.machine.script import WORDS, content_of
 from tests.conformance.machine.town import NODES, Town
 
@@ -107,7 +107,7 @@ class Machine(RuleBasedStateMachine):
     def crash_unheard(self, which: int, then: list[int]) -> None:
         """Let a process die after its commit or its external call, before it receives the result."""
         ready = self.town.ready()
-        outside = [one for one in ready if isinstance(one, Errand)]
+        outside = [one for one in ready if isinstance(one, OutsideCall)]
         if chosen := outside if outside and which % 2 else ready:
             self.town.proceed_and_die(chosen[which % len(chosen)])
             self._go_on(then)

@@ -44,7 +44,7 @@ class Meeting:
         while not waits():
             self.town.proceed(self.town.waiting[0])
 
-    def errand(self) -> bool:
+    def calling(self) -> bool:
         return any(not isinstance(one, Write) for one in self.town.waiting)
 
     def rows(self, table: str) -> list[Row]:
@@ -83,10 +83,10 @@ def an_answer_and_a_claim(meeting: Meeting) -> None:
 def an_answer_and_an_end(meeting: Meeting) -> None:
     """One branch waits for an answer, while another one ends the execution."""
     meeting.say(meeting.here, "split")
-    meeting.until(meeting.errand)
-    meeting.until(lambda: not meeting.errand())
-    meeting.until(meeting.errand)
-    meeting.until(lambda: not meeting.errand())
+    meeting.until(meeting.calling)
+    meeting.until(lambda: not meeting.calling())
+    meeting.until(meeting.calling)
+    meeting.until(lambda: not meeting.calling())
     meeting.answer(meeting.there)
 
 
@@ -105,19 +105,19 @@ def an_answer_and_its_deadline(meeting: Meeting) -> None:
 
 def a_stop_and_an_end(meeting: Meeting) -> None:
     meeting.say(meeting.here)
-    meeting.until(meeting.errand)
-    meeting.until(lambda: not meeting.errand())
+    meeting.until(meeting.calling)
+    meeting.until(lambda: not meeting.calling())
     meeting.shut_up(meeting.there)
 
 
 def a_fold_and_a_cancel(meeting: Meeting) -> None:
     meeting.say(meeting.here, person="bob")
-    meeting.until(meeting.errand)
-    (errand,) = meeting.town.waiting
+    meeting.until(meeting.calling)
+    (call,) = meeting.town.waiting
     for _ in range(2):
         meeting.say(meeting.here)
         meeting.town.proceed(meeting.town.waiting[-1])
-    meeting.town.proceed(errand)
+    meeting.town.proceed(call)
     meeting.town.proceed(meeting.town.waiting[0])  # the answer to bob; a turn begins that folds the other message
     meeting.cancel_last_job(meeting.there)
 
@@ -134,7 +134,7 @@ def a_parent_and_its_child(meeting: Meeting) -> None:
 def two_rescues(meeting: Meeting) -> None:
     """A process dies, and two others rescue its job."""
     meeting.say(meeting.there)
-    meeting.until(meeting.errand)
+    meeting.until(meeting.calling)
     node = meeting.there.node
     meeting.town.kill(node)
     meeting.town.wall.move(40)

@@ -74,7 +74,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Errand:
+class OutsideCall:
     """An external call that waits to be made, for a claim of a job. `refusal` makes the error for a failure."""
 
     process: Process
@@ -87,7 +87,7 @@ class Errand:
 class Desk(Protocol):
     """The place where all requests wait, with the facts that are known outside of all processes."""
 
-    def wait(self, something: Write | Errand) -> None: ...
+    def wait(self, something: Write | OutsideCall) -> None: ...
 
     def read(self, script: Script) -> Any: ...
 
@@ -220,9 +220,9 @@ class Process:
     async def outside(self, what: str, refusal: Callable[[Fate], Exception]) -> None:
         """Make an external call, which happens when the test decides."""
         self._check()
-        errand = Errand(self, what, self.loop.create_future(), JOB.get(), refusal)
-        self._desk.wait(errand)
-        await errand.future
+        call = OutsideCall(self, what, self.loop.create_future(), JOB.get(), refusal)
+        self._desk.wait(call)
+        await call.future
 
     def _check(self) -> None:
         if not self.alive:

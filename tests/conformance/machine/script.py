@@ -68,9 +68,9 @@ class _Nodes:
             case "":
                 return await self._end(context)
             case "effect":
-                await context.once("effect", self._errand(f"effect {place}"))
+                await context.once("effect", self._outside_call(f"effect {place}"))
             case "pay":
-                await context.once(f"pay {place}", self._errand(f"pay {place}"), repeatable=False)
+                await context.once(f"pay {place}", self._outside_call(f"pay {place}"), repeatable=False)
             case "ask" | "approve" | "rest" | "call" | "fail" if context.answer is None:
                 return self._wait(word, rest, context.execution.created_at)
             case "split":
@@ -88,7 +88,7 @@ class _Nodes:
     async def right(self, context: NodeContext) -> Decision:
         """Pay immediately in the other branch, and continue."""
         payment = f"pay {context.execution.id} {len(context.value)} branch"
-        await context.once(payment, self._errand(payment), repeatable=False)
+        await context.once(payment, self._outside_call(payment), repeatable=False)
         return Goto("act", context.value)
 
     def _wait(self, word: str, rest: list[str], created_at: int) -> Decision:
@@ -107,7 +107,7 @@ class _Nodes:
         if "words" in context.state:
             return End("child")
         messages = await self._messages(context)
-        await context.once("model", self._errand("model"))
+        await context.once("model", self._outside_call("model"))
         contents = " | ".join(message.content for message in messages)
         return End(RunResult(contents, "m", "p", "a").to_json(), read=[message.id for message in messages])
 
@@ -117,7 +117,7 @@ class _Nodes:
 
         return await self._process.store.read(read)
 
-    def _errand(self, what: str) -> Callable[[], Any]:
+    def _outside_call(self, what: str) -> Callable[[], Any]:
         async def go() -> str:
             await self._process.outside(what, _model_error)
             return "done"

@@ -14,7 +14,7 @@ from arvis.graphs.compaction.scripts import DUE_MESSAGES
 from tests.conformance.machine.calm import come_to_rest, drain
 from tests.conformance.machine.invariants import check
 from tests.conformance.machine.machine import Tally
-from tests.conformance.machine.process import OWNER_IN_PERSON, Errand
+from tests.conformance.machine.process import OWNER_IN_PERSON, OutsideCall
 from tests.conformance.machine.running import run_histories
 from tests.conformance.machine.script import content_of
 from tests.conformance.machine.tables import Violation
@@ -52,11 +52,11 @@ def say(town: Town, *words: str) -> None:
     town.say(town.processes[NODE], "ann", "square", content_of(number, list(words)))
 
 
-def until_outside(town: Town, what: str) -> Errand:
+def until_outside(town: Town, what: str) -> OutsideCall:
     """Proceed until a process is about to make this external call."""
     for _ in range(100):
         for one in town.waiting:
-            if isinstance(one, Errand) and one.what.startswith(what):
+            if isinstance(one, OutsideCall) and one.what.startswith(what):
                 return one
         town.proceed(town.waiting[0])
         check(town)
@@ -163,9 +163,9 @@ def test_what_is_wrong_is_seen(town: Town, lie: str) -> None:
 
 def test_a_second_payment_is_seen(town: Town) -> None:
     say(town, "pay")
-    errand = until_outside(town, "pay")
+    call = until_outside(town, "pay")
     check(town)
-    town.records.happened[errand.what] += 2
+    town.records.happened[call.what] += 2
     with pytest.raises(Violation, match="happened 2 times"):
         check(town)
 

@@ -24,7 +24,7 @@ from arvis.store.sql.session import Row
 from tests.conformance.machine.backends import Backend, Fate, Outcome, PostgresBackend, Script, database_of
 from tests.conformance.machine.job_model import Call, JobModel
 from tests.conformance.machine.loop import WallClock
-from tests.conformance.machine.process import BOT, PLATFORM, Errand, Process, Write
+from tests.conformance.machine.process import BOT, PLATFORM, OutsideCall, Process, Write
 from tests.conformance.machine.race import raced
 from tests.conformance.machine.script import scripted_graphs
 from tests.conformance.machine.tables import Violation, check_jobs, check_lanes, look
@@ -77,7 +77,7 @@ class Town:
         self.turn_of: dict[str, str] = {}
         self.records = Records()
         self.processes: dict[str, Process] = {}
-        self.waiting: list[Write | Errand] = []
+        self.waiting: list[Write | OutsideCall] = []
         self.claims: list[Job] = []
         self.broken: list[str] = []
         self._boots = 0
@@ -143,7 +143,7 @@ class Town:
 
     # -- requests of processes (`Desk`) --------------------------------------------------------------------
 
-    def wait(self, something: Write | Errand) -> None:
+    def wait(self, something: Write | OutsideCall) -> None:
         self.waiting.append(something)
 
     def read(self, script: Script) -> Any:
@@ -163,28 +163,28 @@ class Town:
 
     # -- the next request ------------------------------------------------------------------------------------
 
-    def ready(self) -> list[Write | Errand]:
+    def ready(self) -> list[Write | OutsideCall]:
         """Return the waiting requests of processes that are not frozen, in order."""
         return [one for one in self.waiting if not one.process.frozen]
 
-    def proceed(self, one: Write | Errand, fate: Fate = Fate.KEPT) -> None:
+    def proceed(self, one: Write | OutsideCall, fate: Fate = Fate.KEPT) -> None:
         self.waiting.remove(one)
         self._let_happen(one, fate)
         self.rest()
 
-    def proceed_and_die(self, one: Write | Errand) -> None:
+    def proceed_and_die(self, one: Write | OutsideCall) -> None:
         """Carry out the last request of a process, which dies without receiving the result."""
         self.waiting.remove(one)
         self._let_happen(one, Fate.KEPT)
         self.kill(one.process.node)
 
-    def _let_happen(self, one: Write | Errand, fate: Fate) -> None:
+    def _let_happen(self, one: Write | OutsideCall, fate: Fate) -> None:
         self.records.calls["refused"] += fate is not Fate.KEPT
         match one:
             case Write():
                 self._keep(self.backend.write(one.script, one.process.claimer, fate), one)
-            case Errand():
-                self._run_errand(one, fate)
+            case OutsideCall():
+                self._run_call(one, fate)
 
     def race(self, first: Write, second: Write, pause: int) -> bool:
         """Run two transactions concurrently, the first of which pauses after `pause` statements (False: it has
@@ -241,21 +241,21 @@ class Town:
             if other is not process:
                 other.news.set()
 
-    def _run_errand(self, errand: Errand, fate: Fate) -> None:
+    def _run_call(self, call: OutsideCall, fate: Fate) -> None:
         if fate in {Fate.KEPT, Fate.LOST}:
-            self._happen(errand)
+            self._happen(call)
         if fate is Fate.KEPT:
-            errand.future.set_result(None)
+            call.future.set_result(None)
         else:
-            errand.future.set_exception(errand.refusal(fate))
+            call.future.set_exception(call.refusal(fate))
 
-    def _happen(self, errand: Errand) -> None:
-        kind, _, what = errand.what.partition(" ")
-        self.records.happened[errand.what] += 1
+    def _happen(self, call: OutsideCall) -> None:
+        kind, _, what = call.what.partition(" ")
+        self.records.happened[call.what] += 1
         if kind == "send":
             self.records.sent.append(what)
-        if errand.job is not None and not self.jobs.holds(errand.job):
-            self.records.excused[errand.what] += 1
+        if call.job is not None and not self.jobs.holds(call.job):
+            self.records.excused[call.what] += 1
 
     # -- known facts ---------------------------------------------------------------------------------------
 

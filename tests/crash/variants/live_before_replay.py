@@ -21,7 +21,7 @@ VARIANT = Variant(
         # Otherwise a gap in the numbers would also make the connector look for missed messages.
         Edit(
             "arvis/web/realtime/connector.py",
-            old="            if ready.seq is not None and ready.seq > self.seen + 1:\n                return LOOK\n",
+            old="            if ready.seq is not None and ready.seq > self.seen + 1:\n                return REPLAY\n",
             new="",
         ),
     ),
