@@ -255,7 +255,7 @@ WORDS: Mapping[str, str] = {
     "routing.conductor_channel": "id of a channel in which the conductor answers; null: none",
     "queue.workers": "turns that run at the same time, at least 2: background work never takes the last worker",
     "queue.max_attempts": "how many times a job is tried before it counts as failed",
-    "queue.retry_base_seconds": "the delays between attempts are multiples of this",
+    "queue.retry_base_seconds": "the delay after the n-th error is 2^n times this, in seconds",
     "queue.lease_seconds": "a worker that is silent for this long loses its job",
     "queue.delivery_workers": "deliveries that are sent at the same time",
     "model.summarizer": "`provider/model` that summarizes long conversations; null: the agent's own model",

@@ -1,7 +1,8 @@
 """The kinds of nodes of a workflow, and the fields of each.
 
 This is the single source of the JSON schema, of the checks here and in the editor, of the editor's palette and forms,
-and of the guide. To add a kind, add a row here and its node in `nodes/`.
+and of the guide. A new kind also needs its node in `nodes/` and its icon in `look.ts` of the canvas (ARCHITECTURE.md
+lists all places).
 """
 
 from __future__ import annotations
