@@ -15,7 +15,7 @@ async def test_a_run_shows_its_way_and_what_it_called(dashboard: Page, daemon: D
     parent = told["job"]["executionId"]
     (child,) = (await daemon.api("GET", f"/api/executions/{parent}"))["children"]
     await dashboard.goto("/executions")
-    await dashboard.get_by_label("Way of working").select_option("handover")
+    await dashboard.get_by_label("Working mode").select_option("handover")
     await expect(dashboard).to_have_url("/executions?graph=handover")
     await dashboard.get_by_role("row", name="Handover between agents").get_by_text("desk").click()
     await expect(dashboard).to_have_url(f"/executions/{parent}?graph=handover")

@@ -23,21 +23,21 @@ async def test_a_workflow_is_chosen_by_its_name_and_leads_to_its_page(dashboard:
 
     await dashboard.goto("/agents/porter/edit")
     await dashboard.get_by_text("More settings").click()
-    await _choose(dashboard.get_by_label("Way of working"))
+    await _choose(dashboard.get_by_label("Working mode"))
     await dashboard.get_by_role("button", name="Save").click()
     await _shown(dashboard, "/agents/porter", "/agents", daemon, "/api/agents/porter")
 
     await dashboard.goto(f"/schedules/{schedule['id']}")
     await dashboard.get_by_role("button", name="Edit").click()
     await dashboard.get_by_text("More settings").click()
-    await _choose(dashboard.get_by_label("Way of working"))
+    await _choose(dashboard.get_by_label("Working mode"))
     await dashboard.get_by_role("button", name="Save").click()
     await _shown(dashboard, f"/schedules/{schedule['id']}", "/schedules", daemon, f"/api/schedules/{schedule['id']}")
 
     address = f"/settings/webhooks/{hook['id']}"
     await dashboard.goto(address)
     await dashboard.get_by_role("button", name="Edit").click()
-    await _choose(dashboard.get_by_label("A call starts"))
+    await _choose(dashboard.get_by_label("Started by a call"))
     await dashboard.get_by_role("button", name="Save").click()
     await _shown(dashboard, address, "/settings/webhooks", daemon, f"/api/webhooks/{hook['id']}")
 

@@ -258,6 +258,6 @@ RULE_LABELS = (
     "at most",
     "empty",
     "not empty",
-    "there at all",
+    "present",
     "matching the pattern",
 )

@@ -51,7 +51,7 @@ export const texts = words({
     readOnly:
       "This bot is set in the configuration. To change it, edit config.yaml or the environment and restart Arvis.",
     settings: "Settings",
-    levels: { ok: "OK", warning: "Warning", error: "Missing" },
+    levels: { ok: "OK", warning: "Warning", error: "Error" },
     missing: "No bot has this name.",
     missingPlatform: "This platform does not exist.",
   },

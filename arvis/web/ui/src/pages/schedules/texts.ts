@@ -67,7 +67,7 @@ export const texts = words({
     },
     grace: "Maximum age of a missed time, in minutes",
     graceHint: "Arvis skips missed times that are older. Empty: no limit.",
-    graph: "Way of working",
+    graph: "Working mode",
     graphs: {
       "": "Default for its kind",
       agent: "Agent",
@@ -77,7 +77,7 @@ export const texts = words({
       handover: "Handover between agents",
     },
     cycles: "Maximum number of cycles",
-    cyclesHint: "The number of cycles for which the agent may continue by itself, 1 to 10.",
+    cyclesHint: "The agent may work for this many cycles in one run, 1 to 10.",
     script: "Script, as JSON",
     scriptHint:
       "A JSON object with type, url and template. Optional: headers, condition, notify and cooldown. See docs/15-schedules.md.",
@@ -95,7 +95,7 @@ export const texts = words({
       made: "Created by",
       rests: "Paused until",
       acts: "Missed times",
-      graph: "Way of working",
+      graph: "Working mode",
       lastRun: "Last run",
     },
     createdBy: { api: "a person", tag: "an agent, in a reply", tool: "an agent, as a reminder" },

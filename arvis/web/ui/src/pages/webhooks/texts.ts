@@ -10,7 +10,7 @@ export const texts = words({
     pathHint: "For the path ci/deploy, programs call /hooks/ci/deploy.",
     agent: "Agent",
     answeredBy: "Answered by",
-    graph: "A call starts",
+    graph: "Started by a call",
     graphAgent: "The agent",
     graphHint: "A workflow gets the text below as its input.",
     address: "Address",

@@ -55,7 +55,7 @@ export const texts = words({
       title: "Continues to",
       comes: "Comes from",
       nothing: "nothing yet",
-      add: (way: string) => (way ? `${way}: connect with` : "Connect with"),
+      add: (way: string) => (way ? `${way}: connect to` : "Connect to"),
       choose: "Choose a step …",
       remove: (name: string) => `Remove the connection to ${name}`,
       loopBack: (name: string) => `${name} (next repetition)`,

@@ -111,7 +111,7 @@ export const texts = words({
       timer: "Waited for a set time",
       loop: "Next repetition",
       join: "Branches joined",
-      transfer: "Handed over to another workflow",
+      transfer: "Transferred to another workflow",
       escalated: "Asked another person",
       run_end: "The run ended",
     },
