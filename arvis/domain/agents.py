@@ -180,12 +180,12 @@ def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
         text = "must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit"
         yield Flaw("slug", text, "Write for example `news-reader`.")
     elif agent.slug in RESERVED_SLUGS:
-        yield Flaw("slug", f"must not be {agent.slug}, which has a special meaning", "Take another slug.")
+        yield Flaw("slug", f"must not be {agent.slug}, which has a special meaning", "Choose another slug.")
     for field, value in (("name", agent.name), ("role", agent.role)):
         if not (0 < len(value) <= LONGEST_NAME and value.isprintable() and value.strip()):
             yield Flaw(field, f"must be 1 to {LONGEST_NAME} printable characters", "Shorten it to one line.")
     if agent.is_conductor and agent.slug != CONDUCTOR:
-        text = f"must not be {CONDUCTOR}, which is the role of the agent with the slug {CONDUCTOR}"
+        text = f"must not be {CONDUCTOR}: only the agent with the slug {CONDUCTOR} has this role"
         yield Flaw("role", text, "Take another role, such as custom.")
 
 

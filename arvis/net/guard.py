@@ -325,7 +325,7 @@ def _exception(entry: str) -> tuple[str, int | None]:
         return _host_and_port(f"[{entry}]" if bare_ipv6 else entry)
     except BadHost as bad:
         raise ConfigError(
-            f"The exception {entry!r} for fetched addresses cannot be read",
+            f"The entry {entry!r} of `tools.allow_hosts` cannot be read",
             why=str(bad),
             fix="Write a host or host:port, for example nas.local or 192.168.1.20:8080.",
         ) from None

@@ -256,7 +256,7 @@ def _taken(there: Agent) -> Conflict:
     if there.status is AgentStatus.ARCHIVED:
         fix = "Undo its deletion, or take another slug."
         return Conflict(f"A deleted agent has the slug {there.slug}.", fix=fix, code="slug_taken")
-    return Conflict(f"There is an agent {there.slug} already.", fix="Take another slug.", code="slug_taken")
+    return Conflict(f"There is an agent {there.slug} already.", fix="Choose another slug.", code="slug_taken")
 
 
 def _refuse(found: Iterable[Flaw]) -> None:

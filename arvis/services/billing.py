@@ -163,4 +163,4 @@ def no_client() -> NotFound:
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f"There is a customer named {name} already.", fix="Give another name.", code="name_taken")
+    return Conflict(f"There is a customer named {name} already.", fix="Choose another name.", code="name_taken")

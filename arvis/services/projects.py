@@ -147,7 +147,7 @@ def _checked(tx: Transaction, wanted: Project) -> Project:
         raise Unprocessable(text, fix="Write for example `garden-shed`.")
     other = tx.projects.by_slug(wanted.slug)
     if other is not None and other.id != wanted.id:
-        raise Conflict(f"There is a project {wanted.slug} already.", fix="Take another slug.", code="slug_taken")
+        raise Conflict(f"There is a project {wanted.slug} already.", fix="Choose another slug.", code="slug_taken")
     if not (0 < len(wanted.title.strip()) <= LONGEST_TITLE and wanted.title.isprintable()):
         text = f"`title` must be 1 to {LONGEST_TITLE} printable characters."
         raise Unprocessable(text, fix="Describe its purpose in one line.")
@@ -168,5 +168,7 @@ def _agent(tx: Transaction, name: str) -> Agent:
     """Return the agent with this id or slug. Raise `NotFound` if it does not exist or is deleted."""
     agent = agents.find(tx, name)
     if agent is None:
-        raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")
+        raise NotFound(
+            f"There is no agent {name[:64]!r}.", fix="`arvis agents list` lists the agents.", code="unknown_agent"
+        )
     return agents.present(tx, agent.id)

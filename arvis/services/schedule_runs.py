@@ -73,7 +73,7 @@ def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
         text = (
             f"The {schedule.kind} “{schedule.name}” has failed {failures} times in a row: "
             f"{report or 'it reported no reason'}\n"
-            "It continues by itself, less often."
+            "Arvis runs it again, with longer pauses."
         )
         hint = Hint(f" `arvis schedules show {schedule.id}` shows more.", " The page Schedules shows more.")
         alert_owner(tx, f"schedule:{schedule.id}", text, now, every=0, hint=hint)

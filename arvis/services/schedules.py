@@ -255,7 +255,7 @@ def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, 
 def with_changes(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
     """Return the schedule with these changes. Raise `Unprocessable` for a field that cannot be changed."""
     if unknown := changes.keys() - CHANGEABLE:
-        raise Unprocessable(f"`{min(unknown)}` of a schedule cannot be changed.", fix="Make another schedule.")
+        raise Unprocessable(f"`{min(unknown)}` of a schedule cannot be changed.", fix="Create another schedule.")
     return replace(schedule, **changes)
 
 
@@ -293,7 +293,9 @@ def _agent(tx: Transaction, name: str) -> Agent:
     """Return the agent with this id or slug. Raise `NotFound` if it does not exist or is deleted."""
     agent = agents.find(tx, name)
     if agent is None:
-        raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")
+        raise NotFound(
+            f"There is no agent {name[:64]!r}.", fix="`arvis agents list` lists the agents.", code="unknown_agent"
+        )
     return agents.present(tx, agent.id)
 
 
@@ -423,7 +425,7 @@ def _check_texts(wanted: Schedule) -> None:
     for name, text in (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel)):
         most = _LONGEST_NAME if name == "name" else _LONGEST_PLACE
         if not 0 < len(text.strip()) <= most or not text.isprintable():
-            raise Unprocessable(f"`{name}` must be 1 to {most} printable characters.", fix="Give another.")
+            raise Unprocessable(f"`{name}` must be 1 to {most} printable characters.", fix="Choose another value.")
     if len(wanted.thread) > _LONGEST_PLACE or not wanted.thread.isprintable():
         raise Unprocessable("`thread` must be the id of a thread.", fix="Omit it to use the channel itself.")
     if len(wanted.connector) > _LONGEST_PLACE or not wanted.connector.isprintable():
@@ -441,7 +443,7 @@ def _check_name(tx: Transaction, wanted: Schedule) -> None:
     if other is not None and other.id != wanted.id:
         raise Conflict(
             f"The agent has a {wanted.kind} named {wanted.name!r} already.",
-            fix="Give another name.",
+            fix="Choose another name.",
             code="name_taken",
         )
 

@@ -82,7 +82,7 @@ def change_webhook(
     so that no user can put text into a hook with another user's rights. The author is the user who last changed the
     text."""
     if unknown := changes.keys() - CHANGEABLE:
-        raise Unprocessable(f"`{min(unknown)}` of a web hook cannot be changed.", fix="Make another web hook.")
+        raise Unprocessable(f"`{min(unknown)}` of a web hook cannot be changed.", fix="Create another web hook.")
     known = find_webhook(tx, webhook_id)
     wanted = replace(known, **changes, principal_id=by, updated_at=now)
     words = {"template": wanted.template, "graph": wanted.graph}
@@ -207,12 +207,14 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
     if len(path) > _LONGEST_PATH or not _PATH.fullmatch(path):
         raise Unprocessable(
             f"`path` must be up to {_LONGEST_PATH} letters, digits, `-`, `_`, `~`, `.` and `/`, as in `ci/deploy`.",
-            fix="Give another.",
+            fix="Choose another value.",
         )
     agent = agents.find(tx, wanted.agent_id)
     if agent is None:
         raise NotFound(
-            f"There is no agent {wanted.agent_id[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent"
+            f"There is no agent {wanted.agent_id[:64]!r}.",
+            fix="`arvis agents list` lists the agents.",
+            code="unknown_agent",
         )
     agent = agents.present(tx, agent.id)
     check_use(tx, agent, asker_for(tx, wanted.principal_id, wanted.address, _limits(wanted)))
@@ -224,7 +226,7 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
         wanted = replace(wanted, graph=graph_of(tx, wanted.graph))
     other = tx.webhooks.by_path(path)
     if other is not None and other.id != wanted.id:
-        raise Conflict(f"There is a web hook at {path} already.", fix="Give another path.", code="path_taken")
+        raise Conflict(f"There is a web hook at {path} already.", fix="Choose another path.", code="path_taken")
     return wanted
 
 
@@ -234,7 +236,7 @@ def _check_texts(wanted: Webhook) -> None:
     for field, text in named:
         most = _LONGEST_NAME if field == "name" else _LONGEST_PLACE
         if not 0 < len(text.strip()) <= most or not text.isprintable():
-            raise Unprocessable(f"`{field}` must be 1 to {most} printable characters.", fix="Give another.")
+            raise Unprocessable(f"`{field}` must be 1 to {most} printable characters.", fix="Choose another value.")
     for field, text in (("connector", wanted.connector), ("thread", wanted.thread)):
         if len(text) > _LONGEST_PLACE or not text.isprintable():
             raise Unprocessable(

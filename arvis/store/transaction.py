@@ -46,7 +46,9 @@ _LATER = ("__await__", "__next__", "__anext__")
 def store_closed() -> StoreError:
     """Return the error for calls after the store was closed, whose callers would otherwise wait forever."""
     return StoreError(
-        "The store is closed", why="Arvis is stopping", fix="Nothing. The work resumes after the next start."
+        "The store is closed",
+        why="Arvis is stopping",
+        fix="You need not do anything: the work resumes after the next start.",
     )
 
 

@@ -148,7 +148,7 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
         f"The agent {target.slug} may not be used for this task.",
         why=why,
         fix=(
-            "Choose another agent, or ask an owner to add the author to `allow_users` of this agent or to save the "
+            "Choose another agent. Or ask an owner to add the author to `allow_users` of this agent, or to save the "
             "text themselves."
         ),
         code="out_of_reach",

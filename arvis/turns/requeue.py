@@ -92,7 +92,9 @@ def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, S
         raise Conflict("An agent wrote this message.", fix="Edit the message that started the task of that agent.")
     author = tx.principals.get(message.principal_id)
     if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
-        raise Forbidden("You may not change a message of a person with more rights.", fix=f"Ask an {author.role}")
+        raise Forbidden(
+            "You may not change a message of a person with more rights.", fix=f"Ask an {author.role} to change it."
+        )
     return execution, message
 
 
@@ -191,7 +193,10 @@ def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: i
     """Write the execution of the message's own turn, and return its job for the caller to add."""
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
-        raise ExecutionError(f"The message {message.id} has no agent.", fix="Write a new message to another agent.")
+        raise ExecutionError(
+            f"The agent of the message {message.id} does not exist any more.",
+            fix="Write a new message to another agent.",
+        )
     way = select_graph(tx, agent, message.content, message.address, files=bool(message.attachments))
     state = {
         "agent": agent.id,

@@ -287,10 +287,10 @@ def _validated(tx: Transaction, wanted: Workflow) -> Workflow:
         text = "`slug` must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit."
         raise Unprocessable(text, fix="Write for example `daily-digest`.")
     if wanted.slug in _RESERVED:
-        raise Unprocessable(f"`slug` must not be {wanted.slug}, which has another meaning.", fix="Take another slug.")
+        raise Unprocessable(f"`slug` must not be {wanted.slug}, which has another meaning.", fix="Choose another slug.")
     other = tx.workflows.by_slug(wanted.slug)
     if other is not None and other.id != wanted.id:
-        raise Conflict(f"There is a workflow {wanted.slug} already.", fix="Take another slug.", code="slug_taken")
+        raise Conflict(f"There is a workflow {wanted.slug} already.", fix="Choose another slug.", code="slug_taken")
     if not (0 < len(wanted.name.strip()) <= LONGEST_NAME and wanted.name.isprintable()):
         text = f"`name` must be 1 to {LONGEST_NAME} printable characters."
         raise Unprocessable(text, fix="Describe its purpose in one line.")

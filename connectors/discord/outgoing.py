@@ -63,7 +63,7 @@ class Outgoing:
     async def send(self, part: Part) -> Receipt:
         piece = part.piece
         if not piece.content.strip() and not piece.buttons and not piece.files:
-            raise SendError("There is nothing in this message.", permanent=True)
+            raise SendError("The message is empty.", permanent=True)
         address, delivery = part.delivery.address, part.delivery
         files = [(file.filename, part.bytes_of(file)) for file in piece.files]
         body = content(piece.content, piece.buttons, empty=bool(files))

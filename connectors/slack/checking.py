@@ -72,7 +72,5 @@ def _refused(key: str, error: ApiFailed) -> SetupFinding:
 
 def fix_of(key: str) -> str:
     if key == "app_token":
-        return (
-            "Make an app-level token (xapp-…) with connections:write under Basic Information, and turn Socket Mode on."
-        )
+        return "Create an app-level token (xapp-…) with connections:write under Basic Information, and turn Socket Mode on."
     return "Copy the Bot User OAuth Token (xoxb-…) of OAuth & Permissions; install the app again if it was removed."

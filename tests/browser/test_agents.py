@@ -54,7 +54,7 @@ async def test_what_cannot_be_made_is_told_and_nothing_typed_is_lost(dashboard: 
     await dashboard.get_by_label("Slug").fill(taken)
     await dashboard.get_by_label("Prompt", exact=True).fill("My own words.")
     await dashboard.get_by_role("button", name="Create agent").click()
-    await expect(dashboard.get_by_role("alert")).to_contain_text("Take another slug")
+    await expect(dashboard.get_by_role("alert")).to_contain_text("Choose another slug")
     await expect(dashboard.get_by_label("Prompt", exact=True)).to_have_value("My own words.")
     await dashboard.get_by_role("button", name="Everyday helper").click()
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()

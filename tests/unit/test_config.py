@@ -183,7 +183,7 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("speech: {buffer: {pause_seconds: 9}}", ["`speech.buffer`", "silence_seconds"]),
         ("agents: [{slug: Big Name, name: x}]", ["`agents[0].slug`", "lower-case"]),
         ("agents: [{slug: a, name: x}, {slug: a, name: y}]", ["`agents`", "slug a"]),
-        ("agents: [{slug: drop, name: x}]", ["`agents[0].slug`", "Take another slug."]),
+        ("agents: [{slug: drop, name: x}]", ["`agents[0].slug`", "Choose another slug."]),
         ("agents: [{slug: a, name: x, context_tokens: 2047}]", ["`agents[0].context_tokens`", "2048", "96000"]),
         ("agents: [{slug: a, name: x, timezone: Mars}]", ["`agents[0].timezone`", "Europe/Berlin"]),
         ("agents: [{slug: a, name: x, fallbacks: gpt-4o}]", ["`agents[0].fallbacks`", "provider/model"]),

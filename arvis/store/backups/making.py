@@ -74,7 +74,7 @@ def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> Ba
             try:
                 read_manifest(path)
             except BackupDamaged as error:
-                raise Conflict(f"{path} already exists and is not a backup", fix="give another name") from error
+                raise Conflict(f"{path} already exists and is not a backup", fix="choose another name") from error
         return _Backup(database, path, now, None, at_rest, threading.Event()).make()
 
 

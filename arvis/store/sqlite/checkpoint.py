@@ -257,7 +257,11 @@ def _save(sums: PageSums, file: Path) -> None:
 def _forget(file: Path, why: str) -> None:
     """Delete the checksum file, because outdated checksums would report undamaged pages as damaged. The next start
     computes new ones."""
-    log.warning("page_sums_lost", why=why, fix="nothing: the next start checks the database and computes new ones")
+    log.warning(
+        "page_sums_lost",
+        why=why,
+        fix="you need not do anything: the next start checks the database and computes new ones",
+    )
     sums_file(file).unlink(missing_ok=True)
     sync_folder(file.parent)
 

@@ -96,7 +96,7 @@ class ApiKeyRoutes:
     async def _revoke(self, call: Call) -> Response:
         key_id = call.id("key")
         if not await self._store.write(_revoke, key_id, self._clock.now()):
-            raise NotFound("There is no such key.", fix="GET /api/keys lists them.")
+            raise NotFound("There is no such key.", fix="GET /api/keys lists the keys.")
         self._bus.publish(SessionEnded(key_id))
         return answer({"ok": True})
 
@@ -135,7 +135,9 @@ def _make(tx: Transaction, wanted: StoredKey) -> StoredKey:
     """Store the key with a new id."""
     for slug in wanted.agents:
         if tx.agents.by_slug(slug) is None:
-            raise Unprocessable(f"There is no agent {slug!r}.", fix="GET /api/agents lists them.", code="no_agent")
+            raise Unprocessable(
+                f"There is no agent {slug!r}.", fix="GET /api/agents lists the agents.", code="no_agent"
+            )
     made = replace(wanted, id=tx.new_id())
     tx.api_keys.add(made)
     return made

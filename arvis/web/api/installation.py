@@ -184,7 +184,7 @@ class DoctorRoutes:
         except (ValueError, KeyError, TypeError):
             why = "It printed no findings."
         fix = "Run `arvis doctor` on the machine."
-        raise Unavailable("The examination did not finish.", why=why, fix=fix)
+        raise Unavailable("The checks did not finish.", why=why, fix=fix)
 
 
 def _item(check: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -325,7 +325,7 @@ class LogRoutes:
     async def _download(self, call: Call) -> Response:
         day = call.query("day")
         if day is None or not _DAY.fullmatch(day):
-            raise Unprocessable("`day` must be a day such as 2026-07-01.", fix="GET /api/logs/days lists them.")
+            raise Unprocessable("`day` must be a day such as 2026-07-01.", fix="GET /api/logs/days lists the days.")
         file = await asyncio.to_thread(file_of, self._folder, day)
         if file is None:
             raise NotFound("There is no log of this day.", fix="GET /api/logs/days lists the days.")

@@ -166,7 +166,7 @@ class DeliveryRoutes:
         file = found[0]
         data = await self._store.get_blob(file.sha256) if file.sha256 else file.content.encode()
         if data is None:
-            raise NotFound("This file is no longer stored.", fix="Ask for it again.")
+            raise NotFound("This file is no longer stored.", fix="Ask the sender for the file again.")
         return Response(
             data, media_type=file.content_type if file.content_type in _SHOWN_AS else _BYTES, headers=_headers(file)
         )

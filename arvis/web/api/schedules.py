@@ -41,7 +41,7 @@ from arvis.web.http.views import page_view
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
-_SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a number and post it, without a model."}
+_SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a value and post it, without a model."}
 _GRAPH: Schema = {
     **STRING,
     "description": "The graph: agent (also: general), heartbeat (also: overlord), planning, code, handover, or "
@@ -71,7 +71,7 @@ _WRITABLE: dict[str, Schema] = {
         **INTEGER,
         "minimum": 1,
         "maximum": 10,
-        "description": "The maximum number of steps of one heartbeat.",
+        "description": "The maximum number of cycles in one run of a heartbeat.",
     },
     "script": _SCRIPT,
     "enabled": BOOLEAN,

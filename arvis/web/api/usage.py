@@ -104,7 +104,7 @@ class UsageRoutes:
         if split is None:
             return {"split": None, "points": []}
         if by is not UsageBy.DAY:
-            raise Unprocessable("`split` is allowed only with `by=day`.", fix="Omit one of the two.")
+            raise Unprocessable("`split` is allowed only with `by=day`.", fix="Omit `split`, or send `by=day`.")
         found = await self._insights.usage_by_day(UsageBy(split), since, until, self._zone)
         points = [{"day": each.day, "key": each.key, "name": each.name, **_sums_view(each.sums)} for each in found]
         return {"split": split, "points": points}

@@ -155,7 +155,7 @@ class UserRoutes:
         await self._first()
         user = await self._store.read(users.find, call.id("user"))
         if user is None:
-            raise NotFound("There is no such user.", fix="GET /api/users lists them.")
+            raise NotFound("There is no such user.", fix="GET /api/users lists the users.")
         return user
 
     async def _first(self) -> None:

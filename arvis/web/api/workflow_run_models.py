@@ -178,7 +178,7 @@ NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
 NEW_RUN = object_schema(
     {
         "input": {"description": "A text or any other JSON value; default: the input in its start node."},
-        "version": {**INTEGER, "minimum": 1, "description": "Default: the active version."},
+        "version": {**INTEGER, "minimum": 1, "description": "Default: the version that new runs use."},
         "entry": {**LABEL, "description": "The start or trigger node to begin at; default: its start node."},
     },
     required=(),

@@ -52,7 +52,7 @@ def known(tx: Transaction, user_id: str, now: int) -> User:
     """Return a user. Raise `NotFound` if the user does not exist."""
     user = first_user(tx, now) if user_id == FIRST_USER else tx.users.get(user_id)
     if user is None:
-        raise NotFound("There is no such user.", fix="GET /api/users lists them.")
+        raise NotFound("There is no such user.", fix="GET /api/users lists the users.")
     return user
 
 
@@ -138,7 +138,7 @@ def _check_stays(user: User) -> None:
     if user.id == FIRST_USER:
         raise Conflict(
             "The first user must stay an owner.",
-            why="This user is the person who has the data folder and its key, so that there is always an owner.",
+            why="The first user is the person with access to the data folder, so there is always an owner.",
             fix="Create another user for a person with fewer rights.",
             code="last_owner",
         )

@@ -78,7 +78,7 @@ async def read_json(request: Request, limit: BodyLimit) -> Fields:
 async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
     value = _parse(text, limit) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text, limit)
     if not isinstance(value, dict):
-        raise Invalid("Expected a JSON object.", fix="GET /openapi.json shows its fields.")
+        raise Invalid("The body is not a JSON object.", fix="GET /openapi.json shows its fields.")
     return Fields(value)
 
 

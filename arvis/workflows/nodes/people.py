@@ -159,7 +159,7 @@ def _tell(tx: Transaction, run_id: str, label: str, now: int) -> None:
 # -- user-input --------------------------------------------------------------------------------------------------------
 
 
-_INPUT_QUESTION = "What do you say?"
+_INPUT_QUESTION = "Please write your answer."
 
 
 def make_user_input(spec: NodeSpec, parts: NodeParts) -> Node:
