@@ -25,7 +25,7 @@ AVOIDED = re.compile(
 WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That which)\b")
 #: The number of places that each part still has.
 ALLOWED: dict[str, int] = {
-    "docs": 5,
+    "docs": 2,
     "memory": 2,
     "prompt": 1,
     "services": 1,
