@@ -92,7 +92,7 @@ def fingerprint(call: ToolCall, tool: str) -> str:
 
 
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:
-    """Return the decision of an answer to an approval; after the deadline, the decision `on_expiry`."""
+    """Return the decision that an answer contains; `on_expiry` if the deadline passed without an answer."""
     if answer.expired:
         return {"decision": on_expiry, "note": "No answer arrived in time."}
     given = dict(answer.value or {"decision": "reject"})
@@ -233,7 +233,7 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
 
 
 def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None:
-    """Return the approvers that the node names; None if it names none."""
+    """Return the approvers that the workflow's node names for its question; None if it names none."""
     asked = question_of(execution, wait)
     if asked is None or not asked.get("approvers"):
         return None
@@ -242,8 +242,9 @@ def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None
 
 
 def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
-    """Return the people who may answer besides the person who was asked: the approvers that an approval's node names,
-    or the configured `approvers` for a tool call, or owners and operators for other questions."""
+    """Return the people who may answer besides the person who was asked. For an approval, these are the approvers that
+    the workflow's node names. If the node names none, or for an interrupted tool call, they are the configured
+    `approvers`. For all other questions they are owners and operators."""
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
     if named is not None:
         return named

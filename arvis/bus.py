@@ -65,14 +65,14 @@ _CHANGES_SECONDS = 0.2
 #: is sent.
 _MOST_IDS = 8
 
-#: The maximum number of characters in one sent piece of an answer. A character has at most twelve bytes in JSON (two
-#: escapes of a surrogate pair); about 1,200 bytes remain for the other fields.
+#: The maximum number of characters in one sent piece of an answer. A character takes at most twelve bytes in JSON (two
+#: escapes of a surrogate pair), so at least 1,200 bytes remain for the other fields.
 _PIECE = NOTICE_BYTES // 12 - 100
 
 
 class Bridge:
-    """The connection to the other processes: it sends them the events of this process, and publishes their events in
-    this process if these belong to `topics`."""
+    """The connection to the other processes. It sends them the events of this process. It publishes an event of another
+    process in this process if the event belongs to `topics`."""
 
     def __init__(self, *, bus: Bus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus

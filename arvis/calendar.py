@@ -55,7 +55,7 @@ _YEARS = range(1971, 2200)
 #: The number of years in which the next time of a cron line is searched. Every combination of date and weekday that
 #: exists occurs within this time.
 _FAR = 50
-#: The factor by which the searched span grows in `_last_cron_times`.
+#: The factor by which `_last_cron_times` extends the span that it searches.
 _WIDER = 8
 #: Any fixed start time, for checks of a cron line that do not depend on the current time.
 _LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time without a zone
@@ -122,8 +122,8 @@ def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> lis
 
 
 def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count: int) -> list[int]:
-    """Return the last times (ms) that are later than `after` and not later than `until`, at most `count`, in order. The
-    times of an interval are counted from `after`."""
+    """Return the last times (ms) that are later than `after` and not later than `until`: at most `count`, the earliest
+    first. The times of an interval are counted from `after`."""
     match schedule:
         case Every(seconds=seconds):
             passed = max(0, (until - after) // (seconds * _MS))
@@ -146,8 +146,8 @@ def shortest_gap_seconds(schedule: ScheduleText) -> float:
 
 
 def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
-    """Return the schedule. Add the next date to a single time without a date; otherwise its meaning would depend on the
-    day on which it is read."""
+    """Return the schedule with a fixed date. A single time without a date gets its next date, because its meaning would
+    otherwise depend on the day on which it is read. All other schedules are returned unchanged."""
     match schedule:
         case At(clock=time()):
             times = next_times(schedule, zone, now, 1)

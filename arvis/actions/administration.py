@@ -21,7 +21,7 @@ from arvis.services import agents as roster
 from arvis.services import billing
 
 LONGEST_NAME = 100
-#: The maximum number of customers in a list for a chat.
+#: The maximum number of customers that an answer in a chat lists.
 LISTED_CUSTOMERS = 50
 
 
@@ -60,7 +60,7 @@ def _listed_customers(tx: Transaction) -> str:
 PERSONALITY = "Your personality:"
 #: The maximum number of channels in one tag.
 MOST_CHANNELS = 20
-#: The maximum number of agents in a list for a chat, and of channels of each agent.
+#: The maximum number of agents that an answer in a chat lists, and of channels that it lists for each agent.
 LISTED, LISTED_CHANNELS = 50, 5
 
 _NOT_AGENT = frozenset({"slug", "channels", "personality", "status"})
@@ -71,7 +71,7 @@ _PERMISSIONS = {permission.value.replace("_", ""): permission for permission in 
 class Plan:
     """The checked change that a tag asks for."""
 
-    #: The present agent. For a new agent: an agent with default values.
+    #: The agent before the change. If the tag creates an agent: an agent with default values.
     agent: Agent
     #: The new values, by field of `Agent`.
     changes: Mapping[str, Any]

@@ -63,8 +63,8 @@ def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) ->
 
 
 def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
-    """Return the complete object of a deletion or pause, for the hash of the change, because the question shows only a
-    part of the object. Return an empty list for other changes."""
+    """Return the whole agent or schedule that the proposal would delete or pause, as text for the hash of the change:
+    the question shows only a part of it. Return an empty list for all other changes."""
     lines_of = _LINES.get(proposal.kind)
     if lines_of is _stopped_agent:
         return [repr(known_agent(tx, proposal.subject))]
@@ -103,7 +103,8 @@ def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: ActionContex
 
 
 def _new_schedule(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
-    """Return the lines of a new schedule. Its agent may not exist yet, if the same reply asks for the agent."""
+    """Return the lines of a new schedule. The agent of the schedule may not exist yet, because the same reply may
+    create it."""
     wanted = wanted_schedule(proposal, situation)
     agent = agents.find(tx, wanted.agent_id)
     shown = {"agent": agent.slug if agent is not None else wanted.agent_id, **_fields(wanted, _SCHEDULE)}
@@ -188,14 +189,14 @@ GRAPH = "proposal"
 APPROVE, REJECT = "approve", "reject"
 #: The maximum number of open questions of one conversation.
 OPEN_QUESTIONS = 10
-#: The value of `by` if the deadline passed without an answer.
+#: The value of the field `by` of a decision if the deadline passed without an answer.
 NOBODY = "nobody"
 
 
 @dataclass(slots=True)
 class ProposalOrigin(State):
-    """The turn or run that asked for the action. It is stored under one key, because an execution with the key
-    `conversation` in its state would count as a turn."""
+    """The turn or run that asked for the action. Its fields are stored together under one key of the state, because an
+    execution whose state has the key `conversation` would count as a turn."""
 
     agent: str = ""
     principal: str | None = None
@@ -217,14 +218,14 @@ class ProposalState(State):
     """The state of the graph `proposal`."""
 
     question: str = ""
-    #: The hash of the exact change.
+    #: The hash of the change, including the parts that the question does not show.
     digest: str = ""
     proposal: Proposal = stored(read=Proposal.from_json, write=Proposal.to_json)
     origin: ProposalOrigin = stored(key="from", read=ProposalOrigin.from_json, write=ProposalOrigin.to_json)
 
     def asks_the_same(self, other: ProposalState) -> bool:
-        """Return True if both have the same proposal, the same question (which names the person) and the same
-        change."""
+        """Return True if both states have the same proposal, question and change. The question names the person who
+        asked."""
         same = replace(self.proposal, ordinal=0) == replace(other.proposal, ordinal=0)
         return same and (self.question, self.digest) == (other.question, other.digest)
 
@@ -251,8 +252,8 @@ def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
 
 
 def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Begin an execution that asks for the approval of a proposal, and return the result for the report. The proposal
-    is refused if the change cannot be shown completely."""
+    """Begin an execution that asks a person to approve a proposal. Return the result `ASKED`, or a refusal if the
+    question cannot show the whole change or if too many questions are open."""
     try:
         shown = changes_of(tx, proposal, situation)
     except UsageError as error:
@@ -283,7 +284,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: in
 
 def _put(tx: Transaction, state: ProposalState, situation: ActionContext, talk: str, now: int) -> None:
     execution_id = tx.new_id()
-    # The priority is higher than a turn's, because it calls no model and people wait for it.
+    # The execution has a higher priority than a turn, because it calls no model and people wait for its question.
     priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
     asking = situation.execution.id
     lifecycle.begin(
@@ -303,8 +304,8 @@ def _put(tx: Transaction, state: ProposalState, situation: ActionContext, talk: 
         now=now,
         begun_by=asking,
     )
-    # A separate lane, because this commit has already locked the lanes of the conversation and must not wait for
-    # others.
+    # The job gets a new lane, because this commit has already locked the lanes of the conversation and must not wait
+    # for the lock of another lane.
     job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
     tx.jobs.add(job, now)
 
@@ -318,8 +319,9 @@ def post_question(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
-    """Return a message in the place where the action was requested: the answered message, for a child a message of its
-    turn, or for a run a message in the place where the run posts. Return None if there is no such place."""
+    """Return a message in the place where the action was requested; None if there is no such place. This is the
+    answered message; for a child, the last message of its turn; for a run, a message in the place where the run
+    posts."""
     if message_id is not None or asking is None:
         return tx.messages.get(message_id or "")
     root = lifecycle.root_of(tx, asking)
@@ -349,8 +351,8 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 def _approved(
     tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
-    """Carry out an approved proposal. If the approval follows only from the deadline (`on_expiry`), refuse a proposal
-    with a taint."""
+    """Carry out an approved proposal. If it counts as approved only because the deadline passed (`on_expiry`), refuse
+    it if it has a taint."""
     by = execution.result.get("by") or ""
     if by == NOBODY:
         if situation.taint:
@@ -371,8 +373,9 @@ def _perform(
     *,
     within: Principal | None,
 ) -> EffectResult:
-    """Judge the proposal again, with the role of the asker or of `within`, whichever is lower, and carry it out if the
-    change is still as shown. `within` is the approver, or the asker if the deadline passed."""
+    """Judge the proposal again, and carry it out if the change is still as shown. The judgement uses the lower of two
+    roles: that of the asker and that of `within`. `within` is the approver, or the asker if the deadline passed without
+    an answer."""
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)
@@ -391,7 +394,7 @@ def _lesser(situation: ActionContext, other: Principal | None) -> ActionContext:
 
 
 def _stands(tx: Transaction, proposal: Proposal, situation: ActionContext, digest: str) -> bool:
-    """Return True if the change still has this hash, so that the question would show the same text."""
+    """Return True if the change, computed again from the present data, still has this hash."""
     try:
         return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
     except UsageError:
@@ -422,8 +425,9 @@ def _origin(situation: ActionContext) -> ProposalOrigin:
 
 
 def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
-    """Return the context of the turn that asked, with the present rights of its person. If the execution of that turn
-    no longer exists, the context has `execution`. Return None if the agent or the conversation no longer exists."""
+    """Return the context of the turn that asked, with the present rights of its person; None if the agent or the
+    conversation no longer exists. If the execution of the turn no longer exists, the context contains `execution`
+    instead."""
     origin = ProposalState.from_json(execution.state).origin
     agent, conversation = tx.agents.get(origin.agent), tx.conversations.get(origin.conversation)
     if agent is None or conversation is None:

@@ -19,7 +19,7 @@ class Limits:
     delegation_depth: int = 3
     #: The maximum number of tasks that one answer may give.
     delegation_fan_out: int = 5
-    #: The maximum number of turns below one root.
+    #: The maximum number of turns that tasks may begin below one root, the turn that a person began.
     delegation_jobs: int = 20
     crons_per_agent: int = 10
     heartbeats_per_agent: int = 10

@@ -25,7 +25,7 @@ from arvis.ports.store import Transaction
 from arvis.tasks.access import Origin, PlacedState, caller_limits, origin_of
 from arvis.turns.turns import Task, begin_agent_turn
 
-#: The kinds of delegations. They are also the routes of their messages.
+#: The kinds of delegations. A message of a delegation has the kind as its route.
 TASK, REPORT = "delegation", "report"
 #: The maximum number of characters of the answer in a report. The channel shows the whole answer.
 LONGEST_REPORT = 16_000
@@ -39,7 +39,7 @@ class _Step:
 
     #: `TASK` or `REPORT`.
     kind: str
-    #: The turn that gives the task or report, and its lineage.
+    #: The turn that gives the task or report, and the lineage of this turn.
     parent: Execution
     lineage: Lineage
     #: The agent of `parent`.
@@ -49,7 +49,7 @@ class _Step:
     address: Address
     principal_id: str | None
     taint: Taint
-    #: True: `speaker` gets a report of the answer.
+    #: True if `speaker` gets a report with the answer of the new turn.
     wants_report: bool = False
 
 
@@ -75,8 +75,8 @@ def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionConte
 
 
 def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint, now: int, *, limits: Limits) -> None:
-    """If an agent asked for a report of this turn, begin a turn of that agent with the answer, in the commit that ends
-    this turn. The limits of tasks apply to reports too; a report itself is never reported."""
+    """If an agent asked for a report of this turn, begin a turn of that agent with the answer as its message, in the
+    commit that ends this turn. The limits of tasks apply to reports too. The answer to a report is never reported."""
     given = tx.delegations.get(execution.id) if origin_of(execution.state).report else None
     if given is None or given.depth >= limits.delegation_depth:
         return
@@ -133,5 +133,6 @@ def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
 
 
 def _plain(name: str) -> str:
-    """Return a name that is safe within a line in brackets: it cannot end the line or imitate such a line."""
+    """Return the name for use in a head line in brackets. The name can neither end that line nor imitate such a
+    line."""
     return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]

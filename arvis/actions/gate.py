@@ -59,13 +59,14 @@ class Lineage:
 
     root_id: str
     depth: int
-    #: The ids of the agents from the root to this turn, including agents that wait within a turn. This turn's own agent
-    #: is last.
+    #: The ids of the agents from the root to this turn. They include the agents of a turn that wait for another agent
+    #: of the same turn. The agent of this turn is last.
     path: tuple[str, ...]
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    """Return the lineage of an execution of this agent. A child has the depth of its turn."""
+    """Return the lineage of an execution of this agent. An execution that another one called has the depth of its
+    turn."""
     turn_id = execution_id
     within: tuple[str, ...] = (agent_id,)
     execution = tx.executions.get(execution_id)
@@ -77,7 +78,7 @@ def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
     known = tx.delegations.get(turn_id)
     if known is None:
         return Lineage(turn_id, 0, within)
-    # The last agent of `known.path` is also the first of `within`.
+    # The last agent of `known.path` is also the first agent of `within`, so it is added only once.
     return Lineage(known.root_id, known.depth, (*known.path, *within[1:]))
 
 
@@ -97,7 +98,7 @@ def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Ve
 
 def room_below(tx: Transaction, lineage: Lineage, situation_limit: int) -> bool:
     """Return True if one more turn may begin below the root of this turn. `situation_limit` is the maximum number of
-    turns."""
+    turns below a root."""
     return tx.delegations.count_of_root(lineage.root_id) < situation_limit
 
 
@@ -132,8 +133,8 @@ def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool
 
 
 def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
-    """Return True if `target` has only tools that this run may use. A run with restricted tools must not get others
-    through another agent."""
+    """Return True if `target` has only tools that this run may use. Otherwise a run with restricted tools could use
+    other tools through another agent."""
     tasks = [WorkState.from_json(each.state).run for each in _upwards(tx, execution)]
     bounded = [set(task.tools) for task in tasks if task is not None and task.tools is not None]
     return not bounded or (
@@ -167,7 +168,7 @@ _EVERYBODY: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR, Pri
 _OPERATORS: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _OWNERS: _Roles = frozenset({PrincipalRole.OWNER})
 
-# The cases in which an action needs an approval: never, if the answer is tainted, always.
+# An action needs an approval never, only if the answer is tainted, or always.
 _NEVER, _TAINTED, _ALWAYS = "never", "tainted", "always"
 
 
@@ -214,8 +215,8 @@ _NOTES = frozenset({EffectKind.REMEMBER, EffectKind.STATE})
 def judge(
     tx: Transaction, proposal: Proposal, situation: ActionContext, now: int, *, confirmed: bool = False
 ) -> Verdict:
-    """Return the verdict on a proposal: allowed, needs an approval, or refused. `confirmed`: a person has approved
-    exactly this proposal; all other rules still apply, with the present state."""
+    """Return the verdict on a proposal: allowed, needs an approval, or refused. `confirmed` is True if a person has
+    approved exactly this proposal. All other rules are then still checked against the present data."""
     against = next(_objections(tx, proposal, situation, now), None)
     if against is not None:
         return against
@@ -275,7 +276,7 @@ def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> 
 def _why_asked(tx: Transaction, proposal: Proposal, situation: ActionContext) -> str | None:
     asks = RULES[proposal.kind].asks
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
-        # Every prompt contains sticky facts among its instructions, so a tainted one needs an approval.
+        # Every prompt contains sticky facts among its instructions, so a tainted sticky fact needs an approval.
         return "tainted" if taint_of_note(proposal, situation) else None
     if asks == _ALWAYS:
         return "confirmation"
@@ -294,7 +295,7 @@ def _is_conductor(tx: Transaction, slug: str) -> bool:
 
 
 def _new_tools(tx: Transaction, proposal: Proposal) -> frozenset[str]:
-    """Return the tools that the proposal adds to an agent, without harmless tools."""
+    """Return the tools that the proposal adds to an agent, except harmless tools."""
     given = proposal.fields.get("tools") or ()
     wanted = given if isinstance(given, list | tuple) else (given,)
     known = tx.agents.by_slug(proposal.subject) if proposal.kind is EffectKind.UPDATE_AGENT else None

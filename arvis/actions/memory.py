@@ -1,4 +1,5 @@
-"""Facts and values that an agent stores from a conversation. They are visible only to its person or in its room."""
+"""Facts and values that an agent stores from a conversation. They are visible only to the person or in the room of this
+conversation."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, no
 
 
 def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
-    """Return the taint of a fact or value. If all people of a room read it, the taint also depends on the role of its
-    author, unless a person has approved it."""
+    """Return the taint of a fact or value. If everybody in a room can read it and no person has approved it, the taint
+    also depends on the role of its author."""
     category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
     others_read = _scope(situation, category) == room_scope(situation.address)
     if not others_read or situation.confirmed:

@@ -64,16 +64,17 @@ def _name(proposal: Proposal) -> str:
     return next((str(name) for name in names if name), "without a name")
 
 
-#: The maximum number of actions of one outcome that the line describes. It counts further actions (`and 3 more`).
+#: The maximum number of actions of one outcome that the line describes. Further actions are only counted, as in `and 3
+#: more`.
 TOLD = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 
 
 def report(results: Sequence[EffectResult]) -> str:
-    """Return the line with the results, and below it the lists that were requested; "" if no result has a report.
+    """Return the line with the results, and below it the requested lists; "" if no result has a report.
 
-    Tags in names that a model wrote are escaped. (Stored facts have a report only if a person was asked.)
+    Tags in names that a model wrote are escaped. A stored fact has a report only if a person was asked to approve it.
     """
     reported = [result for result in results if result.report]
     lists = [result.report for result in reported if _is_list(result)]

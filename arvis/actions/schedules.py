@@ -30,7 +30,7 @@ _LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: S
 
 #: The interval of a heartbeat for which the tag names no schedule.
 _EVERY_MINUTE = "every 60s"
-#: The maximum number of schedules that are searched by name, and of schedules in a list for a chat.
+#: The maximum number of schedules that are searched by name, and of schedules that an answer in a chat lists.
 _MOST, _LISTED = 1_000, 50
 
 _TEXTS = ("name", "schedule", "prompt", "timezone", "graph")
@@ -125,8 +125,9 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
 
 
 def _place(fields: Mapping[str, Any], here: Address) -> Address:
-    """Return the place for the schedule's posts: the place that the tag names, or the present place. A place on another
-    platform names no bot. Any place is permitted, because the gate lets only owners and operators change schedules."""
+    """Return the place for the schedule's posts: the place that the tag names, or the place of the conversation. For a
+    place on another platform, no bot is named. Any place is permitted, because the gate lets only owners and operators
+    change schedules."""
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform
     if elsewhere and "channel" not in fields:

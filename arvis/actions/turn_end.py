@@ -184,7 +184,7 @@ class TurnEnd:
         return _result(ended, results)
 
     def _fail(self, tx: Transaction, execution: Execution, now: int) -> TurnResult:
-        """Write the end of an execution whose graph decided to fail. The job is not retried."""
+        """Write the end of an execution that its graph ended with a failure. Its job is not retried."""
         error = execution.error or "It failed."
         ended: Sequence[StoredMessage] = ()
         if is_run(execution):
@@ -248,7 +248,7 @@ def _post_run(
     """Post the text of a run that no execution called, and record its end in its schedule or web hook."""
     visible = "" if _said_before(execution) else unsilenced(reply.visible)
     text = "\n\n".join(filter(None, [visible, report(results)]))
-    # Agents and clients of the API read the result of a workflow from its run, so it is not posted for them.
+    # The result of a workflow that an agent or a client of the API started is not posted: they read it from the run.
     if text and (not is_workflow(execution) or source.partition(":")[0] in POSTED):
         post(
             tx,
@@ -274,8 +274,8 @@ def _result(ended: Sequence[StoredMessage], results: Sequence[EffectResult]) -> 
 
 
 def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
-    """Show the open questions of a waiting execution. If none is for people, set the status of its messages: running if
-    the execution waits for a child, otherwise waiting."""
+    """Show the open questions of a waiting execution. If no question is for people, set the status of the turn's
+    messages: running if the execution waits for a child, otherwise waiting."""
     open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
     if open_ & PERSONAL_WAITS:
         messages.ask_questions(tx, execution, now)
@@ -339,7 +339,7 @@ def _status(execution: Execution) -> WorkStatus | None:
 
 def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:
     """Return the text for people: the reply without its tags, and a line about the results of its actions. If both are
-    empty, return a substitute text, or "" if the reply has a status and asked for no action."""
+    empty, return a substitute text; but return "" if the reply has a status and asked for no action."""
     text = "\n\n".join(filter(None, [reply.visible, report(results)]))
     if text or (reply.wrapper is not None and not results):
         return text

@@ -170,7 +170,7 @@ def _guide(file: Path) -> Mapping[str, Any]:
 #: The time limit in seconds. The program queries bots and accounts over the network.
 _TIMEOUT = 60.0
 _MOST_OUTPUT = 1_048_576
-#: The exit codes of an examination that was completed.
+#: The exit codes of `arvis doctor` after it has made all checks.
 _DONE = (0, 1)
 
 

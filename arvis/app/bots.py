@@ -23,7 +23,7 @@ CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
 
 @dataclass(frozen=True, slots=True)
 class Bots:
-    """The parts for bots. `rooms` is the connector `web`, which is also in the `fleet`."""
+    """The objects that manage the bots. `rooms` is the connector `web`, which the `fleet` contains too."""
 
     rooms: WebConnector
     fleet: ConnectorPool

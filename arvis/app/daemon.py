@@ -44,8 +44,9 @@ async def run(
     clock: SystemClock | None = None,
     watch: LoopWatch | None = None,
 ) -> None:
-    """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. `say` prints a line for people.
-    `clock`: None means the system clock. `watch` measures stalls of the event loop; None: the daemon creates one."""
+    """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. `say` prints a line for people. The
+    default `clock` is the system clock. `watch` measures stalls of the event loop; by default the daemon creates
+    one."""
     stopping = _stop_on_signals()
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
@@ -130,7 +131,8 @@ def _tell_of_failure(task: asyncio.Task[None]) -> None:
 
 
 def _models(base: Base) -> list[str]:
-    """Return the usable accounts of the configuration, for `arvis doctor`, which reads stored accounts itself."""
+    """Return the usable accounts of the configuration as text for the log, from which `arvis doctor` reads them. Stored
+    accounts are left out, because `arvis doctor` reads them from the database."""
     lasting = {*base.accounts.configured, DEMO}
     return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
 

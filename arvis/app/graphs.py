@@ -38,9 +38,9 @@ from arvis.workflows.runtime.parts import NodeParts
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
-    """The parts of all graphs. `skills` returns the current skills; `summarizer` is the model that writes summaries
-    (None: the agent's model); `reply_bytes` is the maximum size of a reply. Without a `bench` there is no graph
-    `code`."""
+    """The parts of all graphs. `skills` returns the current skills. `summarizer` is the model that writes summaries
+    (None: the agent's model). `reply_bytes` is the maximum size of a reply. If `bench` is None, the graph `code` does
+    not exist."""
 
     store: Store
     runner: Runner

@@ -59,7 +59,7 @@ class LateHttp:
 
 @asynccontextmanager
 async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
-    """Yield the providers, and close everything that they opened at the end. The daemon opens them before the roles, so
+    """Yield the providers, and at the end close everything that they opened. The daemon opens them before the roles, so
     that they stay open until the roles have drained. `folder` is the data folder."""
     async with AsyncExitStack() as stack:
         services = ProviderServices(

@@ -30,7 +30,8 @@ _MB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The engines; None: no engine is configured. `minutes` is the maximum length of a voice message."""
+    """The speech engines; an engine is None if it is not configured. `minutes` is the maximum length of a voice
+    message."""
 
     transcriber: Transcriber | None
     speaker: Speaker | None

@@ -22,7 +22,8 @@ NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
 class TracedHandler:
-    """A handler that queues the execution of a job for export after the job's commit. Implements `Handler`."""
+    """A handler that runs another handler and queues the job's execution for the export of its trace after the commit
+    of the job. Implements `Handler`."""
 
     def __init__(self, *, handler: Handler, queue: ExportQueue) -> None:
         self._handler = handler
@@ -62,7 +63,8 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
             forget()
 
     def stopped(event: StatusChanged) -> None:
-        """Queue a turn that was cancelled while it waited for a person, because none of its jobs ends."""
+        """Queue a turn that was cancelled while it waited for a person. No job of such a turn ends, so no
+        `TracedHandler` queues it."""
         if event.status is MessageStatus.CANCELLED:
             queue.add(event.message_id)
 

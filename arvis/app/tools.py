@@ -32,8 +32,8 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `slow` are the tool sources whose first use takes long. `fetcher` returns the
-    fetcher for addresses from people and models; the first call opens it. `named` returns the names of the plugins
-    that agents use."""
+    fetcher for addresses from people and models, and opens it at the first call. `named` returns the names of the
+    plugins that agents use."""
 
     rules: ToolRules
     slow: Sequence[ToolSource]
@@ -51,14 +51,15 @@ class Toolbox:
 
 @asynccontextmanager
 async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolbox]:
-    """Yield the tools, and close everything that they opened at the end. The daemon opens them before the roles, so
+    """Yield the tools, and at the end close everything that they opened. The daemon opens them before the roles, so
     that they stay open until the roles have drained."""
     async with AsyncExitStack() as stack:
         services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
         if config.tools.allow_hosts:
-            # The rules are read here, so that the start reports an invalid rule, not the first fetch of a model.
+            # The rules are read already here, so that an invalid rule is reported at the start and not at a model's
+            # first fetch.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:

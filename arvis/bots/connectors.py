@@ -106,7 +106,8 @@ def describe(error: BadSetting | ConfigError) -> str:
 
 
 def _place(entry: BotEntry, key: str) -> str:
-    """Return the line of a key in the file. If the entry lacks the key, return the line of its first key."""
+    """Return the position of a key in the file. If the entry lacks the key, return the position of the entry's first
+    key."""
     name = key.partition(".")[0].partition("[")[0]
     return entry.places.get(name) or next(iter(entry.places.values()), entry.path)
 
@@ -137,7 +138,7 @@ def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
 
 log = logging.getLogger(__name__)
 
-#: The time (s) that a connector has to close.
+#: The time limit (s) for closing a connector.
 _CLOSING = 5.0
 
 

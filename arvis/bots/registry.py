@@ -165,7 +165,7 @@ def request_restart(tx: Transaction, platform: str, name: str, now: int) -> None
 
 
 def _rows(tx: Transaction, configured: Sequence[Key]) -> tuple[list[StoredBot], dict[Key, str]]:
-    """Return the stored bots, and for each bot the time of its last requested restart ("": none)."""
+    """Return the stored bots, and for each bot the time at which its last restart was requested ("" if none was)."""
     stored = tx.bots.all()
     keys = [*configured, *((bot.platform, bot.name) for bot in stored)]
     return stored, {key: tx.kv.get(_restart_key(*key)) or "" for key in keys}

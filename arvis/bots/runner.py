@@ -27,7 +27,8 @@ from arvis.process.leases import Holding
 
 log = logging.getLogger(__name__)
 
-#: The pause (s) between two attempts to write a state, and the time limit (s) for the last state of a bot that stops.
+#: The pause (s) before a failed write of a state is repeated, and the time limit (s) for writing the last state of a
+#: bot that stops.
 _AGAIN = 5.0
 _LAST = 2.0
 
@@ -44,7 +45,7 @@ class TellOwner(Protocol):
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """A state of a bot to store. `identity` is the bot's account on the platform (None: unchanged). `notice` is a text
-    for the owner ("": none), `cause` a code for its cause."""
+    for the owner ("": no notice). `cause` is a code for the cause of the notice."""
 
     state: BotState
     error: str = ""
@@ -130,11 +131,12 @@ _LONGEST_REFUSED_PAUSE = 600.0
 _REJECTIONS = 3
 _REJECTION_WINDOW = 300.0
 
-#: The time (s) for which a bot may be down before its owner is notified, and the interval (s) of this check.
+#: The time (s) that a bot may be down before its owner is notified, and the interval (s) between two checks of this
+#: time.
 _DOWN = 300.0
 _LOOK = 30.0
 
-#: The time (s) that a connector has to end after it was cancelled.
+#: The time limit (s) for the end of a connector that was cancelled.
 _ENDING = 10.0
 
 
@@ -224,8 +226,8 @@ class BotRun:
         return pause
 
     def _describe(self, failure: BaseException) -> str:
-        """Return the error as text for people. Only a plain `ConnectionError` has such a text. Other network errors and
-        defects of the connector are logged, and people get a general text."""
+        """Return the error as text for people. Only the text of a plain `ConnectionError` is meant for people. All
+        other errors are logged, and people get a general text."""
         if type(failure) is ConnectionError and str(failure):
             return str(failure)
         if isinstance(failure, OSError):

@@ -132,8 +132,8 @@ class BotService:
         return await self._with(bot, settings, secrets)
 
     async def _with(self, bot: StoredBot, settings: Values, secrets: Values) -> StoredBot:
-        """Return the bot with these settings and encrypted secrets; values that are None are left out. Raise
-        `Unprocessable` if its connector does not accept them."""
+        """Return the bot with these settings and with these secrets, encrypted. Values that are None are left out.
+        Raise `Unprocessable` if the bot's connector does not accept the values."""
         settings, secrets = _merged({}, settings), _merged({}, secrets)
         _refuse_plain_secrets(settings)
         await self._try(BotSpec(bot.platform, bot.name, {**settings, **secrets}, source=Source.PRODUCT))
@@ -159,8 +159,8 @@ class BotService:
         return stored
 
     async def _secrets_of(self, stored: StoredBot, changes: BotChanges) -> dict[str, Any]:
-        """Return the stored secrets with the changes. If the stored secrets cannot be decrypted, return only the new
-        secrets; the connector then reports the missing ones."""
+        """Return the bot's secrets after the changes. If the stored secrets cannot be decrypted, return only the new
+        secrets; the connector then reports the secrets that are missing."""
         try:
             opened = await asyncio.to_thread(opened_of, stored, self._secrets)
         except SecretLost:

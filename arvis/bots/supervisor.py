@@ -34,8 +34,8 @@ InboxFor = Callable[[Callable[[Transaction], None]], Inbox]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerParts:
-    """The parts that a process needs to run bots. `owner` is the boot of the process, `node` its data folder; `random`
-    returns numbers from 0 to 1."""
+    """The parts that a process needs to run bots. `owner` is the id of this start of the process, and `node` the id of
+    its data folder. `random` returns numbers from 0 to 1."""
 
     inbox_for: InboxFor
     tell_owner: TellOwner
@@ -68,7 +68,8 @@ class BotSupervisor:
         self._runs: dict[Key, BotRun] = {}
 
     def health(self) -> Mapping[str, bool]:
-        """Return, for each bot that this process runs or waits to take over, True if the bot is up in this process."""
+        """Return the bots that this process runs or waits to take over. The value of a bot is True if it is up in this
+        process."""
         return {f"{platform}/{name}": self._is_up((platform, name)) for platform, name in self._tasks}
 
     async def run(self, up: Callable[[], None]) -> None:
@@ -116,7 +117,7 @@ class BotSupervisor:
         if (running := self._running) is None:
             return
         if not bot.spec.enabled:
-            # The stored state may still be the state of a process that has crashed.
+            # The stored state may be the last one that a crashed process wrote.
             with suppress(StoreError):
                 await self._store.write(_stopped, bot.spec.key, self._clock.now())
             return
