@@ -243,7 +243,7 @@ def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None
 
 def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
     """Return the people who may answer besides the person who was asked. For an approval, these are the approvers that
-    the workflow's node names. If the node names none, or for an interrupted tool call, they are the configured
+    the workflow's node names. If no node names approvers, or for an interrupted tool call, they are the configured
     `approvers`. For all other questions they are owners and operators."""
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
     if named is not None:

@@ -97,8 +97,8 @@ def request(
     timeout: float = TIMEOUT,
     decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
-    """Send one request and return the response, with any status. Raises `DaemonUnreachable` if nothing answers, or if
-    `decode` cannot read the response, which then is not from Arvis."""
+    """Send one request and return the response, whatever its status. Raises `DaemonUnreachable` if nothing answers, or
+    if `decode` cannot read the response: another program then answers at this address."""
     place = urlsplit(url)
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:

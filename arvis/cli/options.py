@@ -50,7 +50,7 @@ def all_options(*options: Callable[[Any], Any]) -> Callable[[_Function], _Functi
 
 
 def channel_of(text: str) -> dict[str, str]:
-    """Convert the PLATFORM:CHANNEL of `--to` to the form of the API."""
+    """Convert the text PLATFORM:CHANNEL of `--to` to the fields of the API."""
     platform, colon, channel = text.partition(":")
     if not (platform and colon and channel):
         raise click.BadParameter("must have the form PLATFORM:CHANNEL, such as telegram:-1001234", param_hint="--to")
@@ -63,8 +63,8 @@ def workflow_option(words: str) -> Callable[[_Function], _Function]:
 
 
 def as_graph(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options in the form of the API, with the workflow as `graph`. An empty workflow becomes None,
-    which removes the stored one."""
+    """Return the given options as fields of the API, with the workflow in the field `graph`. An empty name of a
+    workflow becomes None, which removes the stored graph."""
     rest = {name: value for name, value in given.items() if name != "workflow"}
     if "workflow" not in given:
         return rest

@@ -108,8 +108,8 @@ def report(error: ArvisError) -> None:
 
 
 def known_in(group: BaseExceptionGroup[BaseException]) -> list[ArvisError] | None:
-    """Return the errors of a group if all are `ArvisError`s; None if the group contains any other error, which is a
-    defect."""
+    """Return the errors of an exception group if all are `ArvisError`s. Return None if the group contains any other
+    error, because such an error is a defect."""
     leaves = list(_leaves(group))
     ours = [leaf for leaf in leaves if isinstance(leaf, ArvisError)]
     return ours if len(ours) == len(leaves) else None

@@ -38,7 +38,7 @@ def reset(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
 
 
 def _close(tx: Transaction, invocation: Invocation, now: int) -> Sequence[CancelledTurn]:
-    """Close the conversation and cancel its waiting turns: in a channel, a member's own turns; else all turns. Running
+    """Close the conversation and cancel its waiting turns. In a channel, a member cancels only their own turns. Running
     turns continue."""
     person, conversation = invocation.principal, invocation.conversation
     everything = conversation.direct or _looks_after(invocation)
@@ -141,8 +141,8 @@ def _mention(tx: Transaction, invocation: Invocation) -> str:
 
 
 _LONGEST_NAME, _LONGEST_ABOUT = 120, 300
-#: The form of the argument that a link to a bot can add to `/start`. With any other argument, the text is an ordinary
-#: message.
+#: The form of the argument that a link to a bot can add to `/start`. If the argument has another form, the text is an
+#: ordinary message.
 _CARRIED = re.compile(r"[A-Za-z0-9_-]{0,64}")
 
 

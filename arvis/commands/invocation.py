@@ -35,9 +35,9 @@ class Invocation:
     zone: str
     #: The rule that chose the agent.
     route: str = ""
-    #: The sender of the message, with the limits of the person besides the role (None: no message).
+    #: The sender of the message, with limits of the person that apply besides the role; None if there is no message.
     sender: Sender | None = None
-    #: The time zone of the daemon, whose midnight ends a budget's day.
+    #: The time zone of the daemon. A day of a budget ends at midnight in this zone.
     daemon_zone: str = "UTC"
     #: The commands of the agent's plugins.
     more: Sequence[PluginCommand] = ()

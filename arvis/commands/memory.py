@@ -112,7 +112,8 @@ def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
         case Refused(problem, fix):
             return f"{problem} {fix}"
         case kept if not invocation.conversation.direct:
-            # Everybody reads the answer, so it shows neither a known fact nor a replaced fact.
+            # Everybody reads the answer, so it quotes neither a fact that was already stored nor a fact that was
+            # replaced.
             return f"Stored: #{kept.fact.number}"
         case kept if kept.kind is Kept.REFRESHED:
             return f"Already stored: #{kept.fact.number} {brief(kept.fact.content)}"

@@ -25,8 +25,8 @@ _MAX_SUFFIX = 50
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The environment variables of one provider. An address without a key makes an account without a key. `model` is
-    the model of these accounts; None: the provider's default in `DEFAULT_MODELS`."""
+    """The environment variables of one provider. If only the variable of the address is set, the account has no key.
+    `model` is the model of these accounts; if it is None, they have the provider's default in `DEFAULT_MODELS`."""
 
     provider: str
     key: str | None
@@ -96,8 +96,8 @@ def accounts_from_environment(environ: Mapping[str, str]) -> tuple[Account, ...]
 
 
 def _variables(family: _Family, environ: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield the variables of a family that are set, each with its number (0 for the name without a number). Numbers are
-    read up to the first gap. If no key is set, the variable of the address counts."""
+    """Yield the variables of a family that are set, each with its number. The name without a number has the number 0.
+    The search ends at the first number that is not set. If no key is set, yield the variable of the address."""
     found = False
     if family.key is not None:
         if environ.get(family.key):

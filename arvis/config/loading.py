@@ -93,7 +93,7 @@ class Overrides:
         return None
 
     def over(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `values` with the values of the environment over them. Mappings are merged; a list replaces the whole
+        """Return `values`, overridden by the values of the environment. Mappings are merged; a list replaces the whole
         list."""
         return _merge(values, self.values)
 
@@ -305,7 +305,7 @@ def _file_in_use(given: Path | None) -> Path | None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a tree of values."""
+    """Yield every text within a value, including those in nested lists and mappings."""
     match value:
         case str():
             yield value
@@ -331,8 +331,8 @@ def _read(file: Path) -> Document:
 
 
 def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:
-    """Return `values` with single keys replaced. If the section of a key has a value that is not a mapping, a mapping
-    replaces this value."""
+    """Return `values` with the changes of single keys. If the section of a changed key has a value that is not a
+    mapping, a new mapping replaces this value."""
     merged = dict(values)
     for (name, *rest), value in changes.items():
         under = merged.get(str(name))

@@ -46,7 +46,7 @@ RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("language",): None,
 }
 
-#: New names of graphs, for values of `agents[].graph`.
+#: The old names of graphs with their new names, for values of `agents[].graph`.
 RENAMED_GRAPHS: Mapping[str, str] = {"converse": "handover"}
 
 MIGRATE = "arvis config migrate"
@@ -55,12 +55,12 @@ _INDENT = 2
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An old key in a configuration, or a key with an old value."""
+    """An old key in a configuration, or a key whose value is an old name."""
 
     old: KeyPath
     #: The new name of the key; None if the key was removed.
     new: KeyPath | None
-    #: If it is set, the key is unchanged, and only its value has this new name.
+    #: The new value, if only the value of the key has a new name and the key itself is unchanged; else None.
     value: str | None = None
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Renamed:
 
 
 def old_keys(values: Mapping[str, Any]) -> Sequence[Renamed]:
-    """Return the old keys in a tree of values, and the keys with old names of graphs."""
+    """Return the old keys in the values of a configuration, and the keys whose value is the old name of a graph."""
     found = [found for old, new in RENAMED.items() for found in _matches(values, old, new, ())]
     for each in _matches(values, ("agents", "*", "graph"), ("agents", "*", "graph"), ()):
         graph = _at(values, each.old)
@@ -206,8 +206,8 @@ def _index(mapping: yaml.MappingNode, name: str | int) -> int:
 
 
 def _rename(text: str, pair: _Pair, name: str, deeper: int = 0) -> Iterator[_Edit]:
-    """Yield the edits that rename a key. `deeper` is the number of characters by which its line also moves to the
-    right."""
+    """Yield the edits that rename a key. `deeper` is the number of characters by which the line of the key also moves
+    to the right."""
     key, value = pair
     yield key.start_mark.index, key.end_mark.index, name
     longer = len(name) - (key.end_mark.index - key.start_mark.index) + deeper
@@ -215,7 +215,8 @@ def _rename(text: str, pair: _Pair, name: str, deeper: int = 0) -> Iterator[_Edi
 
 
 def _realigned(text: str, start: int, longer: int) -> Iterator[_Edit]:
-    """Yield an edit that keeps the column of a comment after a value that moves right by `longer` characters."""
+    """Yield an edit that keeps a comment in its column although the value before it moves right by `longer`
+    characters."""
     end = start
     while end < len(text) and text[end] == " ":
         end += 1
@@ -278,7 +279,8 @@ def _regrouped_speech(text: str, root: Any) -> _Edit:
 
 
 def _with_comments(text: str, position: int) -> int:
-    """Return the start of a key's line, or of the first of the comment lines directly above it."""
+    """Return the start of the line of a key. If comment lines are directly above the key, return the start of the first
+    one."""
     start = _line_start(text, position)
     while start > 0:
         above = _line_start(text, start - 1)

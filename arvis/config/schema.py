@@ -94,12 +94,12 @@ def _database(value: SecretStr) -> SecretStr:
 class Common(Section):
     """The keys that the file and the configuration in use have in common."""
 
-    # No object of this class is created, only of its subclasses. Building its checks would cost a few milliseconds at
+    # Only objects of the subclasses are created. Building the checks of this class too would cost a few milliseconds at
     # the start.
     model_config = ConfigDict(defer_build=True)
 
     database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
-    #: Encrypts the secrets in the database (None: the key in the data folder).
+    #: The key with which the secrets in the database are encrypted; None: the key in the data folder.
     encryption_key: SecretReference | None = None
     roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
     web: Web = Web()
@@ -118,7 +118,7 @@ class Common(Section):
     retention: Retention = Retention()
     backup: Backup = Backup()
     budgets: Budgets = Budgets()
-    #: The keys of this and the next three mappings are models, as `name` or `provider/name`.
+    #: In this and the next three mappings, each key is a model, written as `name` or `provider/name`.
     model_prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
     #: The window of a model, in tokens.
     context_windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
@@ -147,7 +147,7 @@ class BotEntry:
     platform: str
     name: str
     path: str
-    #: It contains secrets, not references, so it is not in the repr.
+    #: The values contain the secrets themselves and not references to them, so they are not in the repr.
     values: Mapping[str, Any] = field(repr=False)
     #: The position of each key, such as `config.yaml, line 12`.
     places: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -176,15 +176,15 @@ class Scheduler(Section):
 class SpeechBuffer(Section):
     """The limits that decide when speech over the socket becomes a message."""
 
-    #: The pause after a complete thought.
+    #: The pause in seconds after a complete thought.
     pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
-    #: The silence after other text.
+    #: The silence in seconds after any other text.
     silence_seconds: Annotated[Positive, Field(le=60)] = 3
-    #: The longest time from the first chunk.
+    #: The longest time in seconds from the first chunk.
     longest_seconds: Annotated[Positive, Field(le=600)] = 15
     #: A text with fewer characters waits for more text or for silence.
     least_characters: Annotated[Whole, Field(ge=0, le=1000)] = 20
-    #: Empty: all supported languages.
+    #: The languages whose words begin and end a thought; empty: all supported languages.
     languages: TextList = ()
 
     @model_validator(mode="after")
@@ -251,16 +251,16 @@ class Limits(Section):
     attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
     max_tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
     max_iterations: Annotated[Whole, Field(ge=1, le=500)] = 40
-    #: The depth of delegations, their number in one answer, and their number from one message.
+    #: The maximum depth of delegations, their maximum number in one answer, and their maximum number from one message.
     delegation_depth: Annotated[Whole, Field(ge=0, le=20)] = 3
     delegation_fan_out: Annotated[Whole, Field(ge=0, le=64)] = 5
     delegation_jobs: Annotated[Whole, Field(ge=0, le=500)] = 20
     crons_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
     heartbeats_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
     reminders_per_person: Annotated[Whole, Field(ge=0, le=1000)] = 20
-    #: For each member. Operators have ten times as much; owners have no limit.
+    #: The limit of each member. An operator has ten times this limit; an owner has no limit.
     messages_per_minute: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = 120
-    #: For each member. Operators and owners have ten times as much.
+    #: The limit of each member. Operators and owners have ten times this limit.
     upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = 536_870_912
     #: The limits of the folder in which agents run programs.
     workspace_bytes: Annotated[Whole, Field(ge=1_048_576, le=1_099_511_627_776)] | None = 1_073_741_824
@@ -282,9 +282,10 @@ class Tools(Section):
 
     #: The address of the web search.
     search_url: Url = "https://api.duckduckgo.com/"
-    #: The private hosts, as `host` or `host:port`, from which agents may fetch as an exception.
+    #: The private hosts, as `host` or `host:port`, from which agents may fetch. They may fetch from no other private
+    #: host.
     allow_hosts: TextList = ()
-    #: The Python packages that scripts of graph `code` may have installed; `*` means any.
+    #: The Python packages that may be installed for the scripts of the graph `code`; `*` means any package.
     packages: TextList = ()
 
 

@@ -59,20 +59,20 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 
 
 class McpServer(Section):
-    """One MCP server: a program (`command`), which is called over its standard input and output, or the address of a
-    server (`url`)."""
+    """One MCP server: either a program (`command`), which the daemon calls over standard input and output, or the
+    address of a server (`url`)."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
     url: Annotated[Url, AfterValidator(web_address)] | None = None
-    #: It may contain secrets, as `headers` may.
+    #: The environment variables of the program. Like `headers`, they may contain secrets.
     env: Annotated[dict[str, SecretText], AfterValidator(_variables)] = Field(default_factory=dict)
     headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
-    #: The permitted tools; empty: all.
+    #: The permitted tools; empty: all tools.
     tools: TextList = ()
-    #: The risk of its tools.
+    #: The risk of the server's tools.
     risk: Risk = Risk.WRITE
-    #: True if the server's own statements about risks are used.
+    #: True if the server's own statements about the risks of its tools are used.
     trust_annotations: bool = False
     timeout_seconds: Annotated[Positive, Field(le=3600)] = 60
     #: True if a call whose result was lost may be repeated.

@@ -15,7 +15,7 @@ from arvis.config.loading import Loaded, OriginKind, look
 from arvis.config.schema import Config
 from arvis.domain.errors import ConfigError
 
-#: The key of the table `settings` for these values: a JSON object by dotted key.
+#: The key of the table `settings` under which these values are stored, as a JSON object by dotted key.
 KEY = "config.changes"
 
 Changes = Mapping[str, Any]
@@ -23,14 +23,14 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The configuration of a start."""
+    """The configuration of a start, and the use that it makes of the stored values."""
 
     config: Config
     #: The stored values that can be used.
     usable: Changes
     #: The keys of the usable values that no environment variable overrides.
     effective: Sequence[str]
-    #: The keys of all other stored values, with the reason.
+    #: The keys of the stored values that cannot be used, each with the reason.
     problems: Mapping[str, str]
 
 

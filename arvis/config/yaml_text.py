@@ -14,9 +14,10 @@ import yaml
 from arvis.config.problems import KeyPath, Problem
 
 _MAX_DEPTH = 30
-#: The maximum length of a configuration in characters. A reader may stop after one character more.
+#: The maximum length of a configuration in characters. A reader may stop after one character more, because the text is
+#: then too long.
 MAX_TEXT = 1_000_000
-#: The maximum number of values and keys in a text. Building one takes a thousand times as long as reading its
+#: The maximum number of values and keys in a text. Building a value takes a thousand times as long as reading its
 #: characters.
 MAX_VALUES = 50_000
 _SCALARS = ("null", "bool", "int", "float")
@@ -116,7 +117,7 @@ def read_texts(text: str) -> Any:
 
 
 class _Plain(yaml.CSafeDumper):
-    """Writes repeated values in full, and texts of several lines as blocks."""
+    """A dumper that writes repeated values in full, not as references, and texts of several lines as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the library calls it so
         return True
@@ -130,7 +131,7 @@ _Plain.add_representer(str, _as_lines)
 
 
 def write_text(value: Any) -> str:
-    """Return a YAML text from which `Document` reads these plain values."""
+    """Return a YAML text with these plain values. `Document` can read it."""
     return str(yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120))
 
 
@@ -139,8 +140,8 @@ def _line(part: yaml.Node | yaml.Event) -> int:
 
 
 def _refuse_traps(text: str) -> None:
-    """Refuse dangerous texts in one pass over the events, without recursion, so that the tree that is built later is
-    small and shallow."""
+    """Refuse a text with anchors, deep nesting or too many values. The check passes once over the parser's events,
+    without recursion, before any tree is built."""
     if len(text) > MAX_TEXT:
         raise UnreadableText("it is larger than 1 MB", "Move long prompts into the dashboard.")
     depth = values = 0

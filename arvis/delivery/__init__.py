@@ -1,4 +1,5 @@
-"""Step 13: show drafts, and send deliveries through their connectors; in each place one after the other, in order."""
+"""Step 13 of a message: show drafts and send deliveries through their connectors. The deliveries to one place are sent
+in order, one after the other."""
 
 from __future__ import annotations
 

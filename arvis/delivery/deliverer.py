@@ -1,9 +1,9 @@
 """Step 13 of a message, the handler of `deliver` jobs: it sends a delivery and decides what happens after a failure.
 
-If a platform shows a delivery undivided, and only once even if it is sent twice (`Capabilities.whole`), the delivery
-needs one commit. On all other platforms the delivery is sent in parts, and each part is recorded before it is sent
-(`sender.py`), so that an interrupted send is detected. If a delivery fails, its final state, an incident for the agent
-and an alert for the owner are stored.
+Some platforms show a delivery undivided, and only once even if it is sent twice (`Capabilities.whole`). For them, one
+commit after the delivery is sent is enough. For all other platforms the delivery is divided into parts, and each part
+is recorded before it is sent (`sender.py`), so that an interrupted send is detected. If a delivery fails, its final
+state, an incident for the agent and an alert for the owner are stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arvis.ports.connector import Connector, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
 from arvis.tasks import deadlines
 
-#: The maximum number of characters of a platform's error and of the quoted message in an incident.
+#: The maximum number of characters of a platform's error, and of the message that an incident quotes.
 LONGEST_ERROR = 300
 LONGEST_QUOTE = 80
 
@@ -85,17 +85,18 @@ def _record_step(tx: Transaction, delivery: Delivery, reason: str, now: int) -> 
 SHORTEST_PAUSE = 1.0
 #: Seconds added to a requested pause, so that rounding never makes it shorter.
 ROUNDING = 0.001
-#: The first and the last pause (s) between checks for a bot that is not running here.
+#: The first and the longest pause (s) between two checks for a bot that is not running here.
 FIRST_BOT_CHECK, LAST_BOT_CHECK = 5.0, 60.0
 #: The time (ms) after which a delivery without a running bot fails.
 NO_BOT_MS = 3_600_000
-#: The time (ms) for which sending may fail before attempts are counted, and the maximum pause (s) during this time.
+#: The time (ms) after the first failure during which attempts are not counted, and the longest pause (s) between two
+#: attempts.
 OUTAGE_MS = 3_600_000
 LONGEST_PAUSE = 60.0
 #: The time (ms) after which a delivery to a closed place is sent again, even if the platform has not reported it as
 #: open.
 CLOSED_MS = 3_600_000
-#: Texts with more characters are divided into parts in a thread.
+#: A text with more characters is divided into parts in a separate thread.
 _SHORT = 1_000
 
 OfAddress = Callable[[Address], Connector | None]
@@ -107,8 +108,8 @@ async def _no_drafts(_execution_id: str, _address: Address) -> None:
 
 class Deliverer:
     """The handler of jobs of the kind `deliver`. `connector_of` returns the connector of an address, or None if its bot
-    is not running here. `release` ends the draft and typing of a turn before its answer is sent. `backoff` is shared
-    with the drafts."""
+    is not running here. `release` ends the draft and typing of a turn before its answer is sent. `backoff` contains the
+    pauses that platforms requested; drafts use the same object."""
 
     def __init__(
         self,
@@ -129,7 +130,7 @@ class Deliverer:
         self._release = release
         self._backoff = backoff or ChannelBackoff(clock=clock)
         self._since = clock.now()
-        #: The time (ms) since which sending a delivery has failed in this process, by the delivery's id.
+        #: The time (ms) of the first failure in this process, for each delivery (by id) that still fails.
         self._failing: dict[str, int] = {}
 
     async def run(self, job: Job) -> JobResult:
@@ -156,7 +157,7 @@ class Deliverer:
         return await self._send_parts(connector, job, left[0], left[1:], begun=False)
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """Record a delivery that has failed and is not retried."""
+        """If a delivery has failed and is not retried, record this. Do nothing after other outcomes."""
         if isinstance(outcome, Fail):
             record(tx, job, outcome, now)
 
@@ -180,8 +181,8 @@ class Deliverer:
         return await self._finish(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
 
     async def _marked_if_late(self, connector: Connector, delivery: Delivery) -> Delivery:
-        """Return the delivery, marked if it is late. It is never dropped, because the platform shows the whole
-        history."""
+        """Return the delivery, with a mark if it is late. A late delivery is never dropped here, because the platform
+        shows the whole history."""
         if not self._late_replies.may_be_overdue(delivery):
             return delivery
         asked_at = await self._store.read(deadlines.asked_at, delivery)
@@ -214,8 +215,8 @@ class Deliverer:
         return await self._send_parts(connector, job, first, behind, begun=True)
 
     async def _find_draft(self, connector: Connector, execution_id: str) -> None:
-        """Find a draft whose process ended before it recorded the draft's message, so that the answer replaces the
-        draft."""
+        """Find the message of a draft if the earlier process ended before it recorded this message, so that the answer
+        can replace the draft."""
         draft = await self._store.read(drafts.of_turn, execution_id)
         if draft is not None and draft.platform_id is None:
             draft = await locate_draft(connector, draft)
@@ -251,7 +252,7 @@ class Deliverer:
         return Snooze.after(now, min(max(waited / 1000, FIRST_BOT_CHECK), LAST_BOT_CHECK), "no_connector")
 
     async def _closed_or_moved(self, job: Job, delivery: Delivery, place: ChannelStatus) -> JobResult | None:
-        """Return the result for a place that is closed or has moved; None if the delivery may be sent."""
+        """Return the result of the job if the place is closed or has moved; None if the delivery may be sent."""
         if place.moved_to is not None:
             await self._store.write(sender.move, job, delivery, place.moved_to, self._clock.now())
             return Done()
@@ -277,8 +278,9 @@ class Deliverer:
         return self._result_of(error, delivery)
 
     def _result_of(self, error: SendError, delivery: Delivery) -> JobResult:
-        """Return the result for an error. After a temporary failure the pause is as long as the failure has lasted, at
-        least `SHORTEST_PAUSE` and at most `LONGEST_PAUSE`. Attempts are counted only after `OUTAGE_MS`."""
+        """Return the result of the job for an error. After a temporary failure, the pause is as long as the time for
+        which sending has failed, but at least `SHORTEST_PAUSE` and at most `LONGEST_PAUSE`. Attempts are counted only
+        after `OUTAGE_MS`."""
         if error.permanent:
             return Fail(sender.GONE if error.gone else "refused", str(error))
         now = self._clock.now()
@@ -306,7 +308,8 @@ class Deliverer:
 
 
 async def _divided(connector: Connector, delivery: Delivery) -> Sequence[Piece]:
-    """Divide the delivery into parts. A long text is divided in a thread, because this may take seconds."""
+    """Divide the delivery into parts. A long text is divided in a separate thread, because the division may take
+    seconds."""
     if len(delivery.content) <= _SHORT:
         return connector.plan(delivery)
     return await asyncio.to_thread(connector.plan, delivery)

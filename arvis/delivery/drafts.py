@@ -39,13 +39,14 @@ class OpenedDraft:
     """A draft to show."""
 
     draft: Draft
-    #: The platform id of the message that has shown the draft since before a restart (None: there is none).
+    #: The platform id of the message that has shown this draft since before a restart; None if there is no such
+    #: message.
     seen: str | None
 
 
 def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> OpenedDraft | None:
-    """Open the draft of a turn. Return None if the turn has ended, or its draft is gone or may still be in the chat
-    without a known id."""
+    """Open the draft of a turn. Return None if the turn has ended, if its draft was removed, or if a message of unknown
+    id may still show the draft."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None
@@ -92,8 +93,8 @@ def abandoned_of_turn(tx: Transaction, execution_id: str) -> Draft | None:
 
 
 def _is_abandoned(tx: Transaction, draft: Draft) -> bool:
-    """Return True if the turn of a draft is not running (it may wait for people) and no delivery will replace the
-    draft."""
+    """Return True if no delivery will replace the draft and its turn is not running. A turn that waits for people is
+    not running."""
     turn = tx.executions.get(draft.execution_id)
     working = turn is not None and turn.status is ExecutionStatus.RUNNING
     return not working and not tx.drafts.awaited(draft.execution_id)
@@ -128,14 +129,14 @@ LONGEST = 1500
 class Pace:
     """The timing of drafts. All times are in seconds."""
 
-    #: The time after the beginning of a turn before which no text is shown.
+    #: The time from the beginning of a turn until its text may be shown.
     first: float = 1.0
-    #: The number of characters that a text must have to be shown.
+    #: The minimum number of characters of a text that is shown.
     characters: int = 40
-    #: The time after which a turn without text gets a status line, and the interval of its updates.
+    #: The time after which a turn without text gets a status line, and the interval between two updates of this line.
     status: float = 30.0
     status_every: float = 10.0
-    #: The interval of checks.
+    #: The interval between two checks if the draft needs an update.
     look: float = 0.5
 
 
@@ -245,7 +246,7 @@ class DraftStream:
     async def _status(self, age: float) -> DraftContent | None:
         minutes, seconds = divmod(int(age), 60)
         step = await self._store.read(current_step, self.execution_id)
-        if step is None:  # another process ended it
+        if step is None:  # another process ended the turn
             self._over = True
             return None
         return DraftContent(f"{step}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
@@ -268,8 +269,8 @@ class DraftStream:
             self._recorded = True
 
     async def _failed(self, error: SendError) -> bool:
-        """Handle an error of the platform. Return True if it only asked for a pause; after other errors the draft ends,
-        because the answer does not depend on it."""
+        """Handle an error of the platform. Return True if the platform only asked for a pause. After any other error
+        the draft ends, because the answer does not depend on it."""
         if error.retry_after is not None and not error.permanent:
             self._backoff.note(self._address, error.retry_after)
             return True

@@ -33,18 +33,19 @@ TYPING_SECONDS = 60.0
 LONGEST_SILENCE = 900.0
 #: The delay (s) before typing is first shown, because the message has to reach the model first.
 TYPING_AFTER = 0.05
-#: The fraction of a platform's typing time after which typing is sent again.
+#: Typing is sent again after this fraction of the time for which the platform shows it.
 TYPING_AGAIN = 0.9
 #: The maximum number of abandoned drafts that are removed when the process starts.
 MOST_LEFT = 1000
-#: The maximum number of turns that are remembered as shown by this process, and of places with a recent answer.
+#: The maximum number of turns that are remembered because this process has shown them, and of places that are
+#: remembered with the time of their last answer.
 MOST_REMEMBERED = 1000
-#: The time (s) that an answer waits for the last change of a draft by another process.
+#: The time (s) for which an answer waits if another process may still be changing the draft.
 SETTLING_SECONDS = 1.0
-#: The maximum time (s) that an answer waits for the last change of a draft by this process.
+#: The maximum time (s) for which an answer waits until this process has finished its last change of the draft.
 LONGEST_CHANGE = 10.0
-#: The maximum time (s) without typing in a place where an answer is being sent. It ends early if the answer is sent or
-#: postponed.
+#: The maximum time (s) for which no typing is shown in a place where an answer is being sent. The time ends earlier
+#: when the answer is sent or postponed.
 LONGEST_QUIET = 60.0
 
 _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
@@ -74,7 +75,7 @@ class Presence:
         self._at_work: dict[Address, set[str]] = {}
         #: The time of the last event of a running turn, by place.
         self._heard: dict[Address, float] = {}
-        #: The time until which no typing is shown, because an answer is being sent, by place.
+        #: For each place where an answer is being sent: the time until which no typing is shown.
         self._quiet: dict[Address, float] = {}
         #: The time at which the last answer was sent, by place.
         self._settled: dict[Address, float] = {}
@@ -147,7 +148,7 @@ class Presence:
             self._begin(event.address, event.message_id)
         elif event.status in _OVER:
             self._end(event.address, event.message_id)
-            if event.status is MessageStatus.CANCELLED:  # no delivery may follow that would stop the typing
+            if event.status is MessageStatus.CANCELLED:  # a delivery, which would stop the typing, may never follow
                 self._stop_typing(event.address)
 
     def _delivery_settled(self, event: DeliverySettled) -> None:

@@ -27,12 +27,14 @@ _SECRETS: Mapping[str, Sequence[str]] = {
 #: The timeout of a test in seconds. The daemon's own time limit is shorter.
 _TIMEOUT = 40.0
 
-#: The maximum number of digits of a number. A text with more digits is an id of the platform.
+#: The maximum number of digits of a value that counts as a number. A longer value is an id of the platform and stays
+#: text.
 _LONGEST_NUMBER = 9
 
 
 def _bot_name(text: str) -> tuple[str, str]:
-    """Return platform and name of `discord/helper`. Without a name, as in `discord`, the name is `main`."""
+    """Return the platform and the name of a bot from a text such as `discord/helper`. A text without a name, such as
+    `discord`, means the bot `main`."""
     platform, _, name = text.partition("/")
     if not platform:
         raise click.BadParameter("must be PLATFORM or PLATFORM/NAME, such as discord/helper")

@@ -22,13 +22,13 @@ from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: Seconds that one request waits for an answer; then it is repeated.
+#: The seconds for which one request waits for an answer. Then the request is sent again.
 _ONE_WAIT = 30
 
-#: The maximum number of open questions that are searched for questions of the channel.
+#: The maximum number of the daemon's open questions among which those of the channel are searched.
 _MOST_QUESTIONS = 200
 _AT_WORK = "running"
-#: Seconds between two checks of an execution that continues after an answer to its question.
+#: The seconds between two checks of an execution that continues after its question was answered.
 _LOOK = 0.2
 PROMPT = "> "
 
@@ -68,8 +68,8 @@ def chat(
 
 
 class ChatSession:
-    """A conversation in one channel: messages, their answers, and other posts. With `as_json`, only timelines are
-    printed."""
+    """A conversation in one channel: messages, their answers, and other posts. With `as_json`, only the timelines of
+    messages are printed."""
 
     def __init__(self, api: Api, channel: str, agent: str | None, *, as_json: bool) -> None:
         self._api = api
@@ -97,7 +97,7 @@ class ChatSession:
             self._posts.reopen(timeline["messageId"])
         for question in asked:
             self._await_outcome(question)
-        # The answer has been shown. The next request reports a daemon that has ended.
+        # The answer has been shown, so an unreachable daemon is ignored here. The next request reports it.
         with suppress(DaemonUnreachable):
             self._posts.catch_up()
         return timeline
@@ -119,7 +119,7 @@ class ChatSession:
             self._posts.follow()
 
     def mute(self) -> None:
-        """Stop printing posts between the messages."""
+        """Stop printing the posts that arrive between the messages."""
         if self._posts is not None:
             self._posts.mute()
 
@@ -134,7 +134,8 @@ class ChatSession:
         return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
 
     def _await_outcome(self, wait_id: str) -> None:
-        """If the question has been answered, wait until the work that continues after it ends or waits."""
+        """If the question has been answered, wait until the execution that continues after the answer ends or waits
+        again."""
         wait = self._api.get("api", "questions", wait_id)
         if wait["answeredAt"] is None:
             return
@@ -222,7 +223,7 @@ def _require_answer(timeline: Timeline) -> None:
 
 
 def no_answer(timeline: Timeline) -> ArvisError:
-    """Return the reason why a message has no answer."""
+    """Return an error that says why a message has no answer."""
     fix = f"`arvis explain {timeline['messageId']}` shows all steps."
     if timeline["status"] == MessageStatus.WAITING:
         fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis questions answer`."

@@ -26,8 +26,8 @@ from arvis.cli.output import plain
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: The timeout in seconds of a connection, and the time without a frame after which the client asks the API if the
-#: message has ended.
+#: The timeout in seconds of a connection. If no frame arrives for the same time, the client asks the API if the message
+#: has ended.
 TIMEOUT = 30.0
 
 Frame = dict[str, Any]
@@ -40,8 +40,8 @@ def connected(api: Api) -> ClientConnection:
 
 
 def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None = None) -> int:
-    """Join the channel and return the number of its newest delivery. The server sends the deliveries `after` this
-    number again."""
+    """Join the channel and return the number of its newest delivery. If `after` is given, the server sends the
+    deliveries with higher numbers again."""
     since = {} if after is None else {"lastSeq": after}
     socket.send(json.dumps({"type": "auth", "apiKey": key, "channelId": channel, **since}))
     while (frame := received(socket))["type"] != "auth_ok":
@@ -87,11 +87,11 @@ class Posts:
             self._start = greet(socket, self._api.key, self._channel)
 
     def answered(self, message_id: str) -> None:
-        """Skip the reply to this message: another function prints it."""
+        """Do not print the reply to this message, because another function prints it."""
         self._answered.add(message_id)
 
     def reopen(self, message_id: str) -> None:
-        """Print the reply to this message after all, because the message waits for a person."""
+        """Print the reply to this message after all, because the message now waits for a person."""
         self._answered.discard(message_id)
 
     def catch_up(self) -> None:
@@ -224,15 +224,15 @@ Timeline = dict[str, Any]
 
 
 class Preview:
-    """The part of one answer that the reader has seen. `write` prints a piece of text."""
+    """The part of one answer that has been printed so far. `write` prints a piece of text."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._shown = ""
 
     def piece(self, offset: int, text: str) -> None:
-        """Print a piece of the answer. Offset 0 begins a new attempt. A piece that does not continue the shown text is
-        skipped; `end` prints the missing text."""
+        """Print a piece of the answer. A piece with offset 0 begins the text of a new attempt. A piece that does not
+        continue the printed text is skipped; `end` prints the missing text."""
         if offset == 0 and self._shown:
             self._write("\n")
             self._shown = ""
@@ -294,8 +294,8 @@ def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: P
 
 
 def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
-    """Return the id of the message and the earlier frames about it: a quick answer can arrive before its
-    acknowledgement."""
+    """Return the id of the message, and the frames that arrived before its acknowledgement, because a quick answer can
+    arrive earlier."""
     early: list[Frame] = []
     while (frame := received(socket))["type"] != "ack":
         early.append(frame)
@@ -329,7 +329,8 @@ def _follow(frames: Iterable[Frame], message_id: str, preview: Preview, posts: P
 
 
 def _post(frame: Frame, preview: Preview, posts: Posts) -> None:
-    """Print a post beside the answer. The preview may have shown an agent's progress text already."""
+    """Print a post that arrives while the answer is written. If the preview has already shown its text as an agent's
+    progress, only mark it as printed."""
     if preview.give_way(frame["content"]):
         posts.pass_over(frame)
     else:

@@ -85,7 +85,7 @@ def _replace(target: Path, old: str, new: str) -> Path:
 
 
 def _backup(target: Path, text: str, mode: int) -> Path:
-    """Write the old text to the first free name of a backup, and return the path."""
+    """Write the old text to the first name of a backup that is not in use, and return the path of the backup."""
     number = 1
     while True:
         backup = target.with_name(f"{target.name}.bak{number if number > 1 else ''}")

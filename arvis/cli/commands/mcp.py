@@ -30,7 +30,7 @@ _TIMEOUT = 180.0
 
 _PARSE_ERROR, _INVALID, _FAILED = -32700, -32600, -32603
 _VERSION = "io.modelcontextprotocol/protocolVersion"
-#: The field that the header `Mcp-Name` repeats, by method.
+#: The field whose value the header `Mcp-Name` repeats, for each method.
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -42,7 +42,8 @@ def mcp(*, config: Path | None, data: Path | None) -> None:
 
 
 class Bridge:
-    """Sends each line to the daemon and writes the answer. Requests run concurrently, because one may take minutes."""
+    """The connection between the client and the daemon. It sends each line to the daemon and writes the answer.
+    Requests run concurrently, because one of them may take minutes."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -58,7 +59,7 @@ class Bridge:
             if message is None:
                 self._write(_error(None, _PARSE_ERROR, "The line is not a JSON object."))
             elif message.get("method") == "initialize":
-                # The headers of later messages depend on the answer.
+                # The next message must wait for this answer, because the headers of later messages depend on it.
                 self._pass_on(message)
             else:
                 threads = [thread for thread in threads if thread.is_alive()]

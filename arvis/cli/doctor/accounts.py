@@ -189,8 +189,8 @@ def _server_of(account: Account) -> _Server | None:
 
 
 def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
-    """Return the unreachable servers with the reasons. Each server has a thread, because the look-up of a name may
-    block; a blocked thread ends with this process."""
+    """Return the servers that cannot be reached, each with the reason. Each server is tried in a separate thread,
+    because the look-up of a host name may block. A blocked thread ends with this process."""
     found = dict.fromkeys(servers, f"no answer within {_TIMEOUT:g} s")
 
     def look(server: _Server) -> None:

@@ -23,7 +23,8 @@ from arvis.store.integrity.check import Damaged, LogCut, Sound
 
 _MEGABYTE = 1_000_000
 
-#: SQLite shortens the log to 64 MB if no reader is active; a log of twice this size means that a reader does not end.
+#: SQLite shortens its write-ahead log to 64 MB if no reader is active. A log of twice this size means that a reader
+#: does not end.
 _LARGE_LOG = 128 * _MEGABYTE
 
 #: The oldest version of PostgreSQL that still gets fixes.
@@ -145,7 +146,7 @@ DATABASE = Group(
 
 # Backups.
 
-#: The newest backup is too old after this multiple of the time between two backups.
+#: The newest backup is too old if its age exceeds the configured time between two backups, multiplied by this factor.
 _LATE = 1.5
 
 #: The maximum time in seconds for which a backup is read.

@@ -33,10 +33,10 @@ class Verdict:
 class Check:
     """A check."""
 
-    #: It never changes, because programs use it.
+    #: The id never changes, because programs use it.
     id: str
-    #: Returns None if there is nothing to check: the feature is not in use, or an earlier check reports why it cannot
-    #: be checked.
+    #: Returns the result of the check. Returns None if there is nothing to check: the feature is not in use, or an
+    #: earlier check reports why it cannot be checked.
     look: Callable[[Scene], Verdict | None]
 
 

@@ -75,7 +75,8 @@ def check_time_zones(_: Scene) -> Verdict:
 
 
 def check_clock(scene: Scene) -> Verdict | None:
-    """Report a clock that is behind the newest row: retries, waits and leases are then late by the difference."""
+    """Report a clock that is behind the time of the newest row in the database: retries, waits and leases are then late
+    by the difference."""
     if scene.records is None:
         return None
     behind = scene.records.newest_at - scene.now

@@ -39,7 +39,8 @@ def check_tool_names(scene: Scene) -> Verdict | None:
 
 
 def check_plugin_names(scene: Scene) -> Verdict | None:
-    """Report unknown plugins of the agents in the configuration, because an agent runs without an unknown plugin."""
+    """Report unknown plugins of the agents in the configuration, because an agent with an unknown plugin runs without
+    this plugin."""
     named = {plugin: agent.slug for agent in scene.config.agents for plugin in agent.plugins}
     if not named:
         return None

@@ -107,16 +107,16 @@ class DaemonView:
     """The state of the daemon that uses the data folder."""
 
     pid: int
-    #: None if the daemon does not run the role `web`.
+    #: The address of the daemon; None if it does not run the role `web`.
     url: str | None
-    #: Its start in the log.
+    #: The start of this daemon in the log; None if the log does not contain it.
     start: Start | None
     version: str | None = None
-    #: Its parts that are not ready.
+    #: The parts of the daemon that are not ready.
     down: tuple[str, ...] = ()
-    #: The metrics of its process.
+    #: The metrics of the daemon's process.
     figures: Mapping[str, float] = field(default_factory=dict)
-    #: The reason why it could not be queried.
+    #: The reason why the daemon could not be queried.
     trouble: ArvisError | None = None
 
 
@@ -199,19 +199,19 @@ class Scene:
     """The input of the checks."""
 
     config: Config
-    #: The variables that the configuration refers to and that are not set here.
+    #: The variables to which the configuration refers and that are not set in the environment of this command.
     unset: tuple[str, ...]
     system: System
     now: int
     #: The process that uses the data folder, or the reason why it is unknown.
     holder: Holder | ArvisError | None
-    #: The starts in the log.
+    #: The starts of the daemon that its log records.
     lives: list[Start]
     #: None if no daemon runs.
     daemon: DaemonView | None
-    #: None if it does not exist, or while an Arvis command uses it.
+    #: None if the database does not exist, or while an Arvis command uses the data folder.
     database: DatabaseState | ArvisError | None
-    #: The settings of the dashboard, if the rows can be read; `config` then includes them.
+    #: The settings that were changed in the dashboard, if their rows can be read; `config` then includes them.
     stored: Sifted | None = None
 
     @property
@@ -220,7 +220,8 @@ class Scene:
 
     @property
     def records(self) -> Records | None:
-        """Return the state of the database's rows; None if the rows were not read or could not be read."""
+        """Return the values that were read from the rows of the database; None if the rows were not read or could not
+        be read."""
         rows = self.database.rows if isinstance(self.database, DatabaseState) else None
         return rows if isinstance(rows, Records) else None
 

@@ -100,7 +100,7 @@ def _report(file: Path, answers: Answers, steps: list[str], *, as_json: bool) ->
 
 
 def _say_nothing(_: str) -> None:
-    """Print nothing, because without questions there is nothing to explain."""
+    """Print nothing: if no questions are asked, no explanations are needed."""
 
 
 # The configuration file: short, with comments, readable only by its owner, and never written in part.
@@ -122,13 +122,15 @@ _ACCOUNTS = """\
 
 
 def text_of(answers: Answers, data_dir: Path | None) -> str:
-    """Return the content of the file. `data_dir`: the data folder; None: the folder `data` beside the file."""
+    """Return the content of the file. `data_dir` is the data folder; if it is None, the data folder is the folder
+    `data` beside the file."""
     return "\n".join(_lines(answers, data_dir))
 
 
 def put_in_place(file: Path, text: str, *, variable: str | None, replace: bool) -> None:
-    """Check that `load` accepts the text, then write the whole file at once. `variable`: the variable of the key, which
-    need not be set yet. Raises `ConfigError` if the file cannot be written, or exists and must not be replaced."""
+    """Check that `load` accepts the text, then write the whole file in one step. `variable` is the environment variable
+    of the account's key, which need not be set yet. Raises `ConfigError` if the file cannot be written, or exists and
+    must not be replaced."""
     target = file.resolve()
     fresh = target.with_name(f".{target.name}.new")
     try:

@@ -132,15 +132,15 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A provider that the questions offer."""
+    """A provider that a person can choose in the questions."""
 
     provider: str
     words: str
-    #: The usual environment variable of its key; None if a key is not always needed.
+    #: The usual environment variable of the provider's key; None if the provider may not need a key.
     variable: str | None = None
-    #: The default address of the server. If there is one, the address is asked for.
+    #: The default address of the provider's server. If it is set, a question asks for the address.
     url: str | None = None
-    #: If this environment variable is set, the address of the server is asked for.
+    #: If this environment variable is set, a question asks for the address of the server.
     url_variable: str = ""
     #: True if no key is asked for, because the user logs in to the provider's program.
     own_login: bool = False
@@ -165,8 +165,8 @@ _OFFERS = (
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """The account in the new configuration. `variable`: the environment variable of its key; None if no key is
-    needed."""
+    """The account in the new configuration. `variable` is the environment variable of its key; it is None if the
+    account needs no key."""
 
     provider: str
     model: str
@@ -176,8 +176,8 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to all questions. `account`: None if the configuration names no account, so that accounts come from
-    the environment, or the demo model answers."""
+    """The answers to all questions. `account` is None if the new configuration names no account: the accounts then come
+    from the environment, or the demo model answers."""
 
     account: NewAccount | None
     agent_name: str
@@ -234,7 +234,8 @@ def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
     an address, or the demo, which needs neither of these."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
-    # An address alone creates an account of `openai`, regardless of the server that listens there.
+    # The environment variable of an address alone creates an account of `openai`, even if another server answers at the
+    # address.
     wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
     return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))
 
