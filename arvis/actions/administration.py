@@ -1,4 +1,4 @@
-"""The conductor's actions on agents, their channels, and customers.
+"""The conductor's actions on agents, their channels, and customers. The conductor asks for them by tags in its reply.
 
 Everything is checked before the first write, so a refused action writes nothing.
 """
@@ -58,7 +58,7 @@ def _listed_customers(tx: Transaction) -> str:
 
 #: The first line of the part of a prompt that describes the personality.
 PERSONALITY = "Your personality:"
-#: The maximum number of channels in one tag.
+#: The maximum number of channels that one tag may name.
 MOST_CHANNELS = 20
 #: The maximum number of agents that an answer in a chat lists, and of channels that it lists for each agent.
 LISTED, LISTED_CHANNELS = 50, 5

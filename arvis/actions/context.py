@@ -1,4 +1,4 @@
-"""The circumstances of a proposal that the gate examines: the person, the taint, the place, and the limits."""
+"""The context that the gate examines for a proposal: the person, the taint, the place, and the limits."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from arvis.tasks.task import is_run
 class Verdict:
     """The verdict of the gate on a proposal."""
 
-    #: None: the action is allowed.
+    #: The outcome of the proposal; None if the action is allowed.
     outcome: Outcome | None
     #: The code of the reason.
     reason: str | None = None
@@ -168,7 +168,7 @@ _EVERYBODY: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR, Pri
 _OPERATORS: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _OWNERS: _Roles = frozenset({PrincipalRole.OWNER})
 
-# An action needs an approval never, only if the answer is tainted, or always.
+# The cases in which an action needs an approval: in no case, only if the answer is tainted, or always.
 _NEVER, _TAINTED, _ALWAYS = "never", "tainted", "always"
 
 

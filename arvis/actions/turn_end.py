@@ -248,7 +248,7 @@ def _post_run(
     """Post the text of a run that no execution called, and record its end in its schedule or web hook."""
     visible = "" if _said_before(execution) else unsilenced(reply.visible)
     text = "\n\n".join(filter(None, [visible, report(results)]))
-    # The result of a workflow that an agent or a client of the API started is not posted: they read it from the run.
+    # If an agent or a client of the API started the workflow, the result is not posted, because it is read from the run.
     if text and (not is_workflow(execution) or source.partition(":")[0] in POSTED):
         post(
             tx,
@@ -304,7 +304,7 @@ def _result_of(execution: Execution) -> RunResult:
 
 
 def _stopped_for(execution: Execution) -> str:
-    """Return the reason for which the graph stopped the execution; "" if it has none."""
+    """Return the reason for which the graph stopped the execution; "" if there is none."""
     outcome = (execution.result or {}).get("outcome") if isinstance(execution.result, dict) else None
     return str(outcome.get("reason") or "") if isinstance(outcome, dict) else ""
 
@@ -332,7 +332,7 @@ def _with_earlier(reply: Reply, execution: Execution) -> Reply:
 
 
 def _status(execution: Execution) -> WorkStatus | None:
-    """Return the status of the work's outcome; None if it has none."""
+    """Return the status in the outcome of the work; None if the outcome has no status."""
     status = (execution.result or {}).get("outcome", {}).get("status")
     return WorkStatus(status) if status in set(WorkStatus) else None
 

@@ -1,7 +1,7 @@
 """The registry of bots: the bots of the configuration, and the stored bots, which were added at run time.
 
-The registry is a copy of the database that is read again after each change. An unusable stored bot does not prevent the
-daemon from starting.
+The registry is a copy of rows of the database; it reads the rows again after each change. An unusable stored bot does
+not prevent the daemon from starting.
 """
 
 from __future__ import annotations

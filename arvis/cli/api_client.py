@@ -21,7 +21,7 @@ from arvis.process.data_folder import address_file, api_key_file
 TIMEOUT = 30.0
 
 _FIRST_ERROR = 400
-#: The maximum number of problems of a document that are printed.
+#: The maximum number of problems of a workflow's document that are printed.
 _MOST_PROBLEMS = 50
 _NOT_KNOWN, _NOT_FOUND = 401, 404
 

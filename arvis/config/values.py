@@ -164,7 +164,7 @@ def is_loopback(host: str) -> bool:
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 #: The context window of a model in tokens; a smaller one has no space for a prompt.
 Tokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=1_024, le=100_000_000)]
-#: The maximum length of a reply in tokens. Lower values are too small for an answer, and no model writes more.
+#: The maximum length of a reply in tokens. Fewer than 16 tokens are not enough for an answer.
 ReplyTokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=16, le=1_000_000)]
 Amount = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, allow_inf_nan=False)]

@@ -136,7 +136,7 @@ class Pace:
     #: The time after which a turn without text gets a status line, and the interval between two updates of this line.
     status: float = 30.0
     status_every: float = 10.0
-    #: The interval between two checks if the draft needs an update.
+    #: The interval of the checks for a due update.
     look: float = 0.5
 
 

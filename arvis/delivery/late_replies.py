@@ -13,7 +13,7 @@ from arvis.ports.connector import Capabilities
 
 
 class ChannelBackoff:
-    """The pauses that platforms have requested. A pause applies to a channel with its threads and drafts."""
+    """The pauses that platforms have requested. A pause applies to a channel, its threads and its drafts."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
