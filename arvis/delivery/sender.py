@@ -1,4 +1,4 @@
-"""Send the parts of one delivery. Each part is recorded as being sent before it is sent, and as sent afterwards.
+"""Send the parts of one delivery. The state of each part is stored before and after its send: `SENDING`, then `SENT`.
 
 The platform's guarantee (`Guarantee`) decides what happens to a part whose send was interrupted. A part that changes an
 existing message, such as a draft, can be repeated on any platform.
@@ -19,7 +19,7 @@ from arvis.ports.connector import Connector, FindsParts, Guarantee, Reserves, Se
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.deadlines import asked_at
 
-# The scripts of a delivery. Each script with the argument `job` first checks the lease of the job.
+# The transaction scripts of a delivery. Each script with the argument `job` first checks the lease of the job.
 
 
 GONE, MOVED = "gone", "moved"
@@ -91,13 +91,14 @@ def finish_parts(tx: Transaction, job: Job, part: Part, now: int) -> None:
 def finish(
     tx: Transaction, job: Job, delivery: Delivery, state: DeliveryState, now: int, *, platform_id: str | None = None
 ) -> None:
-    """End a delivery and its job without a change of parts."""
+    """End a delivery and its job. Its parts do not change."""
     _settle(tx, job, Done(), now)
     tx.deliveries.set_state(delivery.id, state, now, platform_id=platform_id)
 
 
 def unsend(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) -> None:
-    """Record that this attempt showed nothing. `gone`: the reason, if the place no longer accepts messages."""
+    """Record that this attempt to send a part showed nothing in the chat. If the channel accepts no messages any more,
+    `gone` is the reason."""
     _check_lease(tx, job)
     _reset_part(tx, part, now)
     if gone is not None:
@@ -105,13 +106,13 @@ def unsend(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) ->
 
 
 def reopen(tx: Transaction, delivery: Delivery) -> None:
-    """Remove the record that the place accepts no messages, so that the delivery is sent again."""
+    """Delete the record that the channel accepts no messages, so that the delivery is sent again."""
     tx.channel_status.clear(delivery.address)
 
 
 def move(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int, *, part: Part | None = None) -> None:
-    """Move the channel's rows to its new id, and let this delivery run again there. `part` is the part that was being
-    sent."""
+    """Change the channel's id in its rows to `channel`, and let this delivery run again under the new id. `part` is the
+    part that was being sent."""
     tx.jobs.lock([delivery.address.lane, replace(delivery.address, channel=channel).lane])
     _settle(tx, job, Snooze(now, MOVED), now)
     if part is not None:
@@ -135,8 +136,8 @@ def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
 
 
 class Interrupted(Exception):
-    """The error for a part whose send was interrupted: the part may have arrived, and its platform offers no way to
-    find out."""
+    """The error for a part whose send was interrupted. The part may have arrived, and the platform offers no way to
+    check this."""
 
 
 class PartSender:
@@ -186,7 +187,7 @@ class PartSender:
         try:
             receipt = await finder.find(self.part)
         except SendError as error:
-            if error.permanent:  # the search is impossible, so the part is sent again and may be shown twice
+            if error.permanent:  # no search is possible: send again, and risk a duplicate
                 return
             raise SendError(str(error), retry_after=error.retry_after, uncertain=True) from error
         if receipt is not None:
@@ -209,9 +210,9 @@ class PartSender:
             self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
 
     async def _accept_as_sent(self, error: SendError) -> None:
-        """Handle an answer that the part is shown, but without its id. A connector that can search for the part does
-        so. If it cannot, the part counts as sent, because a second send would show it twice. Raises `SendError` if the
-        search finds nothing or fails temporarily."""
+        """Handle an error which says that the chat shows the part, but which does not name the part's id. If the
+        connector can search, it searches for the part. Otherwise the part counts as sent, because a second send would
+        show it twice. Raises `SendError` if the search finds nothing or fails temporarily."""
         receipt = None
         if isinstance(self._connector, FindsParts):
             try:
@@ -232,7 +233,7 @@ class PartSender:
             except SendError as error:
                 if not error.acknowledged:
                     raise
-                return  # a placeholder without a known id cannot be filled, so the part is sent in addition to it
+                return  # without its id the placeholder cannot be filled: send the part as a new message
             await self._store.write(reserve_part, self._job, self.part, receipt.platform_id)
             self.part = replace(self.part, state=PartState.RESERVED, platform_id=receipt.platform_id)
 

@@ -1,5 +1,5 @@
-"""Model accounts and variables of tools that people enter in the product. These types contain secrets only in sealed
-form; a `SecretBox` (`ports/secrets.py`) opens them."""
+"""Model accounts, and variables for tools, that people add while the daemon runs. These types contain secrets only in
+sealed form. A `SecretBox` (`ports/secrets.py`) opens them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StoredAccount:
     provider: str
     model: str
     models: tuple[str, ...] = ()
-    #: None: the vendor needs no key.
+    #: The sealed API key; None if the vendor needs no key.
     sealed_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     priority: int = 100
@@ -35,7 +35,7 @@ class Variable:
     """A variable that tools may read. `updated_at` in ms."""
 
     key: str
-    #: Sealed if `secret` is set.
+    #: The value; sealed if `secret` is True.
     value: str = field(repr=False)
     secret: bool = False
     updated_at: int = 0

@@ -21,10 +21,10 @@ class AgentStatus(StrEnum):
 
 CONDUCTOR = "conductor"
 
-#: Tools that change nothing and read no data of others. An agent with any other tool is for trusted people only.
+#: Tools that change nothing and read no data of other people. Only trusted people may use an agent with any other tool.
 HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"})
 
-#: Plugins without tools or with safe tools only. An agent with any other plugin is for trusted people only.
+#: Plugins that add no tools, or only harmless ones. Only trusted people may use an agent with any other plugin.
 HARMLESS_PLUGINS = frozenset({"time", "environment", "helpers", "active_agents"})
 
 #: Tools whose output the daemon writes itself. The output of every other tool comes from outside and taints the turn.
@@ -43,7 +43,7 @@ class Agent:
     role: str = "custom"
     description: str = ""
     prompt: str = ""
-    #: `provider/model` or a name without a provider; None: the default model of the account.
+    #: The model, as `provider/model` or as a name without provider. None means the default model of the account.
     model: str | None = None
     fallbacks: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -52,10 +52,11 @@ class Agent:
     #: The maximum size of the agent's prompts in tokens; None: the whole context window of the model.
     context_tokens: int | None = 96_000
     timezone: str | None = None
-    #: The ids of the people who may use the agent, besides the owners; None: everyone; empty: owners only.
+    #: The ids of the people who may use the agent besides the owners. If None, everyone may use it; if empty, only
+    #: owners.
     allow_users: tuple[str, ...] | None = None
     status: AgentStatus = AgentStatus.ACTIVE
-    #: A value of `ON_NEW_MESSAGE`; None: the value follows from `completion`.
+    #: One of `ON_NEW_MESSAGE`. If None, the agent's `completion` decides.
     on_new_message: str | None = None
     #: The names of the agent's plugins.
     plugins: tuple[str, ...] = ()
@@ -92,9 +93,9 @@ class Binding:
     channel: str
     agent_id: str
     permission: Permission = Permission.FULL
-    #: The messages that the agent answers there; None: the bot's setting.
+    #: The messages that the agent answers in the channel. If None, the bot's setting applies.
     respond: Respond | None = None
-    #: The number of other messages that the agent reads as context; None: the bot's setting.
+    #: The number of overheard messages of the channel that the agent reads. If None, the bot's setting applies.
     observe: int | None = None
 
 
@@ -115,25 +116,26 @@ class AgentVersion:
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-#: Slugs that no agent may have. `drop` is the value of `routing.fallback` for "no agent answers"; people use the other
+#: Slugs that no agent may have. The setting `routing.fallback: drop` means that no agent answers. People use the other
 #: words to address everyone.
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Graphs that an agent may use, besides workflows.
 GRAPHS = frozenset({"agent", "planning", "code", "handover"})
-#: Other names of graphs that agents and schedules accept.
+#: Further names of graphs. Agents and schedules accept these names too.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
 #: Ways to handle a message that arrives while the agent works for the same person. `queue`: the message waits for the
-#: next turn; `steer`: the next model call of the current turn reads it; `restart`: the current turn restarts with it.
+#: next turn. `steer`: the next model call of the current turn contains the message. `restart`: the current turn begins
+#: again and includes the message.
 ON_NEW_MESSAGE = ("queue", "steer", "restart")
 
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 2_000
-#: In bytes of UTF-8.
+#: The maximum size of an agent's own prompt, in bytes of UTF-8.
 LONGEST_PROMPT = 65_536
 LEAST_CONTEXT = 2_048
-#: The maximum number of messages of others that a bot may read as context in one channel.
+#: The maximum number of overheard messages of one channel that an agent may read.
 MOST_OBSERVED = 200
 MOST_CONTEXT = 100_000_000
 
@@ -147,12 +149,13 @@ _PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 
 
 def graph_named(name: str) -> str:
-    """Return the graph's own name for this name or alias."""
+    """Return the name of the graph that has this name or alias."""
     return _ALIASES.get(name, name)
 
 
 def is_workflow_graph(name: str) -> bool:
-    """Return whether this graph name has the form `workflow:SLUG`. A workflow with this slug may not exist."""
+    """Return whether this graph name has the form `workflow:SLUG`. This function does not check that the workflow
+    exists."""
     return name.startswith(PREFIX) and SLUG.fullmatch(name.removeprefix(PREFIX).lower()) is not None
 
 
@@ -161,7 +164,7 @@ class Flaw:
     """An invalid value of an agent or binding."""
 
     field: str
-    #: The part of the error that follows the field's name.
+    #: The words that follow the field's name in the error.
     text: str
     #: A sentence.
     fix: str

@@ -1,5 +1,5 @@
-"""Change notices for clients: a topic for each kind of data, and the topics of each bus event. A notice contains no
-data, only the topic and perhaps an id; the client then reads the new data."""
+"""Change notices, which tell clients to read data again. A notice contains a topic (the kind of the changed data) and
+perhaps the id of the changed item. `changes_of` returns the notices for an event of the bus."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ChangeTopic(StrEnum):
     WORKFLOWS = "workflows"
 
 
-#: Events other than `Changed` for which `changes_of` returns topics.
+#: The types of events, besides `Changed`, for which `changes_of` returns notices.
 CHANGE_EVENTS: Sequence[type[Event]] = (
     AccountsChanged,
     BotsChanged,

@@ -19,7 +19,7 @@ class Conversation:
     #: The number of ended turns. The next turn that ends gets the number `turns + 1`.
     turns: int
     created_at: int
-    #: Only one person and the agent write here.
+    #: True if only one person and the agent write in the conversation.
     direct: bool = False
 
     @property
@@ -53,10 +53,10 @@ class Compaction:
     first_turn: int
     last_turn: int
     summary: str
-    #: The estimated size of the summary.
+    #: The estimated number of tokens of the summary.
     tokens: int
     taint: Taint
-    #: The number of messages in prompts before and after the summary was made.
+    #: The number of messages in a prompt before the summary was made, and the number afterwards.
     messages_before: int
     messages_after: int
     tokens_saved: int

@@ -44,9 +44,9 @@ class Proposal:
     kind: EffectKind
     #: The category of a fact, the key of a value, the slug of an agent, or the id or name of a schedule.
     subject: str
-    #: The content of the tag as plain JSON. The body of a fact, value or task is under `text`.
+    #: The content of the tag as plain JSON. The text of a fact, value or task is under the key `text`.
     fields: Mapping[str, Any]
-    #: The reason why the tag is invalid; None: the tag is valid. The action of an invalid tag is not carried out.
+    #: The reason why the tag is invalid; None if the tag is valid. The action of an invalid tag is not carried out.
     problem: str | None = None
 
     @property
@@ -69,7 +69,8 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """The kinds of failed login attempts. The audit log also lists them, besides the actions that models requested."""
+    """The kinds of failed login attempts. The audit log contains failed login attempts and the actions that models
+    requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -80,7 +81,7 @@ class Attempt:
     """Failed login attempts of one kind from one address."""
 
     kind: AccessKind
-    #: The address.
+    #: The address from which the attempts came.
     subject: str
     #: The known details, such as the number of attempts (`times`). They contain no secret.
     fields: Mapping[str, Any]
@@ -122,7 +123,7 @@ class AuditEntry:
 
     id: str
     at: int
-    #: Empty for a login attempt, like `agent_id`.
+    #: `execution_id` and `agent_id` are empty for a login attempt.
     execution_id: str
     message_id: str | None
     agent_id: str

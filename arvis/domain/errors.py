@@ -1,37 +1,25 @@
 """The tree of errors. Each error has a code for programs, a sentence for people and a fix.
 
-ArvisError
-├── ConfigError             the configuration cannot be used (exit code 2)
-├── UsageError              the request is invalid
-│   ├── Invalid             a value is wrong (400)
-│   ├── Unprocessable       the form is valid, but the content is not (422)
-│   ├── TooLarge            a configured size limit is exceeded (413)
-│   ├── NotFound            nothing has this id or name (404)
-│   └── Conflict            the current state does not allow the request (409)
-├── AccessError
-│   ├── Unauthorised        not logged in, or the key is wrong (401)
-│   ├── Forbidden           logged in, but not allowed (403)
-│   └── TooMany             too many requests in a short time (429)
-├── DataFolderInUse         another daemon uses this data folder (exit code 3)
-├── DaemonUnreachable       the command line cannot reach the daemon (exit code 4)
-├── StoreError
-│   ├── SchemaTooNew        the database was written by a newer Arvis
-│   ├── MigrationFailed     a migration failed, or one that already ran was edited
-│   ├── BackupDamaged       a backup does not match its manifest, or cannot be restored
-│   ├── StoreLost           the content of the database is uncertain: the daemon must end
-│   └── Unavailable         nothing was written; the request may be retried (503)
-│       ├── DatabaseAway    the database cannot be reached, or is locked by another program
-│       ├── DiskFull        the disk is full: nothing can be written
-│       └── DiskLow         the disk is almost full: running work continues, new work is refused
-├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
-├── BudgetReached           a budget or the daily number of questions is used up
-├── BudgetBusy              running calls have reserved the remaining budget: retry in a second or two
-├── LeaseLost               another process may run this job now: commit nothing
-├── SecretLost              a sealed value cannot be opened with this key
-├── ToolError               a tool failed; the text is for the model
-│   ├── FetchRefused        the address to fetch is not allowed
-│   └── FetchFailed         the address to fetch gave no answer
-└── ProviderError           a model call failed; its kind decides whether the call is retried
+ArvisError ├── ConfigError             the configuration cannot be used (exit code 2) ├── UsageError              the
+request is invalid │   ├── Invalid             a value is wrong (400) │   ├── Unprocessable       the form is valid, but
+the content is not (422) │   ├── TooLarge            a configured size limit is exceeded (413) │   ├── NotFound
+nothing has this id or name (404) │   └── Conflict            the current state does not allow the request (409) ├──
+AccessError │   ├── Unauthorised        not logged in, or the key is wrong (401) │   ├── Forbidden           logged in,
+but not allowed (403) │   └── TooMany             too many requests in a short time (429) ├── DataFolderInUse
+another daemon uses this data folder (exit code 3) ├── DaemonUnreachable       the command line cannot reach the daemon
+(exit code 4) ├── StoreError │   ├── SchemaTooNew        the database was written by a newer Arvis │   ├──
+MigrationFailed     a migration failed, or was edited after it had run │   ├── BackupDamaged       a backup does not
+match its manifest, or cannot be restored │   ├── StoreLost           the content of the database is uncertain: the
+daemon must end │   └── Unavailable         nothing was written; the request may be retried (503) │       ├──
+DatabaseAway    the database cannot be reached, or is locked by another program │       ├── DiskFull        the disk is
+full: nothing can be written │       └── DiskLow         the disk is almost full: running work continues, new work is
+refused ├── ExecutionError          a graph broke its own rules (unknown node, too many steps) ├── BudgetReached
+a budget or the daily number of questions is used up ├── BudgetBusy              running calls have reserved the
+remaining budget: retry in a second or two ├── LeaseLost               another process may run this job now: commit
+nothing ├── SecretLost              a sealed value cannot be opened with this key ├── ToolError               a tool
+failed; the text is for the model │   ├── FetchRefused        the address to fetch is not allowed │   └── FetchFailed
+the address to fetch gave no answer └── ProviderError           a model call failed; its kind decides whether the call
+is retried
 """
 
 from __future__ import annotations
@@ -40,7 +28,8 @@ from enum import StrEnum
 
 
 def sentences(*parts: str) -> str:
-    """Join the parts of an error. Add a period to each part except the last, unless the part ends with a mark."""
+    """Join the parts of an error. A part that is not the last one gets a period, unless it ends with a punctuation
+    mark."""
     given = [part.strip() for part in parts if part.strip()]
     ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in given[:-1]]
     return " ".join([*ended, *given[-1:]])
@@ -101,7 +90,7 @@ class Forbidden(AccessError):
 
 
 class TooMany(AccessError):
-    """The refusal of a request because too many came before it. Another attempt may succeed after `seconds`."""
+    """The error for a request that came after too many others. Another request may succeed after `seconds`."""
 
     code = "too_many"
 
@@ -143,7 +132,8 @@ class Unavailable(StoreError):
 
 
 class DatabaseAway(Unavailable):
-    """An outage of the database. Running work waits until the outage ends; it counts as no job's failed attempt."""
+    """An outage of the database. Running work waits until the outage ends. No job counts the outage as a failed
+    attempt."""
 
 
 class DiskFull(Unavailable):
@@ -159,8 +149,9 @@ class ExecutionError(ArvisError):
 
 
 class BudgetReached(ArvisError):
-    """The refusal of a model call because a budget is used up; `budget` is its name (`arvis.domain.money.Budget`). The
-    text contains amounts: it is shown in the timeline and to owners, never to the person who asked."""
+    """The refusal of a model call because a budget is used up. `budget` is the budget's name
+    (`arvis.domain.money.Budget`). The text contains amounts of money. It is shown in the timeline and to owners, never
+    to the person who asked."""
 
     code = "budget"
 
@@ -225,7 +216,7 @@ class ProviderError(ArvisError):
     """The only exception that a provider raises. Its text contains no secret.
 
     - `retry_after`: the seconds until another call may succeed, if the vendor named them.
-    - `silent`: the time limit passed without a byte of an answer, so the next call would probably wait as long.
+    - `silent`: no byte of an answer arrived within the time limit, so the next call would probably take as long.
     - `elsewhere`: another account may accept this request, for example because this account lacks the model.
     - `spent`: the call used its whole time limit, so another call would take as long.
     """
@@ -250,7 +241,8 @@ class ProviderError(ArvisError):
         self.spent = spent
 
     def refined(self, kind: ProviderErrorKind, *, retry_after: float | None = None) -> ProviderError:
-        """Return the same error with this kind. `retry_after` None: keep the seconds of this error."""
+        """Return this error with another kind. If `retry_after` is None, the new error keeps the `retry_after` of this
+        one."""
         wait = self.retry_after if retry_after is None else retry_after
         return ProviderError(
             kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere, spent=self.spent

@@ -25,14 +25,14 @@ class Delta:
 
     address: Address
     message_id: str
-    #: The number of characters before this piece. It restarts at 0 if the answer is written again.
+    #: The number of characters of the answer before this piece. It is 0 again if the model writes the answer anew.
     offset: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAdded:
-    """A channel has a new delivery. Subscribers read the delivery from the database."""
+    """A delivery to `address` was added. Subscribers read the delivery from the database."""
 
     address: Address
 
@@ -54,7 +54,7 @@ class GraphCompleted:
     graph: str
     #: The reason that the agent gave (`done`, `blocked` …), or the status of the execution.
     stop_reason: str
-    #: The graph has asked a question.
+    #: True if the graph has asked a question.
     waiting_for_user: bool
     #: The id of the conversation.
     thread_id: str
@@ -94,7 +94,7 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True)
 class AccountsChanged:
-    """Accounts were added, changed or removed in the product. Model runners reload the accounts."""
+    """Model accounts were added, changed or removed. Model runners reload the accounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +102,32 @@ class DeliverySettled:
     """A delivery was sent, or failed."""
 
     address: Address
-    #: The turn that the delivery answers, if any.
+    #: The execution of the turn that the delivery answers; None if it answers no turn.
     execution_id: str | None
     state: DeliveryState
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPostponed:
-    """An attempt to send a delivery failed, and another attempt follows. Only the sending process needs this event."""
+    """An attempt to send a delivery failed, and another attempt will follow. Only the sending process needs this
+    event."""
 
     address: Address
 
 
 @dataclass(frozen=True, slots=True)
 class BotsChanged:
-    """Bots were added, changed or removed in the product."""
+    """Bots were added, changed or removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """Settings were changed in the product. Components that apply changes without a restart reload the settings."""
+    """Settings were changed. Components that can apply new settings without a restart reload them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulesChanged:
-    """Schedules were added, changed or removed, so the next due time may be earlier than before."""
+    """Schedules were added, changed or removed, so the earliest due time may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +141,11 @@ class BotStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Data of a page changed."""
+    """Data that a page shows has changed."""
 
     #: A `ChangeTopic`.
     topic: str
-    #: The changed item; None: any items may have changed.
+    #: The id of the changed item. None means that any items may have changed.
     id: str | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-#: The state key, in a cancelled execution, of the names of the nodes that it was visiting when it was cancelled.
+#: A key in the state of a cancelled execution: the names of the nodes at which the execution was when it was cancelled.
 CUT_OFF = "cut_off"
 
 
@@ -33,14 +33,14 @@ class Execution:
     lane: str
     priority: int
     principal_id: str | None
-    #: The wait in which the caller waits for the result of this execution; None: no caller waits.
+    #: The id of the wait in which a caller waits for the result of this execution; None if no caller waits.
     parent_wait: str | None
     #: The number of stored steps.
     steps: int
     error: str | None
     created_at: int
     updated_at: int
-    #: The execution for which this one works.
+    #: The id of the execution for which this execution works, such as its caller.
     begun_by: str | None = None
 
 
@@ -52,11 +52,11 @@ class Cursor:
     execution_id: str
     node: str
     value: Any
-    #: The number of visits of the same node in a row.
+    #: The number of consecutive visits of the current node.
     repeats: int = 0
-    #: The number of ended visits of all nodes.
+    #: The number of visits that this position has ended, at any nodes.
     visits: int = 0
-    #: The wait whose answer this position needs; None: the position does not wait.
+    #: The id of the wait whose answer this position needs; None if the position does not wait.
     wait_id: str | None = None
 
 
@@ -83,7 +83,7 @@ class Effect:
 
     execution_id: str
     cursor_id: str
-    #: The number of the cursor's visit that made the effect. A later visit of the same node makes its own effects; it
+    #: The number of the visit that made the effect, among the visits of this cursor. A later visit of the same node
     #: does not use the results of earlier visits.
     visit: int
     name: str
@@ -100,7 +100,8 @@ class WaitKind(StrEnum):
     CHILD = "child"
 
 
-#: Kinds of waits that a person may list and answer. The engine answers the other kinds: timers and child executions.
+#: Kinds of waits that people can list and answer. The engine itself answers the other kinds, timers and child
+#: executions.
 PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 
@@ -109,9 +110,9 @@ class Answer:
     """The answer to a wait."""
 
     value: Any
-    #: A principal id, `timer` or `child`.
+    #: The source of the answer: the id of a principal, `timer`, `child`, or `nobody` if the deadline passed.
     by: str
-    #: No answer came before the deadline.
+    #: True if no answer came before the deadline.
     expired: bool = False
 
 
@@ -128,9 +129,11 @@ class Wait:
     choices: tuple[str, ...]
     asked_at: int
     expires_at: int | None
-    #: The interrupted effect or the lost step to decide about; only for a question that the engine itself asks.
+    #: Only for a question of the engine itself: the interrupted effect, or the missing node, about which a person
+    #: decides.
     subject: str | None = None
-    #: The earlier wait of the same visit, whose answer is still needed; only with a `subject`.
+    #: Only together with `subject`: the id of the wait before this question. The visit still needs the answer to that
+    #: wait.
     resumes: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None

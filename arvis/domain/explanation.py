@@ -14,7 +14,7 @@ from arvis.domain.messages import MessageStatus
 #: The reason code of a message whose answer was cut off at the output limit.
 CUT = "cut"
 
-#: The routing rules, in words that complete "it was asked because …". In them, "it" is the agent.
+#: For each routing rule, the words after "it was asked because …". In these words, "it" is the agent.
 CHOSEN: Mapping[str, str] = {
     "named": "the message was sent to it by name",
     "bot_assignment": "this bot is assigned to it",
@@ -89,7 +89,8 @@ def why_not(timeline: Json) -> str:
     if timeline["status"] == MessageStatus.WAITING:
         return "a person has to decide first"
     job = timeline["job"] or {}
-    # If nothing else set the message's reason, it is the routing rule, which does not explain a missing answer.
+    # A routing rule is the reason for the choice of the agent. It does not explain a missing answer, so it is ignored
+    # here.
     own = None if timeline["reason"] in CHOSEN else timeline["reason"]
     reason, detail = own or job.get("reason"), job.get("error")
     words = in_words(reason) if reason else ""

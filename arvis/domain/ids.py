@@ -4,7 +4,8 @@ comes from a counter row instead, because the clocks of several processes differ
 from __future__ import annotations
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-#: All pairs of letters. `encode` writes pairs because this is faster, and one message needs about ten ids.
+#: All pairs of letters of the alphabet. `encode` writes two letters at a time because this is faster; one message needs
+#: about ten ids.
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _LENGTH = 26
 _TIME_BITS = 48
@@ -17,7 +18,7 @@ def encode(number: int) -> str:
 
 
 def moment_of(at: int) -> int:
-    """Return the number of an id that is created at this time (ms) and has only zeros as its random bits."""
+    """Return the number that encodes this time (ms) and has only zeros in place of an id's random bits."""
     return (at & (1 << _TIME_BITS) - 1) << RANDOM_BITS
 
 

@@ -10,25 +10,25 @@ from typing import Any
 
 from arvis.domain.messages import Address, Delivery
 
-#: Milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank: arriving one minute earlier
-#: has the same effect as being one class more urgent.
+#: The milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank: arriving one minute
+#: earlier has the same effect as being one class more urgent.
 CLASS_MS = 60_000
 
-#: The number of crashes of its process during which a job ran before the job is ended as poison.
+#: A job that was running at this many crashes of a process is ended as poison.
 POISON_CRASHES = 5
 #: The reason code of a job that was ended as poison.
 POISON = "poison"
 
-#: The seconds after which a job runs again after its first, second, third and fourth crash.
+#: The delay (s) before a job runs again, after its first, second, third and fourth crash.
 CRASH_DELAYS = (0, 1, 5, 30)
 
-#: The maximum time (ms) until a lease ends. A lease that ends later was granted before the clock was set back. It is
-#: shortened to this time, because otherwise it would stay valid too long after its owner has died.
+#: The maximum remaining time (ms) of a lease. If a lease ends later than that, the clock was set back after the lease
+#: was granted. The lease is then shortened to this time. Otherwise it would stay valid too long if its owner died.
 LONGEST_LEASE_MS = 600_000
 
-#: A job that ran during this many crashes is a suspect: it may have caused them. Suspects start at least
-#: `SUSPECT_ALONE_MS` apart. Otherwise the job that causes the crashes would always run together with the same other
-#: suspects, until all of them count as poison.
+#: A job that was running at this many crashes is a suspect, because it may have caused the crashes. Suspects start at
+#: least `SUSPECT_ALONE_MS` apart. If all suspects ran together, each crash would count for all of them, and all of them
+#: would become poison.
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
 #: The time (ms) after which the queue checks again whether a waiting suspect may start.
@@ -54,8 +54,8 @@ class JobStatus(StrEnum):
 
 
 class Pool(StrEnum):
-    """Groups of jobs that share slots of a process. Deliveries have their own slots. Interactive and background jobs
-    share the other slots, of which the last one is only for interactive jobs."""
+    """The groups of jobs. Each process has slots for running jobs. Deliveries have slots of their own. Interactive and
+    background jobs share the other slots, but the last of these slots is only for interactive jobs."""
 
     INTERACTIVE = "interactive"
     BACKGROUND = "background"
@@ -90,13 +90,13 @@ class NewJob:
 
     kind: JobKind
     priority: int
-    #: None: a new lane for this job alone.
+    #: The lane. None means a new lane for this job alone.
     lane: str | None = None
-    #: The earliest start (ms); None: now.
+    #: The earliest start (ms). None means now.
     run_at: int | None = None
-    #: The job is not added if a job with the same key exists.
+    #: A key of the job. If a job with the same key exists, this job is not added.
     key: str | None = None
-    #: Only jobs that wait or run are compared by `key`.
+    #: True if `key` is compared only with the keys of jobs that wait or run.
     key_live: bool = False
     agent_id: str | None = None
     principal_id: str | None = None
@@ -120,7 +120,7 @@ class NewJob:
         run_at: int | None = None,
     ) -> NewJob:
         """Return the job that runs the execution of a turn. Waiting messages of the person `principal_id` may join the
-        turn; None: no message may join it."""
+        turn. If `principal_id` is None, no message may join."""
         return cls(
             kind=JobKind.MESSAGE,
             priority=priority,
@@ -169,9 +169,9 @@ class Job:
     run_at: int
     #: The number of attempts that ended with an error.
     attempts: int
-    #: The number of crashes of a process while the job ran.
+    #: The number of crashes of a process during which the job was running.
     crashes: int
-    #: The number of the claim.
+    #: The number of times that a process has claimed the job.
     claim: int
     #: The boot id of the process that runs the job.
     owner: str | None
@@ -190,15 +190,16 @@ class Job:
     started_at: int | None
     finished_at: int | None
     lease_until: int | None
-    #: The number of live jobs behind this one in its lane. Only a claim loads it.
+    #: The number of live jobs behind this job in its lane. Set only in jobs that a claim returns.
     followers: int = 0
-    #: The delivery to send. Only a claim loads it.
+    #: The delivery to send. Set only in jobs that a claim returns.
     delivery: Delivery | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a finished job. The handler has already committed the end of the job together with its work."""
+    """The result of a finished job. The job's handler has already committed the end of the job together with its
+    work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +207,11 @@ class Retry:
     """The result of a job that failed and may succeed at another attempt. The attempt is counted."""
 
     error: str
-    #: The earliest time (ms) of the next attempt. Handlers leave it 0, and the retry policy sets it.
+    #: The earliest time (ms) of the next attempt. The retry policy sets it; job handlers leave it 0.
     run_at: int = 0
 
 
-#: The reason of a snooze if the execution of the job waits for its child executions.
+#: The reason of a snooze for a job whose execution waits for child executions, or whose execution continues at once.
 CALLED = "called"
 
 
@@ -232,7 +233,7 @@ class Fail:
     """The result of a job that failed permanently. The job gets the status `failed`, and runs again only if a person
     retries it."""
 
-    #: A code, such as `attempts`.
+    #: The reason code, such as `attempts`.
     reason: str
     #: A sentence for people.
     error: str

@@ -1,4 +1,4 @@
-"""The tokenizer for tags, by which a model makes requests to Arvis in its reply.
+"""The tokenizer for tags. With tags in its reply, a model requests actions of Arvis.
 
 - `find_tags` returns the tags of a model's final text. No other text is searched for tags.
 - `visible` returns the text for people, without tags.
@@ -37,13 +37,13 @@ from arvis.domain.markup_grammar import (
 
 _WIDE_GAP = re.compile(r"\n{3,}")
 
-#: The incomplete beginnings of tokens that count only at the beginning of a line: fences and the message mark.
+#: The incomplete beginnings of fences and of the message mark, which count only at the beginning of a line.
 _LEADS = tuple(lead[:length] for lead in ("```", "~~~", MESSAGE_MARK) for length in range(1, len(lead)))
 _UNFINISHED_LEAD = re.compile("|".join(re.escape(lead) for lead in sorted(_LEADS, key=len, reverse=True)))
 
 
 def unfinished_lead(text: str, start: int) -> bool:
-    """Return whether the whole text from `start` on is the incomplete beginning of a fence or of the message mark."""
+    """Return whether `text[start:]` is the incomplete beginning of a fence or of the message mark."""
     return _UNFINISHED_LEAD.fullmatch(text, start) is not None
 
 
@@ -51,17 +51,18 @@ class VisibleText:
     """The visible text of a reply, collected piece by piece. `take` returns the new text that later additions cannot
     change. `blank`: the current line contains only white space.
 
-    For speed, `add` only stores text, and `take` removes wide gaps and margins once for many additions.
+    For speed, `add` only stores text. `take` then shortens wide gaps (three or more newlines in a row) and removes
+    white space at the beginning and end of the whole text.
     """
 
     def __init__(self) -> None:
         self.blank = True
         self._line = ""  # the last characters of the current line
-        self._text: list[str] = []  # text since the last code, still with wide gaps
-        self._ready: list[str] = []  # the text and code before `_text`, without wide gaps
-        self._begun = False  # text other than white space was returned
-        self._held: list[str] = []  # white space that is returned only if other text follows
-        self._shown = ""  # the last characters of the returned text
+        self._text: list[str] = []  # the text after the last code; wide gaps are not yet shortened
+        self._ready: list[str] = []  # the text and code before `_text`, with wide gaps shortened
+        self._begun = False  # True if `take` has returned more than white space
+        self._held: list[str] = []  # white space that `take` returns only before other text
+        self._shown = ""  # the last characters that `take` returned
 
     def add(self, text: str) -> None:
         """Add text. Three or more newlines in a row become two, even if several calls add them."""
@@ -69,14 +70,13 @@ class VisibleText:
         self._follow(text)
 
     def add_code(self, text: str) -> None:
-        """Add code unchanged. If text follows, the newline at the end of the code must be the first character of that
-        text."""
+        """Add code unchanged. Text that follows must begin with the newline that ends the last line of the code."""
         self._ready += [self._without_gaps(), text]
         self._follow(text)
 
     def seam(self) -> None:
-        """Mark a place where a tag was removed. Add a newline there if the text before the place and the text after it
-        could form a new tag."""
+        """Note that a tag was removed here. Add a newline if the text before and the text after the tag could form a
+        new tag."""
         line = self._line
         if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):
             self.add("\n")
@@ -84,14 +84,14 @@ class VisibleText:
     def take(self) -> str:
         text = self._without_gaps()
         lines = text.rstrip("\n")
-        self._text.append(text[len(lines) :])  # the newlines may become part of a wide gap
+        self._text.append(text[len(lines) :])  # they may become part of a wide gap
         text = "".join([*self._ready, lines])
         self._ready.clear()
         return self._within_margins(text)
 
     def end(self) -> str:
-        """Return the remaining text; nothing may be added afterwards. If the text ends like an incomplete tag, append
-        “…”, so that a second pass over the visible text does not change it."""
+        """Return the remaining text. Nothing may be added afterwards. If the visible text ends with an incomplete tag,
+        append “…”, so that a second pass over the visible text does not remove this end."""
         text = self.take()
         return text + "…" if is_recognisable(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
 
@@ -124,7 +124,7 @@ class VisibleText:
         return shown
 
 
-#: Limits for one text: the number of tags, and the bytes of each tag's body.
+#: The maximum number of tags in a text, and the maximum number of bytes in the body of a tag.
 MOST_TAGS = 64
 MOST_BYTES = 8 * 1024
 
@@ -133,13 +133,14 @@ _LEAD = rf"{_BLANK}(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
 _LEAD_HERE = re.compile(_LEAD)
 _BLANKS = re.compile(_BLANK)
 
-#: The markers and line starts at which plain text ends.
+#: The places at which plain text ends: markers, and lines that begin with a fence or the message mark.
 _POINT = re.compile(rf"\n{_LEAD}|{BARE}|{OPENING}")
 
 _FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
 _CLOSING = re.compile(rf"(?<![^\n]){_BLANK}(?P<run>`{{3,}}+|~{{3,}}+){_BLANK}(?![^\n])")
 
-#: One or more pieces of complete code in a row: a line that opens and closes a fence, or a fence of at most 100 lines.
+#: One or more complete pieces of code in a row. A piece is a line that opens and closes a fence, or a fence with at
+#: most 100 lines of code.
 _WHOLE_CODE = re.compile(
     rf"""(?:\n{{0,2}}{_BLANK}
         (?P<run>(?P<mark>[`~])(?P=mark){{2,}}+)
@@ -171,18 +172,19 @@ class _Mode(Enum):
 
 
 class Scanner:
-    """A splitter of model output into visible text and tags, in one pass. Call `feed` with each piece, then `close`;
-    each call returns the new visible text that later pieces cannot change. `tags` are the tags found so far.
+    """A splitter of model output into visible text and tags, in one pass. Call `feed` with each piece of the output,
+    then `close`. Each call returns the new visible text that later pieces cannot change. `tags` are the tags found so
+    far.
 
     The scanner reads each character only a few times. If a decision needs text that has not arrived yet, the scanner
-    keeps the undecided text back, so the result does not depend on the division into pieces. Rules:
+    keeps the text back. So the result does not depend on the division into pieces. Rules:
 
-    - Tags do not nest: everything inside a tag is its body. One exception: if an opening marker of the same name
-      follows, the first tag was never closed; the scanner then drops the first tag, and the second one begins.
+    - Tags do not nest: everything inside a tag is its body. One exception: if an open tag is followed by an opening
+      marker of the same name, the scanner drops the open tag and begins a new one.
     - A block tag that is never closed extends to the end of the text.
     - Fenced code contains no tags. A fence begins and ends with lines of the *visible* text; a fence that is not closed
       extends to the end of the text.
-    - In a reply with metadata, the text ends at the beginning of a second block of metadata.
+    - If a reply has two blocks of metadata, its text ends at the beginning of the second one.
     """
 
     def __init__(self) -> None:
@@ -190,11 +192,11 @@ class Scanner:
         self._visible = VisibleText()
         self._mode = _Mode.TEXT
         self._rest = ""
-        self._awaited: re.Pattern[str] | None = None  # `_rest` is read when this pattern matches new text
+        self._awaited: re.Pattern[str] | None = None  # scanning continues when new text contains this pattern
         self._pieces: list[str] = []  # the pieces that arrived while `_awaited` did not match
-        self._seen = ""  # the last characters that were searched for `_awaited`
-        self._line: list[str] = []  # the pieces of the current line of code
-        self._run = ""  # the opening marks of the current fence
+        self._seen = ""  # the last characters in which `_awaited` was searched
+        self._line: list[str] = []  # the parts of an incomplete line of code
+        self._run = ""  # the marks that opened the current fence, such as ```
         self._enveloped = False
         self._final = False
         self.unclosed = 0  # the length of the tag that is still open at the end of the text
@@ -240,7 +242,7 @@ class Scanner:
     # -- text ----------------------------------------------------------------------------------------------------------
 
     def _read_text(self, text: str, position: int) -> int:
-        """Scan text up to a fence or the end; return the position at which to continue."""
+        """Scan plain text up to a fence or the end. Return the position at which to continue."""
         while position < len(text):
             lead = _LEAD_HERE.match(text, position) if self._visible.blank else None
             point = lead or _POINT.search(text, position)
@@ -276,7 +278,7 @@ class Scanner:
     # -- tags ----------------------------------------------------------------------------------------------------------
 
     def _read_marker(self, text: str, marker: re.Match[str]) -> int:
-        """Remove the tag or single marker that begins here; return the position of the text after it."""
+        """Remove the tag or single marker that begins with `marker`. Return the position of the text after it."""
         if not opens(marker):
             self._visible.seam()
             return marker.end()
@@ -310,8 +312,8 @@ class Scanner:
         return self._tell(name, opening, text[opening.end() : ending.start()], ending.end())
 
     def _read_line(self, text: str, opening: re.Match[str], name: str) -> int:
-        """Read a tag of the form `LINE`. The next marker of the same name decides whether the tag is closed, so the
-        text up to that marker is needed."""
+        """Read a tag of the form `LINE`. The text up to the next marker of the same name is needed, because this marker
+        decides whether the tag is closed."""
         ending = self._find(MARKERS_OF[name], text, opening)
         if self._rest:
             return len(text)
@@ -330,8 +332,8 @@ class Scanner:
         return self._tell(name, opening, "", ending.end() if ending and closed else opening.end())
 
     def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
-        """Return the first match of `awaited` after the opening marker. If there is none but more text may arrive, keep
-        the text from the opening marker on, and return None."""
+        """Return the first match of `awaited` after the opening marker. Return None if there is no match. If more text
+        may arrive, also keep the text from the opening marker on."""
         found = awaited.search(text, opening.end())
         if found is None and not self._final:
             self._rest = text[opening.start() :]
@@ -353,8 +355,8 @@ class Scanner:
     # -- fenced code ---------------------------------------------------------------------------------------------------
 
     def _read_fence(self, text: str, position: int) -> int:
-        """Add complete pieces of code to the visible text and return the position after them. If the code is not
-        complete, change the mode and return the same position."""
+        """Add complete pieces of code to the visible text and return the position after them. If there is no complete
+        piece, switch to the mode that reads code line by line, and return the same position."""
         whole = _WHOLE_CODE.match(text, position)
         if whole is None:
             self._mode = _Mode.FENCE_LINE
@@ -423,8 +425,8 @@ def scan(text: str) -> Scan:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Return the tags in order, at most `MOST_TAGS` + 1. A tag with a too long body has a `problem`, and so has the tag
-    after the first `MOST_TAGS`."""
+    """Return the tags in order, at most `MOST_TAGS` + 1. A tag has a `problem` if its body is too long, or if it is
+    number `MOST_TAGS` + 1."""
     return list(scan(text).tags)
 
 
@@ -451,8 +453,8 @@ _MESSAGE = MESSAGE_MARK[:-1]
 
 
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
-    """Return a pattern that matches every possible beginning of a marker or of the message mark, written with these
-    brackets and this colon. The last character of a match is the bracket or the colon."""
+    """Return a pattern for every possible beginning of a marker or of the message mark that uses these brackets and
+    this colon. The last character of a match is the bracket or the colon."""
     return re.compile(
         rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
         rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"

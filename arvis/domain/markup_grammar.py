@@ -18,11 +18,12 @@ class Form(Enum):
 
     #: The tag ends at its closing marker.
     BLOCK = "block"
-    #: The tag ends at its closing marker; without one, at the end of the line or at the next marker of any tag.
+    #: The tag ends at its closing marker. A tag without a closing marker ends at the end of the line or at the next
+    #: marker.
     LINE = "line"
-    #: The tag ends after its opening marker. A closing marker in the same line is also removed.
+    #: The tag consists of its opening marker. A closing marker in the same line is also removed.
     ALONE = "alone"
-    #: The two markers enclose visible text, and only the markers are removed.
+    #: The two markers enclose visible text, which stays. Only the markers are removed.
     HULL = "hull"
 
 
@@ -43,10 +44,10 @@ MESSAGE_MARK = "MESSAGE TO SEND:"
 
 _SLUG = r":[A-Z0-9_-]{1,64}"
 _KEY = r":[A-Z0-9_.-]{1,64}"
-#: Names of schedules may contain several words: printable ASCII without brackets.
+#: The argument with the name of a schedule: printable ASCII without brackets. It may contain spaces.
 _TITLE = r":[ -;=?-Z\\^-~]{1,64}"
 
-#: Tags in square brackets: the pattern of the argument after the name, and the form.
+#: The pattern of the argument and the form of each tag in square brackets.
 _SQUARE: dict[str, tuple[str, Form]] = {
     MEMORY: (_SLUG, Form.LINE),
     STATE: (_KEY, Form.LINE),
@@ -69,7 +70,7 @@ _SQUARE: dict[str, tuple[str, Form]] = {
     "LIST_CLIENTS": ("", Form.ALONE),
 }
 
-#: Tags in angle brackets: the pattern of the argument after the name, and the form.
+#: The pattern of the argument and the form of each tag in angle brackets.
 _ANGLE: dict[str, tuple[str, Form]] = {
     DONE: ("", Form.BLOCK),
     BLOCKED: ("", Form.BLOCK),
@@ -98,7 +99,8 @@ LONGEST_MARKER = 160
 #: The names of the tags for each kind of bracket, as alternatives of a pattern.
 OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
 
-#: Printable ASCII without brackets, and such text after a name, because models add text inside markers.
+#: `_PLAIN` is a printable ASCII character except brackets. `_EXTRAS` is further text in a marker, because models
+#: sometimes add some.
 _PLAIN = r"[\t -;=?-Z\\^-~]"
 _EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
 
@@ -126,7 +128,8 @@ def _closing(names: _Names) -> str:
 _HULLS = {name: tag for name, tag in _ANGLE.items() if tag[1] is Form.HULL}
 _NO_HULLS = {name: tag for name, tag in _ANGLE.items() if name not in _HULLS}
 
-#: One or more markers in a row that open no tag: closing markers, and markers of the form `HULL`.
+#: `BARE` matches one or more markers in a row that open no tag. These are closing markers, and all markers of the form
+#: `HULL`.
 _BARE = (_closing(_SQUARE), _closing(_ANGLE), rf"<(?ai:(?:{_heads(_HULLS)}){_EXTRAS}/?)>")
 BARE = "|".join(f"{marker}(?:{'|'.join(_BARE)})*+" for marker in _BARE)
 
@@ -142,7 +145,7 @@ LINE_END_OR_MARKERS_OF = {name: re.compile(rf"\n|{own.pattern}") for name, own i
 
 
 def opens(marker: re.Match[str]) -> bool:
-    """Return whether this marker opens a tag. `<AGENT_DONE/>` opens and closes one."""
+    """Return whether this marker opens a tag. `<AGENT_DONE/>` opens a tag and also closes it."""
     return marker.lastgroup is not None
 
 
@@ -167,7 +170,7 @@ def _beginnings(names: Mapping[str, Any]) -> frozenset[str]:
 
 _BEGINNINGS = {"[": _beginnings(_SQUARE), "<": _beginnings(_ANGLE)}
 
-#: An incomplete marker counts as a marker if it contains at least this many letters of a name.
+#: An incomplete marker counts as a marker if it contains at least this many letters of a tag's name.
 _TELLING = 4
 
 

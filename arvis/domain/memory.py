@@ -17,15 +17,15 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 
-#: The number of characters of a text that are read: later words are not found.
+#: Only this many characters of a text are read, so later words are not found.
 _MOST_TEXT = 4_000
 #: The maximum number of words in a query.
 _MOST_ASKED = 64
 #: The maximum length of a word.
 _MOST_LETTERS = 64
 
-#: The code points of dense scripts, which write no spaces between words: Thai and Lao, Myanmar, Hangul, Khmer, kana,
-#: Han. Hangul writes spaces, but attaches particles directly to words.
+#: The code points of dense scripts: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. They write no spaces between
+#: words, except Hangul, which attaches particles directly to words.
 _DENSE = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -59,8 +59,9 @@ def words_of(text: str) -> list[str]:
 
 
 def asked_words(text: str) -> list[str]:
-    """Return the words to search for in a query, each once. A letter of a dense script is a word of its own only if no
-    other letter of such a script is next to it, because single letters occur in most texts."""
+    """Return the words of a query, each word once. Facts with these words are searched. A letter of a dense script is a
+    word of its own only if no other letter of such a script is next to it, because single letters occur in most
+    texts."""
     words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
     return list(dict.fromkeys(words))[:_MOST_ASKED]
 
@@ -76,8 +77,8 @@ def _unseen(letter: str) -> bool:
 
 
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
-    """Yield the words in `chunk`, a text without spaces. If they are several words, none of them dense, also yield the
-    whole text."""
+    """Yield the words in `chunk`, a text without spaces. Also yield the trimmed text if it contains more than one plain
+    word, as in `node.js` and `c++`, and no dense script."""
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:
@@ -143,7 +144,7 @@ class Fact:
     """One entry of an agent's memory. Only facts without taint may be part of a prompt's instructions. Times in ms."""
 
     id: str
-    #: The number of the fact in this installation. Numbers follow the order of storing.
+    #: The number of the fact. All facts of the installation are numbered in the order in which they were stored.
     number: int
     agent_id: str
     scope: str
@@ -153,7 +154,7 @@ class Fact:
     author_id: str | None
     message_id: str | None
     execution_id: str | None
-    #: From 0 to 1000.
+    #: The confidence in the fact, from 0 to 1000.
     confidence: int
     status: FactStatus
     superseded_by: str | None
@@ -168,7 +169,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact to store. `expires_at` is in ms; None: the category decides."""
+    """A fact to store. `expires_at` is in ms. If it is None, the fact's category decides when the fact expires."""
 
     agent_id: str
     scope: str
@@ -197,7 +198,8 @@ class State:
 
 def taint_for_others(taint: Taint, speakers: Iterable[PrincipalRole | None]) -> Taint:
     """Return the taint of a text that other people will use, such as a fact of a room or a summary. The label `people`
-    is added unless all `speakers` are owners or operators. A speaker None is an unknown or deleted person."""
+    is added unless all `speakers` are owners or operators. None in `speakers` stands for an unknown or deleted
+    person."""
     trusted = all(role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR} for role in speakers)
     return taint if trusted else taint | {Label.PEOPLE}
 
@@ -217,7 +219,7 @@ def is_personal(scope: str) -> bool:
 
 def scope_for(category: Category | None, address: Address, principal_id: str | None, *, direct: bool) -> str:
     """Return the scope in which a fact or value from a turn is stored. A user's preference, and everything from a
-    direct chat, belongs to the person; everything else belongs to the room. `category` None: a value."""
+    direct chat, belongs to the person; everything else belongs to the room. For a value, `category` is None."""
     personal = direct or category is Category.USER_PREFERENCE
     return principal_scope(principal_id) if personal and principal_id else room_scope(address)
 

@@ -34,7 +34,7 @@ class Principal:
     #: The display name, which does not identify a person.
     name: str
     role: PrincipalRole
-    #: An owner or operator has confirmed this person.
+    #: True if an owner or operator has confirmed this person.
     paired: bool = False
 
 
@@ -67,13 +67,13 @@ class Sender:
 
     user_id: str
     name: str
-    #: The role, if the connector knows it from a login or a key; None: the stored role applies.
+    #: The role, if the connector knows it from a login or a key. If None, the stored role applies.
     role: PrincipalRole | None = None
-    #: The connector knows that this person is paired, which permits the use of agents with risky tools.
+    #: True if the connector knows that this person is paired. A paired person may use agents with risky tools.
     paired: bool = False
-    #: The slugs of the agents that the sender's chat key permits; None: no limit.
+    #: The slugs of the agents that the sender's chat key permits. None means all agents.
     agents: tuple[str, ...] | None = None
-    #: Another program wrote the message, and the bot's settings accept messages of programs.
+    #: True if another program wrote the message and the bot's settings accept messages of programs.
     bot: bool = False
 
 
@@ -85,21 +85,22 @@ class Upload:
     filename: str
     content_type: str
     data: bytes
-    #: The file was recorded in the dashboard.
+    #: True if the file is a voice message. Its transcript becomes the text of the message.
     voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file of a message that is still on the platform. The connector fetches it after the message was permitted."""
+    """A file of a message whose bytes are still on the platform. The connector fetches them after the message was
+    permitted."""
 
     filename: str
     content_type: str
-    #: In bytes; None: the platform does not report it.
+    #: The size in bytes; None if the platform does not report it.
     size: int | None
     #: The connector's own reference to the file. No other component interprets it.
     source: str
-    #: The file is a voice message.
+    #: True if the file is a voice message.
     voice: bool = False
 
 
@@ -118,7 +119,7 @@ class FileKind(StrEnum):
     DOCUMENT = "document"
     #: The agent reads the transcript.
     VOICE = "voice"
-    #: The agent sees only the name.
+    #: The agent gets only the name of the file.
     OTHER = "other"
 
 
@@ -169,32 +170,32 @@ class IncomingMessage:
     event_id: str
     sender: Sender
     content: str
-    #: Files with their bytes.
+    #: Files whose bytes came with the message.
     uploads: tuple[Upload, ...] = ()
     is_direct: bool = False
-    #: The message mentions the bot, replies to the bot or is a command.
+    #: True if the message mentions the bot, replies to the bot or is a command.
     addressed: bool = True
     assigned_agent: str | None = None
-    #: Files that the connector can fetch later.
+    #: Files whose bytes the connector can fetch later.
     files: tuple[FileRef, ...] = ()
     respond: Respond = Respond.MENTION
-    #: The number of messages of the channel that are stored as context although the bot does not answer them.
+    #: The maximum number of overheard messages of the channel that are stored. If 0, none are stored.
     observe: int = 0
     #: The platform's own id of the message.
     platform_ref: str | None = None
     #: The time (ms) at which the sender wrote the message, if the platform reports it.
     sent_at: int | None = None
-    #: The platform's id of an album: the events with the same id become one message.
+    #: The platform's id of an album. All events with the same album become one message.
     album: str | None = None
-    #: The read position of the bot that is stored together with this event.
+    #: The read position of the bot, which is stored in the same commit as this event.
     position: FeedPosition | None = None
-    #: The sender forwarded a text that another person wrote.
+    #: True if the sender forwarded a text that another person wrote.
     forwarded: bool = False
     #: The sources of the content other than the sender.
     taint: Taint = CLEAN
     #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
-    #: Parameters for the model call: `max_tokens`, and under `sampling` further ones by OpenAI's names.
+    #: Parameters for the model call: `max_tokens`, and `sampling` with further parameters by their names at OpenAI.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -210,7 +211,8 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """The status of a message. `queued` and `running` follow from the message's job; the others are stored."""
+    """The status of a message. `queued` and `running` are derived from the message's job. The other statuses are
+    stored."""
 
     ACCEPTED = "accepted"
     QUEUED = "queued"
@@ -251,7 +253,7 @@ class StoredMessage:
     agent_id: str | None
     execution_id: str | None
     #: The number of the ended turn in its conversation, from 1; None while the turn is open. Prompts contain messages
-    #: in this order: a message that waited for its turn comes after the replies of the turns before it.
+    #: in the order of these numbers. So a message that waited for its turn comes after the replies of earlier turns.
     turn: int | None
     created_at: int
     reason: str | None = None
@@ -308,7 +310,8 @@ class ButtonStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button below a message. A click reports `id`, which has at most 64 bytes: every platform supports that."""
+    """A button below a message. A click reports the button's `id`, which has at most 64 bytes because every platform
+    supports that length."""
 
     id: str
     label: str
@@ -323,7 +326,7 @@ class OutgoingFile:
     content_type: str
     #: In bytes.
     size: int
-    #: The hash under which the bytes are stored; empty: the file consists of `content`.
+    #: The hash under which the bytes are stored. If it is empty, the file consists of `content`.
     sha256: str = ""
     #: The text from which the file is created when it is sent.
     content: str = ""

@@ -62,7 +62,7 @@ def _date(at: int, zone: str) -> date:
 
 
 class Budget(StrEnum):
-    """The limits that can stop a turn. The first five are sums of money, each with a pot in the ledger."""
+    """The limits that can stop a turn. The first five are sums of money, and the ledger has a pot for each of them."""
 
     AGENT = "agent"
     CLIENT = "client"
@@ -71,11 +71,11 @@ class Budget(StrEnum):
     TURN = "turn"
     #: The number of turns that an unpaired person may begin in a day.
     TURNS = "turns"
-    #: The part of the daily budget that one person may use.
+    #: The share of the daily budget that one person may use.
     SHARE = "share"
-    #: The remaining amount of a prepaid customer.
+    #: The remaining credit of a prepaid customer.
     CREDIT = "credit"
-    #: The customer is paused.
+    #: No amount: this budget is used up while the customer is paused.
     CLIENT_STATUS = "client_status"
 
 
@@ -86,8 +86,9 @@ def budget_reason(budget: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pot:
-    """The key of a row of the ledger. The row counts the costs of one item in one period. Scripts lock several rows in
-    the sort order of their keys, so that no two scripts wait for each other."""
+    """The key of a row of the ledger. The row counts the costs that belong to one budget in one period, for example
+    those of an agent on a day. Scripts lock rows in the sort order of their keys, so that no two scripts wait for each
+    other."""
 
     scope: Budget
     period: str
@@ -96,7 +97,7 @@ class Pot:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The values of a pot: costs, model calls that cost more than nothing, and turns."""
+    """The values of a pot: the costs, the number of model calls that cost something, and the number of turns."""
 
     micros: int = 0
     calls: int = 0
@@ -105,7 +106,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimits:
-    """The limits of the configuration, in micros; None: no limit. Days and months begin at midnight of `zone`."""
+    """The limits of the configuration, in micros. None means no limit. Days and months begin at midnight of `zone`."""
 
     daily: int | None = None
     per_agent_daily: int | None = None
@@ -122,7 +123,7 @@ class SpendingLimits:
 class Spender:
     """The work and the people for whom a model call is made. All of their budgets must allow the call."""
 
-    #: Together with `visit`, the key of the call's reservation.
+    #: `execution_id` and `visit` together are the key of the call's reservation.
     execution_id: str
     visit: str
     #: The root execution of the turn. Its child executions share its budget.
@@ -131,9 +132,9 @@ class Spender:
     agent_id: str | None = None
     principal_id: str | None = None
     client_id: str | None = None
-    #: The person is not paired, so `unpaired_daily_turns` also applies.
+    #: True if the person is not paired, so that `unpaired_daily_turns` also applies.
     unpaired: bool = False
-    #: The person is an owner, who may use the whole daily budget instead of a share.
+    #: True if the person is an owner. Owners may use the whole daily budget instead of a share.
     owner: bool = False
 
     def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:
@@ -177,10 +178,10 @@ class OverBudget:
     """The result of a reservation: a budget is used up."""
 
     budget: Budget
-    #: In micros; for the budget `turns`, a number of turns. The same is true of `spent`.
+    #: `limit` and `spent` are in micros. For the budget `turns`, they are numbers of turns.
     limit: int
     spent: int
-    #: The time (ms) at which the next period of the budget begins; None: the budget has no periods.
+    #: The time (ms) at which the next period of the budget begins; None if the budget has no periods.
     opens_at: int | None
 
 
@@ -204,7 +205,7 @@ class ClientStatus(StrEnum):
     ACTIVE = "active"
     #: Agents do not answer in the customer's channels.
     PAUSED = "paused"
-    #: The customer's channels count as channels without a customer.
+    #: The customer's channels are treated as channels without a customer.
     ARCHIVED = "archived"
 
 
@@ -216,14 +217,14 @@ class Client:
     name: str
     plan: ClientPlan = ClientPlan.PER_TASK
     status: ClientStatus = ClientStatus.ACTIVE
-    #: The fixed part of the price of an answer, to which `token_factor_milli` adds a part for the model calls.
+    #: The fixed part of the price of an answer, in micros. `token_factor_milli` adds a part for the model calls.
     price_per_task: int = 0
     monthly_fee: int = 0
     #: The factor by which the cost of the model calls is charged, in thousandths: 1500 charges 1.5 times the cost.
     token_factor_milli: int = 0
     #: The sum of all payments minus the sum of all charges.
     balance: int = 0
-    #: The maximum cost of model calls in a month; None: the limit of the configuration.
+    #: The maximum cost of model calls in a month. If None, the limit of the configuration applies.
     monthly_limit: int | None = None
     notes: str = ""
     created_at: int = 0
@@ -273,5 +274,5 @@ class Charge:
 
     @property
     def effect(self) -> int:
-        """Return the amount by which this entry changes the balance."""
+        """Return the change of the balance by this entry: positive if the entry increases the balance."""
         return self.amount if self.type is ChargeType.PAYMENT else -self.amount

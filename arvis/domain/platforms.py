@@ -75,18 +75,19 @@ class Part:
     number: int
     piece: Piece
     state: PartState = PartState.PENDING
-    #: The platform's id of the sent message; before that, of the placeholder or draft whose content the part replaces.
+    #: The platform's id of the message that shows the part. Before the part is sent, it is the id of the placeholder or
+    #: draft whose content the part will replace.
     platform_id: str | None = None
     #: The time (ms) of the first attempt to send. If it is set, the part may already have arrived.
     tried_at: int | None = None
-    #: The bytes of the piece's stored files by `sha256`, so that connectors need no access to the store. They are
-    #: loaded only for `send`, not for `find` and `reserve`.
+    #: The bytes of the piece's stored files, by `sha256`. With them, connectors need no access to the store. They are
+    #: loaded only for the connector's `send`, not for `find` and `reserve`.
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def key(self) -> str:
-        """The unique key of the part, the same at every attempt: the delivery's id and the part's number, at most 29
-        characters."""
+        """The unique key of the part: the delivery's id and the part's number, at most 29 characters. It is the same at
+        every attempt."""
         return f"{self.delivery.id}.{self.number}"
 
     def bytes_of(self, file: OutgoingFile) -> bytes:
@@ -97,7 +98,7 @@ class Part:
 class DraftState(StrEnum):
     """The state of a draft."""
 
-    #: The chat may show the draft, but its id is unknown.
+    #: The chat may show the draft already, but the platform's id of the draft is unknown.
     SENDING = "sending"
     SHOWN = "shown"
     #: The reply replaced the draft, or the draft was removed.
@@ -133,7 +134,7 @@ class OverheardMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus:
-    """The status of a channel to which a bot cannot write, or which another channel replaced."""
+    """The status of a channel to which a bot cannot write, or which was replaced by another channel."""
 
     address: Address
     state: str
@@ -188,12 +189,12 @@ class BotState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredBot:
-    """A bot that was entered in the product. Times in ms."""
+    """A bot that was added while the daemon runs, and is therefore stored in the database. Times in ms."""
 
     id: str
     platform: str
     name: str
-    #: The settings of the bot as JSON, as in the configuration.
+    #: The settings of the bot as JSON, with the same keys as in the configuration.
     settings: str
     #: A JSON object of the bot's tokens by name. Each token is sealed.
     secrets: str
@@ -211,7 +212,7 @@ class BotStatus:
     state: BotState
     #: A sentence.
     error: str
-    #: The bot's own id and name on the platform; "": not known yet.
+    #: The bot's own id and name on the platform. Both are "" until they are known.
     user_id: str
     user_name: str
     #: The time (ms) since which the bot is in this state.

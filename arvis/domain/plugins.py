@@ -18,9 +18,9 @@ class Item:
     """One part of an addition."""
 
     content: tuple[str, ...]
-    #: The prompt of the current turn contains this item.
+    #: True if the prompt of the current turn contains this item.
     shown: bool
-    #: Later prompts contain this item too. True: permanently; a number: for that many messages; False or 0: never.
+    #: The messages for which later prompts contain this item: True for all, a number for so many, False or 0 for none.
     keep: bool | int
 
     @property
@@ -29,7 +29,7 @@ class Item:
 
     @property
     def lasts(self) -> int | None:
-        """The number of messages for which the item stays in later prompts; None: permanently."""
+        """The number of messages for which the item stays in later prompts; None if it stays permanently."""
         # True is checked first, because int(True) is 1.
         return None if self.keep is True else int(self.keep)
 
@@ -52,7 +52,7 @@ class PluginBlock:
     content: str
     #: The tools that this part explains.
     tools: tuple[str, ...] = ()
-    #: The text may differ in the next turn, so it is placed after the part that vendors cache.
+    #: True if the text may differ in the next turn. It is then placed after the part of the prompt that vendors cache.
     changing: bool = False
     #: The text is untrusted.
     outside: bool = False
@@ -107,9 +107,9 @@ class CommandReply:
 
 @dataclass(frozen=True, slots=True)
 class ResponseResult:
-    """The result of a plugin that has read a reply."""
+    """The result of reading a reply by a plugin."""
 
     #: The paths of the files in the conversation's folder that are sent with the reply.
     files: tuple[str, ...] = ()
-    #: Problems for the timeline.
+    #: Problems that the timeline shows.
     problems: tuple[str, ...] = ()

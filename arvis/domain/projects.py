@@ -15,7 +15,7 @@ LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
 _OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
-#: The number of last lines in which a repeated note is searched. A note that is found there is not added again.
+#: A note is not added if one of this many last lines contains the same note.
 _LOOKED_AT = 3
 
 
@@ -31,7 +31,7 @@ class Project:
 
     id: str
     slug: str
-    #: The agent that works on the project; None: any agent that works autonomously.
+    #: The agent that works on the project. None means any agent that works autonomously.
     agent_id: str | None
     title: str
     goal: str
@@ -41,7 +41,7 @@ class Project:
     principal_id: str | None
     created_at: int
     updated_at: int
-    #: The person who last wrote the texts of the project; None: `principal_id`.
+    #: The person who last wrote the texts of the project. If None, it is the person `principal_id`.
     author_id: str | None = None
 
     @property
@@ -54,9 +54,10 @@ class Project:
 
 
 def with_note(project: Project, text: str, day: str) -> Project | None:
-    """Return the project with an agent's note as a new line; `day` as 2026-11-22. If the notes become too long, remove
-    the oldest lines of agents. Return None if the text of people leaves no space for the note. If one of the last lines
-    is the same note, return the project unchanged, so that a call that is repeated after a crash changes nothing."""
+    """Return the project with an agent's note as a new line. `day` has the form 2026-11-22. If the notes become too
+    long, remove the oldest lines of agents. Return None if the lines of people leave no space for the note. If one of
+    the last lines contains the same note, return the project unchanged. So a call that is repeated after a crash
+    changes nothing."""
     note = " ".join(text.split())[:LONGEST_NOTE]
     lines = project.notes.splitlines()
     if any((own := _OWN_LINE.fullmatch(line)) and own[1] == note for line in lines[-_LOOKED_AT:]):

@@ -12,22 +12,22 @@ from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Counts of a text or a request, from which its tokens are estimated. Each message and each request costs some
-    tokens regardless of its content."""
+    """Counts of the characters in a text or a request, from which its tokens are estimated. Each message and each
+    request also costs some tokens regardless of its content."""
 
     #: ASCII letters and spaces.
     letters: int = 0
     #: All other ASCII characters, such as digits and brackets.
     marks: int = 0
-    #: The parts between spaces.
+    #: The words, separated by spaces.
     words: int = 0
     #: Chinese, Japanese and Korean characters, and pictographs.
     dense: int = 0
     #: The characters of all other scripts.
     others: int = 0
-    #: The messages of a request, including the system text.
+    #: The messages of a request; the system text counts as a message.
     messages: int = 0
-    #: 1 for a request.
+    #: 1 for a request, 0 for a text.
     requests: int = 0
     pictures: int = 0
 
@@ -69,7 +69,7 @@ class Turn:
     images: tuple[Image, ...] = ()
     #: The tool calls that an assistant's message requests.
     calls: tuple[ToolCall, ...] = ()
-    #: The outputs of the calls in the message before, one for each call. A user's message begins with them.
+    #: The outputs of the calls in the previous message, one for each call. They are the beginning of a user's message.
     outputs: tuple[ToolOutput, ...] = ()
     #: The model's reasoning before its calls, in the format that the vendor expects back.
     thoughts: Mapping[str, Any] | None = None
@@ -107,16 +107,16 @@ class RunRequest:
     system: str
     #: The messages of the prompt.
     turns: tuple[Turn, ...]
-    #: The model's name without the prefix `provider/`; None: the default model of the account.
+    #: The model's name without the prefix `provider/`. None means the default model of the account.
     model: str | None
     #: The agent's name, with which the demo provider introduces itself.
     agent_name: str
     max_tokens: int = 4096
-    #: The maximum size of the reply. The part beyond it is not read.
+    #: The maximum size of the reply in bytes. The remaining bytes of a larger reply are not read.
     max_bytes: int = 262_144
     tools: tuple[ToolSpec, ...] = ()
-    #: The model must not call the tools. Vendors that cache prompts still get the descriptions of the tools, because a
-    #: changed list of tools would make the cache useless.
+    #: True if the model must not call the tools. Vendors that cache prompts still get the descriptions of the tools,
+    #: because a changed list of tools would make their cache useless.
     tools_off: bool = False
     #: The id of the conversation, for providers that use a folder for each conversation.
     conversation: str = ""
@@ -125,11 +125,12 @@ class RunRequest:
     #: A line with date and time. It is placed after the user's newest text, because vendors cache a prompt only up to
     #: its first difference from the previous prompt.
     now: str = ""
-    #: The maximum seconds until the first byte of a streamed answer; None: only the provider's own limit applies.
+    #: The maximum number of seconds until the first byte of a streamed answer. If None, only the provider's own limit
+    #: applies.
     begin_within: float | None = None
-    #: A reply without text is valid, because tools have done the work.
+    #: True if a reply without text is valid, because tools have done the work.
     allow_empty: bool = False
-    #: Model parameters by OpenAI's names; vendors ignore parameters that they do not support.
+    #: Model parameters by their names at OpenAI. Parameters that a vendor does not support are ignored.
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -146,18 +147,18 @@ class RunResult:
     output_tokens: int | None = None
     #: `end`, `tool_calls`, `length` or the vendor's own value.
     stop_reason: str = "end"
-    #: The reply exceeded `max_bytes`, and the excess was not read.
+    #: True if the reply was larger than `max_bytes`, so that its remaining bytes were not read.
     truncated: bool = False
     calls: tuple[ToolCall, ...] = ()
     #: The part of the input that was read from the vendor's cache.
     cached_tokens: int = 0
     #: The part of the input that was written to the vendor's cache.
     written_tokens: int = 0
-    #: The context window in tokens, if the provider asks its server for it.
+    #: The model's context window in tokens, if the provider has asked its server for the size.
     window: int | None = None
     #: The model's reasoning before `calls`. The next request sends it back (`Turn.thoughts`).
     thoughts: Mapping[str, Any] | None = None
-    #: Parts of the request that the model did not receive: `pictures`, `tools`.
+    #: The parts of the request that were not sent to the model: `pictures`, `tools`.
     left_out: tuple[str, ...] = ()
 
     @property
@@ -198,12 +199,12 @@ class ModelCall:
     cost_micros: int = 0
     #: The part of the input that was read from the vendor's cache.
     cached_tokens: int = 0
-    #: The kind of the provider error, or `cancelled`; None: the call succeeded.
+    #: The kind of the provider error, or `cancelled`; None if the call succeeded.
     error: str | None = None
     detail: str | None = None
     #: The part of the input that was written to the vendor's cache.
     written_tokens: int = 0
-    #: The price of the model was known.
+    #: True if the price of the model was known.
     priced: bool = False
 
 
@@ -215,16 +216,16 @@ class Account:
     provider: str
     #: The default model.
     model: str
-    #: Only the providers use the key.
+    #: The API key. Only providers use it.
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     #: Accounts with a lower priority are tried first.
     priority: int = 100
-    #: The models that the account may serve; empty: all models of the vendor.
+    #: The models for which the account may be used. If empty, it may be used for all models of the vendor.
     models: tuple[str, ...] = ()
 
 
-#: The kind of a `Cooldown` after several failures in a row. All other kinds are kinds of provider errors.
+#: The kind of a `Cooldown` after several failures in a row. Any other kind of a `Cooldown` is a `ProviderErrorKind`.
 CIRCUIT = "circuit"
 
 
@@ -236,11 +237,11 @@ class Cooldown:
     model: str
     #: The time at which the account may be used again. If the kind is `CIRCUIT`, a single request then tries it first.
     until: int
-    #: The number of refusals in a row; 0: the account has answered since the last one.
+    #: The number of refusals in a row. It is 0 if the account has answered since the last refusal.
     refusals: int
-    #: The kind of the last error; `CIRCUIT`: the account failed several times or did not respond.
+    #: The kind of the last error. `CIRCUIT` means that the account failed several times or did not respond.
     kind: str
-    #: The time of the last observation of this account and model.
+    #: The time of the last success or failure of this account and model.
     at: int
 
 

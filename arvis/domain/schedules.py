@@ -16,13 +16,13 @@ class ScheduleKind(StrEnum):
 
 
 class Missed(StrEnum):
-    """The handling of times that passed while the daemon did not run."""
+    """The handling of the times of a schedule that passed while the daemon did not run."""
 
-    #: Skip them.
+    #: Do no work for missed times.
     SKIP = "skip"
-    #: Make up for the last one.
+    #: Do the work once, for the last missed time.
     ONCE = "once"
-    #: Make up for all.
+    #: Do the work for each missed time.
     ALL = "all"
 
 
@@ -45,7 +45,7 @@ class Schedule:
     name: str
     #: The times, as a text that `arvis.calendar` parses.
     schedule: str
-    #: The name of a time zone; None: the agent's zone, or the daemon's if the agent has none.
+    #: The name of a time zone. If None, the agent's zone applies, or the daemon's zone if the agent has none.
     timezone: str | None
     prompt: str
     #: The answer is sent to this platform, connector, channel and thread. An empty connector means the only bot of the
@@ -64,19 +64,19 @@ class Schedule:
     updated_at: int
     thread: str = ""
     created_by: MadeBy = MadeBy.API
-    #: The graph that does the work; None: kind and agent decide.
+    #: The graph that does the work. If None, the schedule's kind and the agent decide.
     graph: str | None = None
     #: The maximum number of cycles of a heartbeat in one run.
     max_cycles: int = 1
-    #: The maximum age (ms) of a missed time that is made up for; None: no limit.
+    #: The maximum age (ms) of a missed time for which the work is still done. None means no limit.
     grace: int | None = None
-    #: The number of failures in a row.
+    #: The number of failed runs in a row.
     failures: int = 0
-    #: The time before which the schedule does not run again, because runs failed.
+    #: The schedule does not run before this time, because runs failed.
     cooldown_until: int | None = None
     #: The state that the script stored at its last run.
     memo: Mapping[str, Any] = field(default_factory=dict)
-    #: The principal who wrote the prompt or script; None: `principal_id`.
+    #: The principal who wrote the prompt or script. If None, it is `principal_id`.
     author_id: str | None = None
 
     @property
@@ -90,7 +90,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """The lane of the schedule, and the key of its one live job."""
+        """The lane of the schedule's jobs. It is also the key of the jobs, so that only one of them is live."""
         return f"schedule:{self.id}"
 
     @property
@@ -104,7 +104,7 @@ class Cause(StrEnum):
 
     #: The time of the schedule came.
     DUE = "due"
-    #: A missed time was made up for.
+    #: The work was done later, for a missed time.
     MISSED = "missed"
     #: A person requested the run.
     MANUAL = "manual"
@@ -130,7 +130,8 @@ class OccurrenceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time of a schedule, with the result of its work. `schedule_id` and `due` identify it. Times in ms."""
+    """One time of a schedule, with the result of the work. `schedule_id` and `due` identify an occurrence. Times in
+    ms."""
 
     id: str
     schedule_id: str

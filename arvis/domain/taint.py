@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Label(StrEnum):
-    """The sources of untrusted text."""
+    """The kinds of sources of untrusted text."""
 
     #: Other people in the room.
     PEOPLE = "people"

@@ -1,5 +1,5 @@
 """Functions for texts: cleaning before a text is stored or shown, parsing of commands and JSON, and removal of the
-earlier messages that a client puts before a person's text."""
+earlier messages that precede a person's text in a request of a client."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ CURRENT_MESSAGE = "[Current message]"
 
 
 def own_words(content: str) -> str:
-    """Return the person's own text, without the earlier messages that a client put before it. Each line of the earlier
-    messages begins with `> `, so the first line that is only `CURRENT_MESSAGE` was written by the daemon."""
+    """Return the person's own text, without the earlier messages that a client program reported. The daemon puts `> `
+    before each line of the earlier messages. So the first line that consists of `CURRENT_MESSAGE` is the daemon's own,
+    and the person's text follows it."""
     if not content.startswith(EARLIER_MESSAGES):
         return content
     return content.partition(f"\n{CURRENT_MESSAGE}\n")[2]
@@ -43,8 +44,8 @@ def storable(text: str) -> str:
 
 
 #: Control characters, and invisible characters that can hide or reorder text: overrides of the writing direction, tag
-#: characters, zero-width spaces, and variation selectors without a base. Allowed are joiners, marks of right-to-left
-#: writing, variants of emoji and ideographs, and the tag characters of flag emoji (the group `flag`).
+#: characters, zero-width spaces, and variation selectors without a base. Not included are joiners, marks of
+#: right-to-left writing, variants of emoji and ideographs, and the tag characters of flag emoji (the group `flag`).
 _HIDDEN = re.compile(
     "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
     "|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
@@ -63,7 +64,8 @@ def presentable(text: str) -> str:
 
 
 def paired(text: str) -> str:
-    """Return the text with surrogate pairs joined, because JSON may write one character as two halves."""
+    """Return the text with each surrogate pair joined to one character, because JSON may write a character as two
+    halves."""
     return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 

@@ -14,7 +14,7 @@ from arvis.domain.messages import OutgoingFile
 
 
 class Risk(StrEnum):
-    """The risks of tools, lowest first. A tool with several risks has the highest of them."""
+    """The risks of tools, lowest first. A tool with several risks counts as having only the highest of them."""
 
     #: The tool reads data that the person may see anyway.
     READ = "read"
@@ -28,7 +28,7 @@ class Risk(StrEnum):
     MONEY = "money"
 
 
-#: The characters that vendors do not allow in the name of a tool, and the maximum length of such a name.
+#: The characters that vendors do not allow in the name of a tool, and the maximum length of a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
@@ -43,8 +43,8 @@ class Permit(StrEnum):
 
 
 def wire_name(name: str) -> str:
-    """Return the name that models use for a tool: `server.tool` becomes `server__tool`. A too long name is shortened,
-    with a part of its hash at the end."""
+    """Return the name that models use for a tool: `server.tool` becomes `server__tool`. A name that is too long is
+    shortened and ends with a part of its hash."""
     wire = _NOT_IN_NAMES.sub("_", name.replace(".", "__"))
     if len(wire) <= _LONGEST_NAME:
         return wire
@@ -73,12 +73,13 @@ class ToolCall:
     written: str = ""
     #: A value that the vendor expects back with the call.
     signature: str = ""
-    #: The reply was cut off before the arguments were complete.
+    #: True if the reply was cut off before the arguments were complete.
     partial: bool = False
 
     @property
     def what(self) -> str:
-        """A text that is equal for two calls of the same tool with the same arguments."""
+        """The tool and its arguments as a text. Two calls of the same tool with the same arguments have the same
+        text."""
         asked = self.written if self.arguments is None else json.dumps(self.arguments, sort_keys=True)
         return f"{self.name} {asked}"
 
@@ -97,9 +98,9 @@ class ToolOutput:
     call_id: str
     #: The text for the model.
     content: str
-    #: The call failed, and `content` explains the failure.
+    #: True if the call failed. `content` then explains the failure.
     failed: bool = False
-    #: `content` is sealed with the secrets key.
+    #: True if `content` is sealed with the secrets key.
     sealed: bool = False
     #: Files that are sent with the reply of the turn.
     files: tuple[OutgoingFile, ...] = ()

@@ -1,4 +1,4 @@
-"""Users of the dashboard and the API: people who can log in, and API keys that were created in the product."""
+"""Users of the dashboard and the API: people who can log in, and API keys that are stored in the database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UserRole(StrEnum):
     CHAT = "chat"
     #: May only read.
     VIEWER = "viewer"
-    #: May also act on existing things, for example retry a job.
+    #: May read, and may also act on existing items, for example retry a job.
     OPERATOR = "operator"
     #: May do everything.
     OWNER = "owner"
@@ -30,11 +30,11 @@ class UserRole(StrEnum):
 class User:
     """A person who can log in. Times in ms."""
 
-    #: Also the person's user id on the platform `web`.
+    #: The id of the user, which is also the user id of this person on the platform `web`.
     id: str
     name: str
     role: UserRole
-    #: None: the person can log in only by a link.
+    #: The hash of the password. If None, the person can log in only by a link.
     password_hash: str | None = field(repr=False)
     created_at: int
     updated_at: int
@@ -47,11 +47,11 @@ class StoredKey:
     id: str
     name: str
     role: UserRole
-    #: The slugs of the agents that a key with the role `chat` may use; empty: all agents.
+    #: The slugs of the agents that a key with the role `chat` may use. If empty, it may use all agents.
     agents: tuple[str, ...]
     key_hash: str = field(repr=False)
-    #: A user id.
+    #: The id of the user who created the key.
     created_by: str
     created_at: int
-    #: The time of the last use, exact to the hour.
+    #: The time of the last use. It is updated at most once an hour.
     used_at: int | None = None

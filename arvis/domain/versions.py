@@ -1,4 +1,4 @@
-"""Versions of rows, for the history of changes and for undo."""
+"""Stored versions of rows, for the history of changes and for undo."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Version:
     """One version of a row. `at` in ms."""
 
     version: int
-    #: The columns as JSON values; None: the row did not exist.
+    #: The columns as JSON values. None means that the row did not exist in this version.
     data: Mapping[str, Any] | None
-    #: The principal whose change made this version; None: unknown.
+    #: The principal whose change made this version; None if the principal is unknown.
     by_id: str | None
     at: int
 

@@ -46,7 +46,8 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """Return the value at a path such as `a.b`; items of lists are `a.0` or `a[0]`. Return None if nothing is there."""
+    """Return the value at a path such as `a.b`, or None if the path leads to no value. Items of lists are `a.0` or
+    `a[0]`."""
     for step in _STEP.findall(path):
         if isinstance(value, Mapping):
             value = value.get(step)
@@ -90,9 +91,9 @@ class Webhook:
     connector: str
     channel: str
     thread: str
-    #: The sealed secret with which calls are signed; empty: calls are not signed.
+    #: The sealed secret with which calls are signed. If empty, calls are not signed.
     secret: str
-    #: The last four characters of the secret.
+    #: The last four characters of the secret, which are shown to people.
     secret_end: str
     enabled: bool
     #: The person with whose rights the work runs.
@@ -101,9 +102,9 @@ class Webhook:
     trigger_count: int
     created_at: int
     updated_at: int
-    #: A workflow (`workflow:SLUG`) that handles the calls instead of the agent; None: the agent.
+    #: A workflow (`workflow:SLUG`) that handles the calls instead of the agent. If None, the agent handles them.
     graph: str | None = None
-    #: The principal who wrote the template; None: `principal_id`.
+    #: The principal who wrote the template. If None, it is `principal_id`.
     author_id: str | None = None
 
     @property

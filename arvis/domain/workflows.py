@@ -10,21 +10,22 @@ from typing import Any
 
 from arvis.domain.executions import ExecutionStatus
 
-#: The prefix of graph names that mean a workflow. Executions have `workflow:` with the workflow's id; agents and
-#: schedules may also have `workflow:` with its slug.
+#: The prefix of a graph name that stands for a workflow. In executions, the id of the workflow follows the prefix. In
+#: agents and schedules, the slug of the workflow may follow instead.
 PREFIX = "workflow:"
 
-#: Keys of the state of a run's execution. `STATE`: the run, as
-#: `{"id", "version", "entry", "trigger", "input", "token"?}`. `OUTPUT` with the id of a node: the node's newest
-#: output, as `{"output", "label", "at", "failed"?, "tainted"?}`.
+#: Keys in the state of a run's execution. Under `STATE` is the run, as `{"id", "version", "entry", "trigger", "input",
+#: "token"?}`. Under `OUTPUT` plus the id of a node is the node's newest output, as `{"output", "label", "at",
+#: "failed"?, "tainted"?}`.
 STATE = "workflow"
 OUTPUT = "out:"
-#: The prefix of the name that a node of a workflow has in the engine.
+#: The prefix of the name of a workflow's node in the engine. The id of the node follows.
 POSITION = "node:"
-#: `SAID` with the id of a node: the state key of a text that this node has already posted, and that is not posted again
-#: when the run ends.
+#: A prefix of keys in the state of a run's execution. Under `SAID` plus the id of a node is a text that this node has
+#: already posted. The text is not posted again when the run ends.
 SAID = "said:"
-#: The state key of the depth of a run: the number of runs above it in the chain of runs that started one another.
+#: The key in the state for the depth of a run. If a person or event starts run A, and A starts run B, the depth of A is
+#: 0 and that of B is 1.
 DEPTH = "workflow_depth"
 
 #: The value of `Task.route` for the task that reports the result of a run to the agent that started the run.
@@ -45,7 +46,7 @@ class Workflow:
     enabled: bool
     #: The number of the newest version.
     version: int
-    #: The number of the newest version without problems; None: every version has problems.
+    #: The number of the newest version without problems; None if every version has problems.
     runnable: int | None
     principal_id: str | None
     created_at: int
@@ -76,14 +77,14 @@ class WorkflowVersion:
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The principals whose rights all limit a run: the author of the document, and the person who saved this
-        version."""
+        """The author of the document, and the person who saved this version. A run may do only what both of them may
+        do."""
         return tuple(dict.fromkeys(each for each in (self.author_id, self.principal_id) if each is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A trigger that starts a run of a workflow at the node `node_id`. An empty `platform`, `channel` or `words`
+    """A trigger that starts a run of a workflow at the node `node_id`. If `platform`, `channel` or `words` is empty, it
     matches every message."""
 
     workflow_id: str
@@ -109,7 +110,7 @@ class WorkflowRun:
     source: str
     #: The node at which the run began.
     entry: str
-    #: The earlier run that this run repeats from the node `entry` on; None: this run is not a rerun.
+    #: The earlier run that this run repeats from the node `entry` on; None if this run is not a rerun.
     rerun_of: str | None
     principal_id: str | None
     created_at: int
@@ -120,7 +121,7 @@ class WorkflowRun:
 
 
 class LogType(StrEnum):
-    """The types of lines in the log of a run. The content of the lines about subagents is JSON."""
+    """The types of lines in the log of a run. Lines about subagents have JSON as their content."""
 
     STEP_START = "step_start"
     START_PROMPT = "start_prompt"
