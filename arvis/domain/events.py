@@ -25,7 +25,8 @@ class Delta:
 
     address: Address
     message_id: str
-    #: The number of characters of the answer before this piece. It is 0 again if the model writes the answer anew.
+    #: The number of characters of the answer before this piece. If the model writes the answer again, the number begins
+    #: at 0 again.
     offset: int
     text: str
 

@@ -198,8 +198,7 @@ class State:
 
 def taint_for_others(taint: Taint, speakers: Iterable[PrincipalRole | None]) -> Taint:
     """Return the taint of a text that other people will use, such as a fact of a room or a summary. The label `people`
-    is added unless all `speakers` are owners or operators. None in `speakers` stands for an unknown or deleted
-    person."""
+    is added unless all `speakers` are owners or operators. None in `speakers` means an unknown or deleted person."""
     trusted = all(role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR} for role in speakers)
     return taint if trusted else taint | {Label.PEOPLE}
 

@@ -20,7 +20,7 @@ class Item:
     content: tuple[str, ...]
     #: True if the prompt of the current turn contains this item.
     shown: bool
-    #: The messages for which later prompts contain this item: True for all, a number for so many, False or 0 for none.
+    #: The number of messages for which later prompts contain the item. True means permanently; False means never.
     keep: bool | int
 
     @property

@@ -10,8 +10,8 @@ from typing import Any
 
 from arvis.domain.executions import ExecutionStatus
 
-#: The prefix of a graph name that stands for a workflow. In executions, the id of the workflow follows the prefix. In
-#: agents and schedules, the slug of the workflow may follow instead.
+#: The prefix of graph names that mean a workflow. In executions, the id of the workflow follows the prefix. In agents
+#: and schedules, the slug of the workflow may follow instead.
 PREFIX = "workflow:"
 
 #: Keys in the state of a run's execution. Under `STATE` is the run, as `{"id", "version", "entry", "trigger", "input",

@@ -1,12 +1,12 @@
 """The engine, which walks an execution through its graph, step by step, until the execution ends or waits.
 
-Each step is committed, except that a step that calls nothing outside Arvis is committed together with the next one. The
-step that ends the execution is committed together with the caller's completion and the end of the job. A crash loses
-only the work since the last commit; the nodes that did this work are visited again.
+Each step is committed. A step that calls nothing outside Arvis is committed together with the next step. The step that
+ends the execution is committed together with the caller's completion and the end of the job. A crash loses only the
+work since the last commit; the nodes that did this work are visited again.
 
 The engine itself asks a person in two cases: an effect was interrupted and may have happened, or the graph no longer
-has the node of a position. Such a question interrupts a visit but does not end it. Afterwards the visit continues, and
-its node still reads the answer that it had before the question.
+has the node of a position. Such a question interrupts a visit but does not end it. After the person's answer the visit
+continues. Its node does not see this answer: it still reads the answer that it had before.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def about_lost_step(graph: Graph, node: str) -> Pause:
 
 
 def answer_seen(wait: Wait | None, waits: Mapping[str, Wait]) -> Answer | None:
-    """Return the answer that the node reads. A question of the engine itself (it has a subject) is skipped: the node
-    reads the answer to the question before it."""
+    """Return the answer that the node reads. Questions of the engine itself, which have a `subject`, are skipped: the
+    node reads the answer to the wait before them."""
     while wait is not None and wait.subject is not None:
         wait = waits.get(wait.resumes or "")
     return wait.answer if wait is not None else None
@@ -99,8 +99,8 @@ def starts_over(cursor: Cursor, waits: Mapping[str, Wait]) -> bool:
 def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait]) -> Memory:
     """Combine the `effects` of this position's visit with people's answers about the interrupted effects.
 
-    An answer permits one new start of the effect. The row of that start stores the id of the question in `result`; if
-    the start is interrupted too, the id shows that the answer is used up, and the engine asks again.
+    An answer permits one new start of the effect. The row of that start stores the id of the answered question in
+    `result`. If the new start is interrupted too, this id shows that the answer is used up, and the engine asks again.
     """
     words = _words(cursor, waits)
     known, allowed, skipped = dict[str, Effect](), dict[str, str](), list[Effect]()
@@ -117,7 +117,8 @@ def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait
 
 
 def _words(cursor: Cursor, waits: Mapping[str, Wait]) -> dict[str, Wait]:
-    """Return the newest answered question for each subject, of those that the engine asked during the present visit."""
+    """Return the newest answered question for each subject. Only questions that the engine asked during the present
+    visit count."""
     words = dict[str, Wait]()
     wait = waits.get(cursor.wait_id or "")
     while wait is not None and wait.subject is not None:
@@ -138,19 +139,20 @@ def _text(word: Wait) -> str | None:
     return text
 
 
-#: The maximum time (s) for a cancelled task to store costs and effects. The limit matters if the database cannot be
-#: written.
+#: The maximum time (s) in which a cancelled task stores its costs and effects. The limit matters if no write to the
+#: database succeeds.
 LAST_SECONDS = 2.0
 
-#: The maximum number of steps in one commit. Without it, a long series of steps that call nothing outside would block
-#: the writer and the event loop.
+#: The maximum number of steps in one commit. Without it, the commit of a long series of steps that call nothing outside
+#: Arvis would block the writer and the event loop.
 MOST_UNCOMMITTED = 100
 
-#: The number of branches that are begun or finished before other tasks of the event loop may run.
+#: The engine begins or finishes this many branches at a time; then it lets other tasks of the event loop run.
 BESIDES = 16
 
 T = TypeVar("T")
-#: Called once, outside the commit, with the execution as it will be committed; returns a script for that commit.
+#: A function that makes the caller's script for the last commit. It is called once, before this commit, with the
+#: execution as it will be committed.
 Completion = Callable[[Execution], OnComplete[T]]
 
 
@@ -159,7 +161,7 @@ def nothing(_execution: Execution) -> OnComplete[None]:
     return lambda _tx, _now: None
 
 
-#: The task of one visit, if several positions are visited at the same time.
+#: The asyncio task of one visit. Several such tasks run if several positions are visited at the same time.
 _Visit = asyncio.Task[tuple[NodeContext, Decision]]
 
 
@@ -188,9 +190,9 @@ class Engine:
     async def advance(self, job: Job, *, completion: Completion[T]) -> tuple[Execution, T | None]:
         """Advance the job's execution until it ends or waits, and settle the job in the same commit.
 
-        Return the execution as committed, and the result of the script that `completion` made for this commit (None:
-        `completion` was not called). Raise the exception of a node; the earlier commits stay stored. Raise `LeaseLost`
-        if another process has the job now; the steps since the last commit are then lost.
+        Return the execution as committed, and the result of the script that `completion` made for this commit (None if
+        `completion` was not called). If a node raises an error, raise it too; the steps that were committed before stay
+        stored. Raise `LeaseLost` if another process has the job now; the steps since the last commit are then lost.
         """
         loaded = await self._store.read(lifecycle.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
@@ -200,7 +202,7 @@ class Engine:
         update = self._update_of(loaded)
         if loaded.execution.version not in {"", update.execution.version}:
             update.learn([partial(lifecycle.note_change, execution=update.execution, now=self._clock.now())])
-        del loaded  # otherwise the rows for the first node would stay in memory after this node has used them
+        del loaded  # so that the rows for the first node do not stay in memory
         await self._walk(job, update)
         update.pause_if_idle()
         if update.switching:
@@ -255,8 +257,8 @@ class Engine:
             await _cancelled(visits)
 
     async def _begin_visits(self, job: Job, update: ExecutionUpdate, visits: dict[_Visit, Cursor]) -> None:
-        """Start the visits of the new positions. Commit these positions first, because a stored effect names its
-        position: after a crash, the effect of an unstored position could not be found."""
+        """Start the visits of the new positions. Commit these positions first, because a stored effect contains the id
+        of its position. If the position were not stored, its effects could not be found after a crash."""
         busy = {cursor.id for cursor in visits.values()}
         fresh = [cursor for cursor in update.ready() if cursor.id not in busy]
         if fresh and update.has_changes:
@@ -307,7 +309,7 @@ class Engine:
             if decision is None:
                 await self._record_interrupted(context, patience)
         if isinstance(decision, Pause | Call):
-            # The visit continues after the answer and must then find its finished effects.
+            # The visit continues after the answer and then needs the results of its finished effects.
             for effect in context.unkept:
                 context.record(lifecycle.keep_effect, effect)
         return context, decision
@@ -322,8 +324,8 @@ class Engine:
         return about_lost_step(graph, cursor.node)
 
     async def _record_interrupted(self, context: NodeContext, seconds: float | None) -> None:
-        """Store the costs and effects of a visit that returned no decision. `seconds` limits the time (None: no limit),
-        because a caller that cancels the visit waits for its end."""
+        """Store the costs and effects of a visit that returned no decision. `seconds` is the time limit (None means no
+        limit). A cancelled visit needs a limit, because its caller waits for its end."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
@@ -340,7 +342,7 @@ class Engine:
                 f"The graph {execution.graph} is not installed",
                 fix="Install the package that provides it, then retry the job.",
             )
-        # A position that was never visited has no node yet. It is at the start of the graph.
+        # The first position of an execution is stored without a node. It is at the start of the graph.
         cursors = {each.id: each if each.node else replace(each, node=graph.start) for each in loaded.cursors}
         version = self._versions.get(graph.name) or graph.version
         effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
@@ -377,13 +379,14 @@ class Engine:
         try:
             return await write
         except (LeaseLost, asyncio.CancelledError):
-            # A cancelled commit may have succeeded, so the durable writes may be made twice.
+            # The cancelled commit may have succeeded. The durable writes are then made twice, which does no harm.
             await self._write_last(update.durable_writes)
             raise
 
     @contextmanager
     def _published(self, update: ExecutionUpdate) -> Iterator[None]:
-        """Publish the events and questions of a commit if the body of the `with` statement, which makes it, succeeds."""
+        """Publish the events and questions of a commit. The body of the `with` statement makes the commit; if it fails,
+        nothing is published."""
         asked = [wait for wait in update.waits if wait.kind in PERSONAL_WAITS]
         yield
         events = update.events
@@ -394,7 +397,7 @@ class Engine:
             self._bus.publish(ExecutionPaused(update.execution.id, wait.id, wait.prompt))
 
     async def _write_last(self, facts: list[Fact]) -> None:
-        """Write these facts outside any step, for at most `LAST_SECONDS`."""
+        """Make these writes in a commit without a step. Give up after `LAST_SECONDS`."""
         if facts:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):
@@ -424,7 +427,8 @@ def _batches(done: Collection[_Visit]) -> Iterator[list[_Visit]]:
 
 async def _take_over(update: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
     """Apply the decisions of the visits that succeeded, and return True if one of them called something outside. After
-    a decision that ends the execution, the other decisions are ignored; their facts and events are still used."""
+    a decision that ends the execution, the decisions of the other visits are ignored, but their writes are still made
+    and their events still published."""
     called_outside = False
     for number, (visit, cursor) in enumerate(done.items(), 1):
         if number % BESIDES == 0:

@@ -1,7 +1,7 @@
 """Graphs: their nodes, the data and actions of a node (`NodeContext`), and the decisions that a node returns.
 
-Nodes decide, the engine commits, the queue retries. A node has two ways to act beyond its decision: `once` makes an
-effect, `record` adds a write to the commit of its step.
+Nodes decide, the engine commits, the queue retries. Besides its decision, a node has two ways to act: `once` makes an
+effect, and `record` adds a write to the commit of the step.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class DurableWrite:
-    """A fact that is true even if another process has the job now, such as the cost of a model call. The engine writes
-    it even if this process has lost the lease, and may write it several times."""
+    """A write that is correct even if this process has lost the lease of the job, such as the cost of a model call. The
+    engine makes it in any case, and perhaps several times."""
 
     script: Callable[[Transaction], object]
 
@@ -31,8 +31,7 @@ class DurableWrite:
 
 @dataclass(frozen=True, slots=True)
 class StepWrite:
-    """A fact about the step itself. It is not written if the node returned no decision, because then there is no
-    step."""
+    """A write about the step itself. It is not made if the node returned no decision, because then there is no step."""
 
     script: Callable[[Transaction], object]
 
@@ -45,8 +44,8 @@ Fact = Callable[[Transaction], None]
 
 
 class EffectInterrupted(Exception):
-    """A process ended during an effect that must not be repeated, so the effect may have happened. `about` describes
-    the effect to people."""
+    """The error for an effect that must not be repeated and during which a process ended, so that the effect may have
+    happened. `about` describes the effect to people."""
 
     def __init__(self, name: str, about: str = "") -> None:
         super().__init__(name)
@@ -67,8 +66,8 @@ class Memory:
 
 
 class NodeContext:
-    """The context of one visit. Nodes never write to the database: they return a decision, and can add facts (`record`)
-    to the commit of their step. `keep` stores an effect immediately, or raises `LeaseLost`."""
+    """The context of one visit. Nodes never write to the database. They return a decision, and with `record` they can
+    add writes to the commit of their step. `keep` stores an effect immediately, or raises `LeaseLost`."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class NodeContext:
         visited: int = 0,
     ) -> None:
         self.execution = execution
-        #: The number of finished visits of this execution; only correct if its graph has set `counts_visits`.
+        #: The number of finished visits of this execution. It is correct only if `counts_visits` of the graph is True.
         #: (Questions, calls and joins are steps, but not visits.)
         self.visited = visited
         #: The number of positions of the execution, including this position.
@@ -97,8 +96,8 @@ class NodeContext:
         self.state: Mapping[str, Any] = execution.state
         self.value = value
         self.answer = answer
-        #: Rows that the graph's opening or the previous visit has just read. It is None after a commit or a restart, so
-        #: no node may depend on it.
+        #: Rows that the graph's `opening` or the previous visit has just read. None after a commit or a restart, so a
+        #: node must be able to read the rows itself.
         self.prefetched = prefetched
         self.carried_over: Any = None
         self.publish_now = publish
@@ -124,9 +123,9 @@ class NodeContext:
     ) -> Any:
         """Make an effect and return its result (plain JSON). If the visit is repeated, return the stored result.
 
-        The result of a repeatable effect becomes durable before the next effect begins, or with the step. For an effect
-        that is not repeatable, a `started` row is stored first; if a crash leaves only this row, a person is asked.
-        If several effects run at the same time, each result is stored as soon as its effect ends.
+        The result of a repeatable effect is stored before the next effect begins, or else with the step. For an effect
+        that is not repeatable, a row with the state `started` is stored first. If only this row exists after a crash, a
+        person is asked. If several effects run at the same time, each result is stored as soon as its effect ends.
         """
         known = self.known(name)
         if known is not None and known.state is EffectState.FINISHED:
@@ -149,11 +148,13 @@ class NodeContext:
         return result
 
     def known(self, name: str) -> Effect | None:
-        """Return the effect of this visit with this name, stored or just finished; None if this visit has none."""
+        """Return the effect with this name that belongs to this visit, stored or just finished; None if there is no
+        such effect."""
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
     def take(self, name: str, result: Any) -> None:
-        """Store the result (plain JSON) of an effect that needs no call. The result becomes durable with this step."""
+        """Store a result (plain JSON) as that of an effect, without making a call. The result is stored with this
+        step."""
         effect = self._effect(name, EffectState.FINISHED, result)
         self._effects[name] = effect
         self.record_of_step(_put, effect)
@@ -167,7 +168,7 @@ class NodeContext:
     def record(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Add a fact to the commit of this step. It is stored even if the node raises an error afterwards."""
+        """Add a write to the commit of this step. It is made even if the node raises an error afterwards."""
 
         def fact(tx: Transaction) -> None:
             script(tx, *args, **kwargs)
@@ -177,7 +178,7 @@ class NodeContext:
     def record_of_step(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Add a fact to the commit of this step. It is not stored if the node raises an error afterwards."""
+        """Add a write to the commit of this step. It is not made if the node raises an error afterwards."""
         self.facts.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
 
     def publish_after_commit(self, event: Event) -> None:
@@ -185,11 +186,12 @@ class NodeContext:
         self.after_commit.append(event)
 
     def carry_over(self, found: Any) -> None:
-        """Pass rows that this node has read to the next node. They are not stored."""
+        """Pass rows that this node has read to the next node, in memory only."""
         self.carried_over = found
 
     def commit_first(self) -> None:
-        """Commit this step before the next node is visited, because that node reads the rows that this step records."""
+        """Commit this step before the next node is visited. A node needs this if the next node reads rows that this
+        step writes."""
         self.called_outside = True
 
     async def flush(self) -> None:
@@ -288,8 +290,8 @@ class SwitchGraph(_Decision):
 
 
 class Pause(_Decision):
-    """Ask a question and wait. After the answer the node is visited again with `answer` set. `until` (ms) is the
-    deadline, or the end of a timer."""
+    """Ask a question and wait. After the answer the node is visited again, and `answer` is set. `until` (ms) is the
+    deadline of the question, or the end of a timer."""
 
     __slots__ = ("choices", "prompt", "subject", "until", "wait_kind")
 
@@ -333,24 +335,24 @@ Opening = Callable[[Transaction, Execution, int], Any]
 class Opened:
     """The result of a gate that opens."""
 
-    #: The ids of the positions that become one position at the gate's target.
+    #: The ids of the positions that are joined to one position at the gate's target.
     taken: Sequence[str]
     #: The value of the new position.
     value: Any = None
-    #: If False, the taken positions end at the gate instead.
+    #: If False, the positions `taken` end at the gate and do not continue.
     through: bool = True
     #: Changes that are merged into the execution's state.
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: A pure function that decides whether a gate opens (None: the gate stays shut). Its arguments are the positions at the
-#: gate, all other positions and the state.
+#: A pure function that decides if a gate opens. It returns None if the gate stays shut. Its arguments are the positions
+#: at the gate, all other positions, and the state.
 Opener = Callable[[Sequence[Cursor], Collection[Cursor], Mapping[str, Any]], Opened | None]
 
 
 class Watch(Protocol):
-    """The remembered reason why a gate is shut, so that the opener does not examine every position after every step. A
-    watch belongs to one gate of one execution and is dropped when the gate opens."""
+    """A stored reason why a gate is shut. It saves the opener from examining every position after every step. A watch
+    belongs to one gate of one execution and is dropped when the gate opens."""
 
     def is_shut(
         self,
@@ -372,11 +374,12 @@ class Gate:
     #: The node at which the joined position continues.
     target: str
     open: Opener
-    #: The name of the gate for people (empty: the name of the target).
+    #: The name of the gate for people. If empty, it is the name of the target.
     title: str = ""
-    #: True for the gate of positions that have no further work. An error about gates that stay shut does not name it.
+    #: True for the gate at which finished branches wait for the others. An error about gates that stay shut does not
+    #: name this gate.
     last: bool = False
-    #: Makes the watch of the gate. Without a watch, the opener is called after every step.
+    #: A function that makes the watch of the gate. Without a watch, the opener is called after every step.
     watch: Callable[[], Watch] | None = None
 
 
@@ -389,18 +392,18 @@ class Graph:
     nodes: Mapping[str, Node]
     edges: Mapping[str, Edge]
     max_steps: int = 500
-    #: True if the nodes read `NodeContext.visited`.
+    #: True if the nodes of the graph read `NodeContext.visited`.
     counts_visits: bool = False
     #: The maximum number of visits of one node in a row.
     max_repeats: int = 40
-    #: A script that reads the rows for the first node, in the same transaction as the execution.
+    #: A script that reads the rows for the first node, in the transaction that reads the execution.
     opening: Opening | None = None
     #: The gates by name.
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    #: The names of nodes whose questions stop the whole execution: while such a question is open, no other position
-    #: begins a node. Only one of these nodes asks at a time.
+    #: The names of nodes whose questions stop the whole execution. While such a question is open, no other position may
+    #: begin a node. Only one of these nodes asks at a time.
     breaks: frozenset[str] = frozenset()
-    #: An execution that would have more positions than this at the same time fails.
+    #: The maximum number of positions at the same time. An execution that would exceed it fails.
     max_branches: int = 10_000
 
     @property

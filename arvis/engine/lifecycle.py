@@ -30,7 +30,7 @@ from arvis.ports.store import Transaction
 
 EXPIRED_AT_ONCE = 100
 
-#: In these states an execution can continue.
+#: The states in which an execution can continue.
 LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
 
 
@@ -46,8 +46,8 @@ def begin(
     now: int,
     begun_by: str | None = None,
 ) -> Execution:
-    """Write an execution at the start of its graph. The caller adds the job that advances it. `begun_by` is the id of
-    the execution for which the new one works."""
+    """Write a new execution at the start of its graph. The caller adds the job that advances the execution. `begun_by`
+    is the id of the execution for which the new one works."""
     execution = new_execution(
         execution_id,
         graph,
@@ -64,8 +64,8 @@ def begin(
 
 def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     """Answer an open question and let its execution continue. Return False if another answer came first or the
-    execution has ended. In an ended execution, a person's answer is not stored, but answers of timers and children are,
-    because a person may retry a failed execution."""
+    execution has ended. If the execution has ended, a person's answer is not stored. The answers of timers and children
+    are still stored, because a person may retry a failed execution."""
     wait = tx.waits.get(wait_id)
     execution = _locked(tx, wait.execution_id) if wait is not None else None
     if wait is None or execution is None:
@@ -80,7 +80,7 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     for job in live:
         if job.status is JobStatus.PENDING:
             tx.jobs.call_back(job.id, now)
-    if not live:  # a running job finds the answer at its last commit
+    if not live:  # if a job is running, it finds the answer at its last commit
         tx.jobs.add(
             NewJob.advance(execution.id, execution.lane, execution.priority, principal_id=execution.principal_id), now
         )
@@ -96,8 +96,8 @@ def expire(tx: Transaction, now: int) -> None:
 
 
 def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: str | None = None) -> None:
-    """Report the end of an execution to the execution that called it, if there is a caller. `reason` is the reason code
-    of its job if the job failed."""
+    """Report the end of an execution to the execution that called it, if there is a caller. If the job of the ended
+    execution failed, `reason` is the job's reason code."""
     if execution.parent_wait is not None:
         value = {
             "status": execution.status.value,
@@ -109,8 +109,8 @@ def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: st
 
 
 def make_way(tx: Transaction, execution: Execution, now: int) -> None:
-    """Release the lanes of the executions that called this execution, directly or through others, because it waits for
-    a person."""
+    """Release the lanes of all callers of this execution, direct and indirect, because this execution waits for a
+    person."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         above = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -152,7 +152,7 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
         tx.executions.save(replace(execution, state={**execution.state, CUT_OFF: at}))
     tx.executions.drop_cursors(execution_id)
     tx.executions.set_status(execution_id, ExecutionStatus.CANCELLED, None, now)
-    # Release the budget that its calls reserved; the costs are booked when the calls end.
+    # Release the budget that the model calls have reserved. Running calls book their costs when they end.
     tx.spending.release_all(execution_id)
     cancelled += end_branches(tx, execution_id, now)
     answer_parent(tx, replace(execution, status=ExecutionStatus.CANCELLED), now)
@@ -160,8 +160,8 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
 
 
 def end_branches(tx: Transaction, execution_id: str, now: int) -> list[str]:
-    """Close the open questions of an execution that has ended, and cancel the children that still run for it. Return
-    the ids of the cancelled jobs."""
+    """Close the open questions of an execution that has ended, and cancel its running children. Return the ids of the
+    cancelled jobs."""
     tx.waits.close(execution_id, now)
     running = [child for child in tx.executions.children_of(execution_id) if child.status in LIVE]
     return [job_id for child in running for job_id in cancel(tx, child.id, now)]
@@ -197,9 +197,9 @@ def _locked(tx: Transaction, execution_id: str) -> Execution | None:
 
 
 T = TypeVar("T")
-#: A script that is part of the commit that ends a job because its execution has ended or begins to wait.
+#: A script of the caller for the commit in which an execution ends or begins to wait.
 OnComplete = Callable[[Transaction, int], T]
-#: The time (ms) after which the job of an execution that waits for children runs again, even if no child has answered.
+#: If an execution waits for children, its job runs again after this time (ms), even if no child has answered.
 LOOK_AGAIN_MS = 3_600_000
 
 
@@ -214,7 +214,8 @@ class Loaded:
     visited: int = 0
 
 
-#: Returns the graph of an execution that runs a workflow, in the transaction that reads the execution.
+#: A function that returns the graph of an execution that runs a workflow. It runs in the transaction that reads the
+#: execution.
 Drawn = Callable[[Transaction, Execution], Graph | None]
 
 
@@ -261,7 +262,8 @@ class Completed(Generic[T]):
 
 
 def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: OnComplete[T], now: int) -> Completed[T]:
-    """Commit the last steps before an execution ends or waits, the end of its job, and the script `on_complete`."""
+    """Commit the last steps before an execution ends or waits, together with the end of its job and the script
+    `on_complete`."""
     ends_others = update.ended and update.has_asked
     if ends_others:
         hold_children(tx, update.execution.id)
@@ -286,7 +288,7 @@ def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) ->
         return Snooze(now, CALLED)
     if update.ended:
         return Done()
-    live = tx.jobs.live_of_execution(update.execution.id)  # locks the job, so no answer can come during this commit
+    live = tx.jobs.live_of_execution(update.execution.id)  # locks the job: no answer can arrive before the commit
     if update.is_outdated(tx.waits.answered(update.execution.id)):
         return Snooze(now, CALLED)
     if not update.waits_for_children or any(each.id != job.id for each in live):
@@ -295,7 +297,8 @@ def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) ->
 
 
 def note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
-    """Add an entry to the timeline: the graph was changed while the execution waited, so its path may differ."""
+    """Note in the timeline that the graph was changed while the execution waited, so that its further path may
+    differ."""
     asked = [message.id for message in tx.messages.of_turn(execution.id)]
     tx.timeline.note(asked, "graph_changed", {"graph": execution.graph}, now)
 

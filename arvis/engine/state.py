@@ -1,4 +1,4 @@
-"""Typed states: one dataclass per graph over the JSON that is stored with an execution.
+"""Typed states: each graph has a dataclass that reads and writes the JSON state of an execution.
 
 A field is one stored key. `State.from_json` reads a state; `changes(MyState, field=value)` returns the changes of a
 decision. They contain only the named fields, because the history stores the changes of every step.
@@ -22,8 +22,8 @@ def stored(
     read: Callable[[Any], Any] | None = None,
     write: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Declare a field. `key` is the stored key (default: the name of the field). `read` and `write` convert between its
-    JSON and its value; null is not converted and reads as the default."""
+    """Declare a field. `key` is the stored key (default: the name of the field). `read` converts the stored JSON to the
+    field's value, and `write` converts back. A stored null is not converted: the field then has its default."""
     metadata = {"key": key, "read": read, "write": write}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
@@ -74,7 +74,7 @@ _Read = Callable[[Any], Any] | None
 def _readers(
     cls: Hashable,
 ) -> tuple[dict[str, tuple[str, _Read]], tuple[tuple[str, Callable[[Mapping[str, Any]], Any]], ...]]:
-    """Return the name and reader of each stored key, and the fields that read several keys."""
+    """Return the field name and reader for each stored key, and the fields that read several keys."""
     keys: dict[str, tuple[str, _Read]] = {}
     several = []
     for each in fields(cast(Any, cls)):

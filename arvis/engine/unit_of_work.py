@@ -1,4 +1,5 @@
-"""The progress of one execution between two commits: decisions are applied in memory and then written together.
+"""The progress of one execution between two commits. Decisions are applied in memory, and then all changes are written
+together.
 
 Only `write` uses a transaction. The history of steps stores shortened changes; the state stores the full values.
 """
@@ -40,8 +41,8 @@ from arvis.engine.graph import (
 )
 from arvis.ports.store import Transaction
 
-#: The history shortens a value of more than `LONGEST_NOTED` characters of JSON to `_SHOWN` characters, because a loop
-#: would store such a value once for each step.
+#: In the history, a value with more than `LONGEST_NOTED` characters of JSON is shortened to `_SHOWN` characters.
+#: Otherwise a loop would store the long value again for each step.
 LONGEST_NOTED = 8_000
 _SHOWN = 1_000
 
@@ -74,7 +75,7 @@ class ExecutionUpdate:
     committed: frozenset[str] = frozenset()
     #: Rows that were read for the next node. The next commit drops them.
     prefetched: Any = None
-    #: True if the next job continues in another graph.
+    #: True if the execution continues in another graph, with the next run of the job.
     switching: bool = False
     #: The number of finished visits.
     visited: int = 0
@@ -144,12 +145,12 @@ class ExecutionUpdate:
 
     @property
     def has_asked(self) -> bool:
-        """True if this execution has ever asked or called, so that questions or children may be open when it ends."""
+        """True if this execution has ever asked a question or called a child, so that some may be open when it ends."""
         return bool(self.questions) or self._asking
 
     @property
     def durable_writes(self) -> list[Fact]:
-        """The facts for the next commit that must be written even if this commit fails."""
+        """The writes of the next commit that must be made even if the commit fails."""
         return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
 
     def take_prefetched(self) -> Any:
@@ -158,7 +159,7 @@ class ExecutionUpdate:
         return prefetched
 
     def learn(self, facts: Sequence[Fact], events: Sequence[Event] = ()) -> None:
-        """Add facts to the next commit, and events to publish after it."""
+        """Add writes to the next commit, and events that are published after it."""
         self._facts += facts
         self.events += events
 
@@ -180,7 +181,7 @@ class ExecutionUpdate:
         self._steps.append(Step(self.execution.id, number, node, decision, shortened(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        # Changed keys move to the end of the state, so that the order of the keys is the order of the changes, even if
+        # Changed keys move to the end of the state. So the order of the keys is the order of the changes, even if
         # several changes have the same time.
         state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
@@ -305,8 +306,8 @@ class ExecutionUpdate:
             self._drop(cursor_id)
 
     def pause_if_idle(self) -> None:
-        """Set the execution to paused, because no position can continue before an answer. If all positions are at
-        gates, no answer can come, and the execution fails."""
+        """Set the execution to paused, because no position can continue without an answer. If all positions wait at
+        gates, no answer can arrive, so the execution fails."""
         if self.ended or self.switching:
             return
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
@@ -348,7 +349,8 @@ class ExecutionUpdate:
         return self._waits
 
     def write(self, tx: Transaction) -> None:
-        """Write all changes since the last commit: history, state, positions, questions, children, facts."""
+        """Write all changes since the last commit: history, state, positions, questions, children, and the writes of
+        nodes."""
         tx.executions.save(self.execution)
         tx.executions.add_steps(self._steps)
         tx.executions.drop_cursors(self.execution.id, list(self.committed - self.cursors.keys()))
@@ -365,7 +367,8 @@ class ExecutionUpdate:
             fact(tx)
 
     def written(self) -> None:
-        """Clear the changes after their commit. This is not a part of `write`, because a script may run twice."""
+        """Clear the changes after their commit. This is not a part of `write`, because the script that calls `write`
+        may run twice."""
         self.committed = frozenset(self.cursors)
         self.prefetched = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
@@ -374,7 +377,7 @@ class ExecutionUpdate:
 
 
 class _Elsewhere(Collection[Cursor]):
-    """All positions except the positions at one gate, as a view of the two mappings."""
+    """A view of all positions (`live`) except those at one gate (`held`)."""
 
     def __init__(self, live: Mapping[str, Cursor], held: Mapping[str, Cursor]) -> None:
         self._live = live
@@ -402,7 +405,7 @@ def new_execution(
     parent_wait: str | None = None,
     begun_by: str | None = None,
 ) -> Execution:
-    """Return an execution before its first step. The engine sets the graph's version at the first run."""
+    """Return a new execution. The engine sets the version of its graph at the first run."""
     return Execution(
         id=execution_id,
         graph=graph,
