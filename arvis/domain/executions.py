@@ -110,7 +110,7 @@ class Answer:
     """The answer to a wait."""
 
     value: Any
-    #: The source of the answer: the id of a principal, `timer` or `child`.
+    #: The source of the answer, such as the id of a principal, `timer` or `child`.
     by: str
     #: True if no answer came before the deadline.
     expired: bool = False

@@ -1,7 +1,7 @@
 """The end of an agent's work: the status in a reply decides whether the work ends, continues, or waits for a person.
 
 In a chat, a reply without a status ends the work. An agent that works alone (`explicit`) must write a status wrapper.
-Without one it gets one reminder, unless people have seen its reply.
+If its reply has no wrapper, the agent gets one reminder, unless people have already seen the reply.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from arvis.tasks.task import is_run
 
 EXPLICIT = "explicit"
 CHECK_NEW_MESSAGES = "check_new_messages"
-#: The time that a blocked agent waits for a person's answer (ms).
+#: The maximum time (ms) that a blocked agent waits for a person's answer.
 PATIENCE_MS = 86_400_000
 
-#: Replaces a reply without text in the next prompt.
+#: In the next prompt, this text replaces a reply without text.
 _NOTHING = "[no text]"
 
-#: Instructions about the end of work, for an agent that works alone.
+#: The instructions about the end of the work, for an agent that works alone.
 RULES = """\
 You work alone; no person can answer questions. End every reply with exactly one of these and write nothing after it:
 <AGENT_DONE><KEY_RESULT>the result</KEY_RESULT></AGENT_DONE> if the work is done;
@@ -51,7 +51,7 @@ class Completion:
     context: NodeContext
     #: True if the reply must have a status wrapper.
     explicit: bool
-    #: The maximum number of cycles.
+    #: The maximum number of cycles of the turn.
     loops: int
     #: The ids of the messages in the prompt of this reply.
     read: Sequence[str] = ()
@@ -63,7 +63,8 @@ class Completion:
     def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
         reply = read(result.content)
         outcome = self._with_kept(outcome_of(reply, WorkStatus.OPEN if self.explicit else WorkStatus.DONE))
-        # The whole reply is stored only if it has tags, because they are applied at the end of the turn.
+        # The whole reply is stored only if it has tags. The tags are needed at the end of the turn, when their actions
+        # are done.
         whole = result.content if reply.proposals else ""
         match outcome.status:
             case WorkStatus.CONTINUE:
@@ -78,8 +79,8 @@ class Completion:
                 return self._end(result, outcome, files)
 
     def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
-        """Return the outcome with the text of the reply before the reminder, if the reply after the reminder has no
-        text or no wrapper."""
+        """Return the outcome. If the reply after the reminder has no text or no wrapper, the outcome gets the text of
+        the reply before the reminder."""
         kept = self.state.reply_before_reminder
         alone = not outcome.visible or (outcome.status is WorkStatus.OPEN and not is_silent(outcome.visible))
         return replace(outcome, visible=kept) if kept and alone else outcome
@@ -131,23 +132,24 @@ class Completion:
 
 
 async def listen(context: NodeContext) -> Decision:
-    """Wait for the person's answer, up to `PATIENCE_MS`. The next prompt contains the answer after the agent's text."""
+    """Wait for the person's answer, for at most `PATIENCE_MS`. In the next prompt, the answer follows the agent's
+    text."""
     state = AgentState.from_json(context.state)
     if context.answer is None:
         return Pause(WaitKind.USER, str(context.value), until=context.now() + PATIENCE_MS)
     if context.answer.expired:
         return End(_given_up(state), **changes(AgentState, status_note="Nobody answered."))
     given = context.answer.value or {}
-    # An answer that is a chat message gets into the prompt as a message of the turn.
+    # An answer that is a chat message is already a message of the turn, and so a part of the prompt.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
-    # An answer of another person taints the turn, because it does not carry the rights of the person who asked.
+    # The answer of another person taints the turn, because this person may have fewer rights than the one who asked.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
     return Goto("check_input", **changes(AgentState, taint=state.taint.union(others)), **state.rounds.add_answer(said))
 
 
 def _given_up(state: AgentState) -> dict[str, Any]:
     """Return the result of a blocked agent that got no answer. The result has no text, because people have already seen
-    the question."""
+    the agent's question."""
     outcome = {**(state.outcome.to_json() if state.outcome is not None else {}), "visible": ""}
     return RunResult("<AGENT_DONE></AGENT_DONE>", "", "", "").to_json() | {"outcome": outcome}
 

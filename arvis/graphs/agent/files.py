@@ -1,7 +1,7 @@
 """The node `read_files`: it fetches and stores the files of a turn's messages, and extracts their text or speech.
 
-Files are fetched after the message was accepted, so only for people who may use the agent. The result of each file is
-stored with the message at once, so a retry reads only the remaining files.
+Files are fetched after their message was accepted, so only for people who may use the agent. The result for each file
+is stored at once, so a retry of the turn reads only the remaining files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arvis.services.allowances import Allowed, UsedUp
 from arvis.tasks.state import BY_DAEMON, WorkState
 from arvis.tools.workspace import write_bytes
 
-#: The maximum number of attempts to fetch or read a file, and the seconds for each fetch.
+#: The maximum number of attempts to fetch or read a file, and the maximum number of seconds for one fetch.
 TRIES = 3
 _PATIENCE = 120.0
 
@@ -44,10 +44,11 @@ class FilesAwaited(Unavailable):
 class FileRules:
     """The limits and services for files."""
 
-    #: Returns the bytes of a file, given its address, its source and the maximum number of bytes; raises `FetchError`.
+    #: A function that returns the bytes of a file. Its arguments are the address of the message, the file's `source`
+    #: and the maximum number of bytes. It raises `FetchError`.
     fetch: Callable[[Address, str, int], Awaitable[bytes]]
     media: MediaReader
-    #: The folder that contains a folder for each conversation.
+    #: The parent of the folders of the conversations.
     sessions: Path
     most_bytes: int = 20_971_520
     allowed: Allowed = field(default_factory=Allowed)
@@ -72,7 +73,7 @@ class FileNode:
 
     async def read_files(self, context: NodeContext) -> Decision:
         """Read the files of the turn's messages. If the messages have no text and none of their files can be read, end
-        the turn with the reasons."""
+        the turn. The result names the reasons."""
         turn = await self._store.read(load_turn_messages, context.execution)
         messages = [await self._read_all(context, message) for message in turn.current]
         context.commit_first()
@@ -95,7 +96,8 @@ class FileNode:
         return replace(message, attachments=tuple(files))
 
     async def _fetched(self, context: NodeContext, place: _Place, file: Attachment) -> Attachment:
-        """Return the file after its bytes were stored, or with the reason why they were not."""
+        """Fetch and store the bytes of a file. Return the file as stored, or with the reason why it could not be
+        stored."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 data = await self._rules.fetch(place.message.address, file.source, self._rules.most_bytes)
@@ -125,8 +127,8 @@ class FileNode:
         return await self._settle(place, file, reading, context.now())
 
     async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
-        """Write the file into the folder of the conversation. If a program in the folder blocks the path, the file is
-        not written; the prompt still contains its text."""
+        """Write the file into the workspace of the conversation, if possible. An agent's program may have blocked the
+        path there. The prompt contains the file's text in any case."""
         workspace = self._rules.sessions / WorkState.from_json(context.state).conversation / "workspace"
         with suppress(ToolError):
             await asyncio.to_thread(write_bytes, workspace, path_of(file), data)
@@ -153,14 +155,15 @@ def is_waiting(file: Attachment) -> bool:
 
 
 def is_unread(file: Attachment) -> bool:
-    """Return True if the bytes are stored but were not read yet. (Of unread files, only a voice message has a kind.)"""
+    """Return True if the file is stored but was not read yet. (An unread file has no `kind`, unless it is a voice
+    message.)"""
     if file.state is not FileState.STORED or file.content or file.problem:
         return False
     return file.kind in {None, FileKind.VOICE}
 
 
 def is_voice(message: StoredMessage) -> bool:
-    """Return True if the message was spoken and its speech was transcribed."""
+    """Return True if the message has a voice message with a transcript."""
     return any(file.kind is FileKind.VOICE and file.content for file in message.attachments)
 
 
@@ -175,8 +178,8 @@ def _is_lost(message: StoredMessage) -> bool:
 
 
 async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
-    """Raise `FilesAwaited`, so that the queue retries the turn; return after `TRIES` attempts. Each attempt is stored
-    as an effect of the visit, so a retry finds the earlier ones."""
+    """Raise `FilesAwaited`, so that the queue retries the turn. After `TRIES` attempts, return instead. Each attempt is
+    stored as an effect of the visit, so a retry finds the earlier attempts."""
     for number in range(1, TRIES):
         name = f"{place.name}: try {number}"
         if context.known(name) is None:
@@ -202,7 +205,7 @@ def _put(tx: Transaction, place: _Place, file: Attachment) -> None:
 
 
 def _settle(tx: Transaction, place: _Place, file: Attachment, now: int) -> None:
-    """Store the result of a file. The transcript of a voice message becomes a part of the message's text."""
+    """Store the result of reading a file. The transcript of a voice message becomes a part of the message's text."""
     message, known = tx.messages.get(place.message.id), tx.files.of_message(place.message.id)
     if message is None or known[place.ordinal].content:
         return  # another worker has stored the result

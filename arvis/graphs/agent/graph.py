@@ -1,10 +1,10 @@
 """Graph `agent`: check the input, read its files, then prepare the prompt, call the model and make its tool calls until
 the work is done.
 
-The nodes themselves form the loop of tool calls, so a crash after the fourth call repeats none of the four. The prompt
-is built again before every model call, from rows that do not change while the turn runs in its lane. If the
-conversation does not fit into the prompt, it is compacted within the turn, so that no message leaves the prompt without
-a summary.
+Model calls and tool calls are separate nodes in a loop, so a crash after the fourth round repeats none of the four. The
+prompt is built again before every model call, from rows of the conversation that only this turn changes. If the
+conversation does not fit into the prompt, it is compacted within the turn. So no message leaves the prompt without a
+summary.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ from arvis.tasks.rounds import Rounds, load_rounds
 from arvis.tasks.state import AgentState, WorkState, load_pictures, pictures_of
 from arvis.tasks.task import is_run
 
-#: The node after a compaction within the turn.
+#: The node that builds the prompt. It also follows a compaction within the turn.
 PREPARE = "prepare"
-#: A turn whose history has more messages than this compacts the conversation first.
+#: If the history of a turn has more messages than this, the turn compacts the conversation first.
 MOST_MESSAGES = 80
 #: The maximum number of steps of a turn outside its cycles: reading files, compactions, messages that join the turn.
 MOST_STEPS = 500
-#: The age (ms) at which a turn renews the time in its prompt, for example after a wait for a person's answer.
+#: A turn renews the time in its prompt when that time is this old (ms), for example after a wait for a person's answer.
 _SAME_TIME_MS = 1_800_000
 
 
@@ -73,14 +73,14 @@ class AgentParts:
     store: Store
     caller: ModelCaller
     briefing: PromptBuilder
-    #: Returns the current skills.
+    #: A function that returns the current skills.
     skills: Callable[[], Awaitable[Collection[Skill]]]
-    #: Its nodes continue at `PREPARE`.
+    #: The nodes for a compaction within a turn. `PREPARE` follows them.
     compactor: Compactor
     tools: ToolRules
     files: FileRules
     extending: Extending
-    #: The maximum size of a reply.
+    #: The maximum size of a reply in bytes.
     reply_bytes: int
     speaker: Speaker | None = None
     #: The maximum number of cycles in a turn.
@@ -88,9 +88,9 @@ class AgentParts:
 
 
 def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
-    """Return the graph for turns and runs. `manner`: the protocol that offers the tools and reads the calls; None:
-    `ToolCalling`. The result of an execution is a `RunResult` as JSON, with a `WorkOutcome` under the additional key
-    `outcome`."""
+    """Return the graph for turns and runs. `manner` is the protocol that offers the tools and reads the calls (default:
+    `ToolCalling`). The result of an execution is a `RunResult` as JSON, with the additional key `outcome` for a
+    `WorkOutcome`."""
     manner = manner or ToolCalling(registry=parts.tools.registry)
     nodes = _Nodes(parts, manner)
     return Graph(
@@ -173,7 +173,7 @@ class _Nodes:
         )
 
     async def call_model(self, context: NodeContext) -> Decision:
-        """Call the model once and stream its text. A receipt is stored for every attempt."""
+        """Call the model and stream its text. A receipt is stored for every request to a vendor."""
         state, call = AgentState.from_json(context.state), PreparedCall.from_json(context.value)
         if call is None:
             return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
@@ -213,7 +213,8 @@ class _Nodes:
     ) -> Decision:
         """Decide after a reply without calls: end the turn, begin another cycle, or ask the person."""
         if not result.content.strip():
-            # Either the model called tools although it had to answer, or the tools did the work and no text is needed.
+            # If `asked_for_tools`, the model called tools although it had to answer. Otherwise tools did the work and
+            # no text is needed.
             notice = notices.no_answer(call.agent.name) if asked_for_tools else notices.COMPLETED
             result = replace(result, content=notice)
         files = await self._spoken.of(context, result.content) if call.voice else ()
@@ -225,8 +226,8 @@ class _Nodes:
     ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
         used = await self._used(context, state.rounds.with_messages(arrived), group=turn.group)
-        # These rules follow the rules of every agent: the end of replies, the calls of tools, the instructions of the
-        # run.
+        # These rules follow the rules for all agents. They are about the end of replies and about tool calls. A run
+        # adds its instructions.
         rules = (
             RULES if turn.agent.completion == EXPLICIT else "",
             await self._manner.rules(turn.agent.tools),
@@ -289,7 +290,7 @@ class _Nodes:
                 fallbacks=call.agent.fallbacks,
                 on_text=showing.add if audience is not None else unheard,
             )
-            # Stored with the answer: a visit after a crash may compose another prompt.
+            # `read` is stored with the answer, because a visit after a crash may compose another prompt.
             return {**answer, "read": read_in(request.turns)}
         finally:
             showing.close()
@@ -304,7 +305,7 @@ def _prepared(
     *,
     messages: Sequence[StoredMessage],
 ) -> PreparedCall:
-    """Return the call. `messages`: all messages that the turn answers, including those that follow a round in the
+    """Return the call. `messages` are all messages that the turn answers, including those that follow a round in the
     prompt."""
     run, calibration = state.run, limits.calibration
     pictures = list(run.pictures) if run is not None else pictures_of(messages)
@@ -328,20 +329,21 @@ def _prepared(
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
-    """Return the first state of a turn's execution. It holds only ids and the address, which cannot become outdated."""
+    """Return the first state of a turn's execution. It contains only ids and the address, which cannot become
+    outdated."""
     return {"agent": agent_id, "address": address.to_json(), "conversation": conversation_id}
 
 
 def prompt_time(state: AgentState, now: int) -> int:
-    """Return the time for the prompt (ms). A turn shows the same time for 30 minutes, because vendors cache only
-    prompts that begin with the same text."""
+    """Return the time (ms) that the prompt shows. A turn shows the same time for 30 minutes, because vendors cache a
+    prompt only if it begins with the same text as an earlier prompt."""
     known = state.prompt_time
     return known if known is not None and 0 <= now - known < _SAME_TIME_MS else now
 
 
 def is_turn(execution: Execution) -> bool:
-    """Return True if the execution is a turn, so that people wait for its result. Child executions, runs and
-    compactions answer no message of a chat."""
+    """Return True if the execution is a turn, so that people wait for its result. Runs, children and compactions are no
+    turns."""
     in_conversation = bool(WorkState.from_json(execution.state).conversation)
     return in_conversation and execution.graph != COMPACTION and not is_run(execution)
 
@@ -363,8 +365,8 @@ def may_compact(execution: Execution) -> bool:
 
 
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:
-    """Return the tools with a placeholder for each tool of these turns that no longer exists. Vendors reject a request
-    that contains calls of unknown tools."""
+    """Return the tools, with a placeholder for each tool that was called in these messages and no longer exists.
+    Vendors reject a request that contains calls of unknown tools."""
     used = {call.name for turn in turns for call in turn.calls} - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)

@@ -1,4 +1,4 @@
-"""The input check (node `check_input`), which begins every turn and flags suspicious messages; and the cleaning of
+"""The input check (node `check_input`), which begins every turn and flags suspicious messages, and the cleaning of
 texts for prompts.
 
 A flag never blocks a message: a message that looks like an attempt to command the model is answered as usual, but the
@@ -46,7 +46,8 @@ _BURST_SPAN = 10_000
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 #: Symbols that a zero-width joiner combines into one picture, and the signs that change the style of a symbol.
 _PICTURES = "\u2190-\u2bff\u3030\u303d\ufe0f\U0001f000-\U0001faff"
-#: The flag of a region, which is spelt in invisible characters. Elsewhere such characters only hide text from people.
+#: The flag emoji of a region. Invisible characters in it name the region. Elsewhere such characters only hide text from
+#: people.
 _REGION_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f"
 #: Control characters, characters without width, and characters that change the direction of writing.
 _UNSEEN = (
@@ -58,9 +59,11 @@ _REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
 #: Characters that become a space: line and paragraph separators, the narrow space, and the carriage return. Tabs stay,
 #: because they may be indentation.
 _GAPS = re.compile("[\u2028\u2029\u202f\r]")
-#: The empty lines at the beginning of a text, without the blanks of its first line.
+#: The empty lines at the beginning of a text. The blanks at the beginning of the first line with text do not belong to
+#: them.
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
-#: A text without these needs no cleaning. The test saves time, because a prompt may contain a hundred messages.
+#: A text without these characters and without several empty lines in a row needs no cleaning. This test saves time,
+#: because a prompt may contain a hundred messages.
 _DOUBTFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]|\n[ \t]*\n[ \t]*\n"
 )
@@ -135,8 +138,8 @@ _INJECTIONS = {
     }.items()
 }
 
-#: Limits of spam: a text of at most `_SHORT` characters may be all capitals; in a text of at least `_FEW_WORDS` words,
-#: one word may make up at most the share `_MOSTLY`.
+#: Limits for spam. Only a text with more than `_SHORT` characters is spam if it is all capitals. A text with at least
+#: `_FEW_WORDS` words is spam if one word makes up more than the share `_MOSTLY` of them.
 _SHORT = 20
 _FEW_WORDS = 8
 _MOSTLY = 0.7
@@ -173,8 +176,8 @@ def _most_common(words: Sequence[str]) -> int:
 
 
 def rate(times_ms: Sequence[int], now: int) -> str | None:
-    """Return the code of the reason why a message comes too soon, or None. `times_ms`: the times of the person's
-    earlier messages in the conversation."""
+    """Return the code of the reason why a message came too soon after earlier ones, or None. `times_ms` are the times
+    of the person's earlier messages in the conversation."""
     ages = [now - at for at in times_ms if at <= now]
     if sum(age < _BURST_SPAN for age in ages) >= _BURST:
         return "burst"
@@ -186,7 +189,7 @@ def rate(times_ms: Sequence[int], now: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """The findings for the timeline."""
+    """The findings of the input check about one message. The timeline shows them."""
 
     sanitised: bool
     truncated: bool
@@ -201,11 +204,12 @@ class Diagnostics:
 
     @property
     def suspicious(self) -> bool:
-        """Return True if the message taints the turn."""
+        """Return True if the message looks like an attempt to command the model. It then taints the turn."""
         return bool(self.injections)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the findings by their names in the timeline. Reasons and codes are left out if nothing was found."""
+        """Return the findings by their names in the timeline. Reasons and codes are included only if something was
+        found."""
         return {
             "sanitized": self.sanitised,
             "truncated": self.truncated,
@@ -230,8 +234,8 @@ def examine(
     tokens_after: int = 0,
     compaction: bool = False,
 ) -> Diagnostics:
-    """Check the original text of a message. `times_ms`: the times of the person's earlier messages in the conversation;
-    empty for tasks of agents and schedules, whose pace is not checked."""
+    """Check the original text of a message. `times_ms` are the times of the person's earlier messages in the
+    conversation. It is empty for tasks of agents and schedules, because their pace is not checked."""
     clean = sanitise(text)
     found = {*injection(text), *injection(clean.text)}  # cleaning joins words that invisible characters split
     return Diagnostics(
@@ -254,7 +258,7 @@ _RECENT = 30
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The rows for the input check."""
+    """The rows that the input check reads."""
 
     turn: TurnContext
     #: The times (ms) of this person's newest messages in the conversation, newest first.
@@ -293,7 +297,7 @@ class InputNode:
             context.carry_over(replace(turn, taint=turn.taint | flagged))
             return Next(None, **changes(AgentState, input=remarkable, taint=flagged))
         if unsettled(messages):
-            return Goto(READ_FILES)  # it returns here, so that the text of a voice message is examined too
+            return Goto(READ_FILES)  # `check_input` follows again, and examines the text of voice messages too
         if state.task:
             times = []  # the pace of messages is not checked for tasks of other agents
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)
@@ -317,8 +321,8 @@ class InputNode:
 
 
 def _suspicious_in_run(execution: Execution, messages: Sequence[StoredMessage]) -> dict[str, Any]:
-    """Examine the prompt of a run and the messages of people in its history. Return the findings of suspicious
-    messages, by message id. Times are not checked."""
+    """Examine the prompt of a run and the messages of people in its history. Return the findings about suspicious
+    messages, by message id. The pace of messages is not checked."""
     size = Size(0, 0)
     given: list[StoredMessage | PastMessage] = [
         *messages,

@@ -1,4 +1,4 @@
-"""Plugins of an agent in its turns, and the texts that they add to the messages of a conversation.
+"""The plugins of an agent in its turns, and the texts that plugins add to the messages of a conversation.
 
 For an agent without plugins, this module reads and changes nothing."""
 
@@ -35,12 +35,13 @@ from arvis.tools.workspace import outgoing_file
 
 # -- additions expire in the history -----------------------------------------------------------------------------------
 #
-# Each part of an addition (such as the time, or the files of a workspace) states if the model gets it in the turn, and
-# for how many messages the history keeps it. So a message has two copies: the displayed copy for the turn that answers
-# it, and the stored copy for later turns.
+# For each part of an addition (such as the time, or the files of a workspace), the plugin decides if the model gets it
+# in the current turn, and for how many messages the history keeps it. So each message has two copies: the displayed
+# copy for the turn that answers the message, and the stored copy for later turns.
 
 
-#: For each part of a message, the number of messages for which it stays, including its own message; None: permanently.
+#: The lifetime of each part of a message: the number of messages for which the part stays, including its own message.
+#: None means permanently.
 Policy = tuple[int | None, ...]
 
 _NEWLINE = "\n"
@@ -48,8 +49,8 @@ _NEWLINE = "\n"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The stored copy of a message: its parts, and in `policy` the lifetime of each part. `policy` None: nothing was
-    ever added to the message."""
+    """The stored copy of a message: its parts, and in `policy` the lifetime of each part. If `policy` is None, nothing
+    was ever added to the message."""
 
     content: tuple[str, ...]
     policy: Policy | None = None
@@ -78,8 +79,8 @@ def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tupl
 
 
 def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
-    """Return the copy of a message for later turns. The original stays permanently; a heading stays as long as any item
-    under it."""
+    """Return the copy of a message for later turns. The original text stays permanently. A heading stays as long as any
+    item under it."""
     if not additions:
         return Kept(tuple(original))
     added = list(_parts(additions, shown=False))
@@ -104,7 +105,7 @@ def clean(messages: Sequence[Kept]) -> list[Kept]:
 
 
 def _parts(additions: Sequence[Addition], *, shown: bool) -> Iterator[tuple[str, int | None]]:
-    """Yield each heading and each part of an item, with its lifetime. A newline follows every item."""
+    """Yield each heading and each part of each item, together with its lifetime. A newline follows every item."""
     for addition in additions:
         chosen = [item for item in addition.items if (item.shown if shown else item.kept)]
         if chosen:
@@ -135,7 +136,7 @@ MOST_ROWS = 200
 class Added:
     """The additions to one message."""
 
-    #: The text for the turn that answers the message.
+    #: The added text for the turn that answers the message.
     shown: str
     #: The copy for later turns.
     kept: Kept
@@ -163,9 +164,9 @@ class Cleaned:
     texts: Mapping[str, str] = field(default_factory=dict)
     #: True if some of the texts are untrusted.
     outside: bool = False
-    #: The rows to write, by the id of the message.
+    #: The additions to store, by the id of the message.
     put: Mapping[str, Added] = field(default_factory=dict)
-    #: The ids of the messages whose rows are deleted.
+    #: The ids of the messages whose stored additions are deleted.
     drop: Collection[str] = ()
 
 
@@ -177,9 +178,10 @@ def load_added(tx: Transaction, conversation_id: str) -> dict[str, Added]:
 def cleaned(
     known: Mapping[str, Added], new: Mapping[str, Added], current: Collection[str], past: Collection[str]
 ) -> Cleaned:
-    """Expire the additions of a conversation for the prompt of a turn. `known`: the stored additions. `new`: the
-    additions to messages of the turn that had none. `current`: ids of the turn's messages. `past`: ids of the messages
-    before the turn. Additions to other messages are dropped, because no later prompt contains these messages."""
+    """Remove expired additions from a conversation, and return the additions for the prompt of a turn. `known` are the
+    stored additions. `new` are additions to messages of the turn that had none. `current` are the ids of the turn's
+    messages, and `past` those of the messages before the turn. Additions to other messages are dropped, because no
+    later prompt contains these messages."""
     found = {message: known.get(message) or new[message] for message in sorted({*known, *new}) if message in current}
     found |= {message: added for message, added in known.items() if message in past}
     order = sorted(found)
@@ -206,8 +208,8 @@ _Messages = TypeVar("_Messages", bound=TurnMessages)
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """The parts of a prompt that plugins add. `promise`: the plugins that read the reply, and the attributes that the
-    reply must have (as JSON); None: the agent has no plugins."""
+    """The parts of a prompt that plugins add. `promise` contains, as JSON, the plugins that read the reply and the
+    attributes that the reply must have. It is None if the agent has no plugins."""
 
     extras: Extras = NO_EXTRAS
     promise: Mapping[str, Any] | None = None
@@ -225,8 +227,8 @@ class _Share:
 
 
 class Extending:
-    """The interface of a turn to the agent's plugins. `sessions`: the folder that contains a folder for each
-    conversation. `zone`: the time zone of the daemon."""
+    """The interface of a turn to the agent's plugins. `sessions` is the parent of the folders of the conversations.
+    `zone` is the time zone of the daemon."""
 
     def __init__(self, *, store: Store, plugins: Plugins, sessions: Path, zone: str) -> None:
         self._store = store
@@ -245,8 +247,8 @@ class Extending:
 
     async def open(self, context: NodeContext, turn: TurnContext) -> TurnContext | End:
         """Return the turn with the tools of the plugins, before its prompt is built. If the message is a command of a
-        plugin, run it: the turn then ends with the plugin's answer (`End`), or the text that the command returns
-        replaces the message."""
+        plugin, run the command. Then either end the turn with the plugin's answer (`End`), or replace the message by
+        the text that the command returns."""
         if not turn.agent.plugins:
             return turn
         turn = await self.equip(turn, WorkState.from_json(context.state).run)
@@ -271,7 +273,7 @@ class Extending:
                 return replace(turn, current=[replace(message, content=said)], taint=turn.taint | {Label.TOOLS})
 
     async def bring(self, context: NodeContext, turn: TurnContext) -> Brought:
-        """Return the additions of the plugins to the prompt."""
+        """Return the parts of the prompt that the plugins add."""
         if not turn.agent.plugins:
             return NOTHING
         plugins = await self._plugins.find(turn.agent.plugins)
@@ -317,8 +319,8 @@ class Extending:
     async def _added(
         self, context: NodeContext, turn: TurnContext, plugins: Sequence[Guarded], asked: PluginTurn
     ) -> tuple[Mapping[str, str], bool]:
-        """Return the additions to the messages of the prompt, by message id, and if some of them are untrusted. A run
-        has none, because its input is no message of the conversation."""
+        """Return the additions to the messages of the prompt, by message id, and True if some of them are untrusted. A
+        run has no additions, because its input is no message of the conversation."""
         if is_run(context.execution):
             return {}, False
         known = await self._store.read(load_added, turn.conversation.id)
@@ -389,7 +391,7 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
 
 
 def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
-    """Return True for a single message without files, before the first round of a person's turn."""
+    """Return True if the turn has a single message of a person, without files, and has had no round yet."""
     alone = len(turn.current) == 1 and not turn.current[0].attachments
     state = AgentState.from_json(context.state)
     return alone and not state.rounds.count and state.run is None and not state.task
@@ -399,7 +401,7 @@ def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
 
 
 def _working(tx: Transaction, agent_id: str, now: int) -> list[str]:
-    """Return a line for each other agent that works now."""
+    """Return one line for each other agent that is working now."""
     return active_agents_block(activities(tx, now), agent_id).splitlines()[1:]
 
 

@@ -1,7 +1,7 @@
 """The prompt of a turn, built from the current rows, and the model call that is prepared from it.
 
 The prompt is built when the call is made, never when the message is queued. So it contains the reply to the previous
-message, and a retry builds a prompt with the facts at that time (docs/adr/0001)."""
+message, and a retry builds its prompt from the rows at the time of the retry (docs/adr/0001)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from arvis.skills import Skill, choose
 
 # -- the prepared call -------------------------------------------------------------------------------------------------
 #
-# `prepare` passes the call to `call_model` as plain JSON, so a visit after a crash makes the same call again.
+# The node `prepare` passes the call to the node `call_model` as plain JSON. So a visit of `call_model` after a crash
+# makes the same call again.
 
 
 @dataclass(frozen=True, slots=True)
 class CallingAgent:
-    """The properties that the agent had when the prompt was built."""
+    """The properties of the agent when the prompt was built."""
 
     name: str
-    #: True if its replies must end with a status.
+    #: True if the agent's replies must end with a status.
     explicit: bool
     #: `queue`, `steer` or `restart`.
     on_new_message: str
@@ -58,21 +59,22 @@ class CallingAgent:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A composed prompt and its limits, without the rounds, which are read when the call is made. The field names are
-    stored keys."""
+    """A composed prompt and its limits. The rounds are not included: they are read when the call is made. The names of
+    the fields are stored as keys."""
 
     agent: CallingAgent
-    #: The part of the system prompt that stays the same, the part that changes, and the line with the time.
+    #: The part of the system prompt that is the same in every turn, the part that changes, and the line with the time.
     system: str
     changing: str
     now: str
-    #: Role, text and message ids of each turn.
+    #: The role, the text and the message ids of each message of the prompt.
     turns: Sequence[Sequence[Any]]
-    #: Id of the message to whose sender the reply is streamed.
+    #: The id of the message to whose sender the reply is streamed.
     newest: str | None
     #: True if several people write in the conversation.
     group: bool
-    #: The maximum number of tokens of the reply, of the rounds without people's messages, and of the rounds with them.
+    #: Maximum numbers of tokens: `reply` for the reply, `room` for the rounds without the people's messages between
+    #: them, and `most` for the rounds with these messages.
     reply: int
     room: int
     most: int
@@ -87,7 +89,8 @@ class PreparedCall:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self | None:
-        """Return the stored call, or None if an earlier version of Arvis stored it in another form."""
+        """Return the call from its JSON form, or None if an earlier version of Arvis stored the call in another
+        form."""
         if "most" not in kept:
             return None
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
@@ -108,9 +111,9 @@ class PreparedCall:
 
 _Message = TypeVar("_Message", PastMessage, StoredMessage)
 
-#: The number of the person's earlier messages that the choice of skills considers.
+#: The number of earlier messages of people that the choice of skills takes into account.
 _EARLIER = 2
-#: Appended to a message that is cut, because it is longer than its limit in the prompt.
+#: The mark at the end of a message that was cut because it is too long for the prompt.
 _CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
 
 
@@ -123,11 +126,11 @@ class PromptInputs:
     tools: Sequence[ToolSpec]
     #: The rounds of the turn, with their outputs.
     rounds: Sequence[Round]
-    #: True if a model refused a prompt as too long.
+    #: True if a model refused the turn's previous prompt as too long.
     shrunk: bool
     #: In ms.
     now: int
-    #: Added to the rules of every agent.
+    #: Rules that are added to the rules for all agents.
     rules: str = ""
     extras: Extras = NO_EXTRAS
 
@@ -141,15 +144,14 @@ class CallLimits:
 
 
 class PromptBuilder:
-    """The builder of prompts. `zone`: the time zone of the daemon, for agents without one."""
+    """The builder of prompts. `zone` is the daemon's time zone, which agents without a time zone use."""
 
     def __init__(self, *, runner: Runner, zone: str) -> None:
         self._runner = runner
         self._zone = zone
 
     def limits(self, turn: TurnContext) -> CallLimits:
-        """Return the limits of a call by this agent, after giving the stored cooldowns and calibrations to the
-        runner."""
+        """Give the stored cooldowns and calibrations to the runner, and return the limits of a call by this agent."""
         agent = turn.agent
         self._runner.learn(turn.rests, turn.calibrations)
         first = self._runner.profile(agent.model, agent.fallbacks)
@@ -202,7 +204,7 @@ def _others(turn: TurnContext) -> list[Agent]:
 
 
 def written(message: StoredMessage, *, group: bool) -> str:
-    """Return the text for the prompt of a message that came while the turn ran."""
+    """Return the text that the prompt contains for a message which arrived while the turn ran."""
     return line_of(_clean(message), group=group).text
 
 
