@@ -126,7 +126,7 @@ class PromptInputs:
     tools: Sequence[ToolSpec]
     #: The rounds of the turn, with their outputs.
     rounds: Sequence[Round]
-    #: True if a model refused the turn's previous prompt as too long.
+    #: True if a model refused a prompt of this turn as too long.
     shrunk: bool
     #: In ms.
     now: int

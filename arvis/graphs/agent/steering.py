@@ -2,8 +2,8 @@
 the message waits for its own turn (`queue`), is added to the next model call (`steer`), or restarts the turn
 (`restart`).
 
-A message joins the turn in a separate commit before a model call contains it, so even after a crash it is answered
-once.
+A message joins the turn in a separate commit, before a model call contains the message. So the message is answered only
+once, even after a crash.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUEUE, STEER, RESTART = "queue", "steer", "restart"
 
 #: The graphs that add messages to a running turn.
 HEARING = frozenset({"agent", "code"})
-#: The maximum number of messages that one turn answers, and of their tokens.
+#: The maximum number of messages that one turn answers, and the maximum number of tokens of these messages.
 FOLD_MESSAGES = 10
 FOLD_TOKENS = 8_000
 
@@ -46,7 +46,7 @@ async def join_newer_messages(store: Store, context: NodeContext, agent: Agent) 
 
 async def restart(store: Store, context: NodeContext, way: str) -> Decision | None:
     """Let newer messages join the turn before it ends. Return the decision to drop the answer and begin the turn again,
-    or None if no message waits or `way` is not `restart`."""
+    or None if no message waits or the setting `way` is not `restart`."""
     if way != RESTART or not _is_asked_by_a_person(context):
         return None
     return await _joined(store, context, restarts=True)
@@ -57,7 +57,8 @@ def _state(context: NodeContext) -> AgentState:
 
 
 def _is_asked_by_a_person(context: NodeContext) -> bool:
-    """Return True for a turn that answers messages of a person. Runs, and tasks of other agents, answer none."""
+    """Return True for a turn that answers messages of a person. Runs and tasks of other agents answer no such
+    messages."""
     return not is_run(context.execution) and not _state(context).task
 
 
@@ -70,14 +71,14 @@ async def _joined(store: Store, context: NodeContext, *, restarts: bool) -> Deci
 
 
 def _restarted(state: AgentState) -> dict[str, Any]:
-    """Return the changes of the state that discard the work so far."""
+    """Return the changes of the state by which the turn discards its work so far."""
     dropped: dict[str, Any] = {"files": []} if state.files else {}
     fresh = changes(AgentState, first_messages=None, looping=False, reminded=False, reply_before_reminder="")
     return {**state.rounds.restart(), **fresh, **dropped}
 
 
 def arrived_during_turn(state: AgentState, current: Sequence[StoredMessage]) -> list[str]:
-    """Return the ids of the messages that arrived after the turn's first call and were in no prompt yet."""
+    """Return the ids of the messages that arrived after the turn's first model call and were in no prompt yet."""
     if state.first_messages is None or not state.rounds.count:
         return []
     known = state.rounds.messages.union(state.first_messages)
@@ -85,8 +86,8 @@ def arrived_during_turn(state: AgentState, current: Sequence[StoredMessage]) -> 
 
 
 def head_of_turn(state: AgentState, current: Sequence[StoredMessage], arrived: Sequence[str]) -> list[StoredMessage]:
-    """Return the messages before the first round in the prompt; the others follow a round. At the start and after a
-    restart, these are all messages."""
+    """Return the messages that precede the first round in the prompt. The other messages follow a round. At the start
+    of a turn and after a restart, all messages precede the first round."""
     if state.first_messages is None:
         return list(current)
     behind = state.rounds.messages.union(arrived)
@@ -104,22 +105,22 @@ def note_messages(state: AgentState, head: Sequence[StoredMessage], arrived: Seq
 
 
 def join_waiting_messages(tx: Transaction, job: Job, now: int) -> None:
-    """Let waiting messages of the same person join a turn that has no steps yet. After its first step, the prompt may
-    already be built."""
+    """Let waiting messages of the same person join a turn that has no steps yet. After the turn's first step, its
+    prompt may already be built."""
     turn = tx.executions.get(job.execution_id or "")
     if turn is not None and job.kind is JobKind.MESSAGE and not turn.steps:
         _fold(tx, job, turn.id, now)
 
 
 def is_suspect(job: Job) -> bool:
-    """Return True if this job may be the cause of the crashes during its attempts. No other messages then join its
+    """Return True if this job may have caused the crashes during its attempts. Other messages then do not join its
     turn."""
     return job.crashes >= SUSPECT_CRASHES
 
 
 def _fold(tx: Transaction, job: Job, execution_id: str, now: int) -> None:
-    """Let the waiting messages behind this job join the execution. Their own executions have not begun and are
-    discarded."""
+    """Let the messages that wait behind this job join the execution. The messages' own executions have not begun and
+    are discarded."""
     if is_suspect(job):
         return
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):

@@ -1,8 +1,8 @@
-"""Subagents: agents as tools of another agent. A call of a subagent is a child execution.
+"""Subagents: agents that another agent can call as tools. A call of a subagent runs as a child execution.
 
-The task in the state lists the subagents, so a paused execution continues with the same list. The result of a child is
-stored like the output of any tool; if the child fails, the call has failed. The log of the workflow run gets a line for
-the start and for the end of every call.
+The task in the caller's state lists the subagents, so a paused execution continues with the same list. The result of a
+child is stored like the output of any tool. If the child fails, the call has failed. The log of the workflow run gets
+one line for the start and one for the end of every call.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from arvis.tasks.state import AgentState, TaskSpec, WorkOutcome, WorkState, Work
 from arvis.tasks.task import GRAPH, child_state
 from arvis.tools.registry import Offer
 
-#: Key in the state of a workflow run that has subagents. The log of such a run may contain calls without an end.
+#: A key in the state of a workflow run that has subagents. The log of such a run may contain calls without an end.
 DELEGATES = "delegates"
-#: Placeholder of the task in a subagent's prompt.
+#: The placeholder for the task in a subagent's prompt.
 TASK = "{{PREVIOUS_OUTPUT}}"
 #: The maximum depth of nested calls of subagents; deeper calls are refused.
 DEEPEST = 16
-#: The maximum number of characters that all copies of the task take in a subagent's prompt.
+#: The maximum number of characters of all copies of the task together, in a subagent's prompt.
 _LONGEST_WORDS = 524_288
-#: The maximum number of characters of a message in a line of the log.
+#: The maximum number of characters of the message in a log line.
 _NOTED = 2_000
 
 _PARAMETERS = {
@@ -54,27 +54,28 @@ _PARAMETERS = {
 class Subagent:
     """An agent that another agent can call as a tool."""
 
-    #: Its name for the model.
+    #: The name by which the model calls the subagent.
     tool: str
     description: str
-    #: Its name for people.
+    #: The name of the subagent for people.
     label: str
-    #: The ids of its node and of the caller's node in the workflow.
+    #: In the workflow: the id of the subagent's node, and the id of the caller's node.
     node: str
     parent: str
     #: The id of the agent.
     agent: str
-    #: Its prompt; the task replaces `TASK` in it, or follows it.
+    #: The prompt of the subagent. The task replaces the placeholder `TASK`. Without a placeholder, the task follows the
+    #: prompt.
     prompt: str = ""
     graph: str = GRAPH
-    #: Further fields of its `TaskSpec`, such as its own subagents.
+    #: Further fields of the subagent's `TaskSpec`, such as its own subagents.
     task_spec: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def words(self, task: str) -> str:
-        """Return the prompt with the task. If `TASK` occurs several times, a long task is inserted only as often as
+        """Return the prompt with the task. If the prompt has several placeholders, a long task replaces only as many as
         `_LONGEST_WORDS` allows."""
         if TASK in self.prompt:
             return self.prompt.replace(TASK, task, max(_LONGEST_WORDS // max(len(task), 1), 1))
@@ -113,13 +114,15 @@ def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
 
 
 def joined(offer: Offer, state: Mapping[str, Any]) -> Offer:
-    """Return the offer with the subagents of this execution. A subagent replaces another tool of the same name."""
+    """Return the offered tools, with the subagents of this execution added. A subagent replaces another tool of the
+    same name."""
     more: dict[str, Tool] = {each.tool: SubagentTool(subagent=each) for each in subagents_of(state)}
     return Offer({**offer.tools, **more}) if more else offer
 
 
 def free(tool: Tool, permit: Permit) -> Permit:
-    """Return the permit of a tool. Calls of subagents need no approval, because each action of a subagent is judged."""
+    """Return the permit of a tool. Calls of subagents need no approval, because every tool call of a subagent is judged
+    itself."""
     return Permit.ALWAYS if isinstance(tool, SubagentTool) else permit
 
 
@@ -136,7 +139,8 @@ def keep_output(context: NodeContext, state: AgentState, calls: Sequence[ToolCal
     if context.known(name) is not None:
         return
     output = _output_of(call, context.answer)
-    # The output and its line of the log are stored in the same commit, so `take` and not `once`.
+    # The output and its log line must be stored in the same commit. `once` could store the output earlier, so `take` is
+    # used.
     context.take(name, output.to_json())
     context.commit_first()
     kind = LogType.SUBAGENT_ERROR if output.failed else LogType.SUBAGENT_END
@@ -144,8 +148,8 @@ def keep_output(context: NodeContext, state: AgentState, calls: Sequence[ToolCal
 
 
 def begin(context: NodeContext, planned: Sequence[Planned], number: int, more: Mapping[str, Any]) -> Call | None:
-    """Return the decision to call the next subagent of round `number`, or None if all have ended. `more`: further
-    changes of the caller's state."""
+    """Return the decision to call the next subagent of round `number`, or None if all of them have ended. `more` are
+    further changes of the caller's state."""
     for index, each in enumerate(planned):
         if isinstance(each.tool, SubagentTool) and context.known(effect_name(index, each.call)) is None:
             event = _event(context, each.tool.subagent, f"{context.execution.id}-{number}-{index + 1}")
@@ -157,7 +161,7 @@ def begin(context: NodeContext, planned: Sequence[Planned], number: int, more: M
 
 
 def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planned]:
-    """Return the calls; calls of subagents are refused if they would be nested deeper than `DEEPEST`."""
+    """Return the calls. Calls of subagents are refused if they would be nested deeper than `DEEPEST`."""
     if _within(state).get("depth", 0) < DEEPEST:
         return list(planned)
     return [
@@ -198,7 +202,7 @@ def _output_of(call: ToolCall, answer: Answer) -> ToolOutput:
 
 
 def words_of(outcome: WorkOutcome) -> str:
-    """Return the text of an agent's outcome for its caller. For a blocked agent it is the reason and the
+    """Return the text of an agent's outcome for the agent's caller. For a blocked agent, the text is the reason and the
     requirements."""
     if outcome.status is WorkStatus.BLOCKED:
         return f"[BLOCKED] {outcome.reason} | Requirements: {outcome.requirements or 'none'}"
@@ -214,7 +218,7 @@ def _within(state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _event(context: NodeContext, subagent: Subagent, call_id: str) -> dict[str, Any]:
-    """Return the fields of a log line about a call, without its type and message."""
+    """Return the fields of a log line about a call, except for the type and the message."""
     within = _within(context.state)
     return {
         "parentNodeId": subagent.parent,
@@ -242,7 +246,8 @@ def _log(tx: Transaction, run_id: str, lines: Sequence[tuple[str, str, str]], no
 
 
 def close_calls(tx: Transaction, run_id: str, why: str, now: int) -> int:
-    """Add an error line for each call without an end to the log of an ended run. Return the number of these lines."""
+    """Add an error line to the log of an ended run for each call that has no end in the log. Return the number of these
+    lines."""
     open_: dict[str, Mapping[str, Any]] = {}
     number = 0
     while entries := tx.workflow_runs.entries(run_id, number, 500):

@@ -1,4 +1,4 @@
-"""The tool calls of one reply: the decision about each call, the calls themselves, and their outputs for the model.
+"""The tool calls of one reply: the decisions about the calls, the calls themselves, and their outputs for the model.
 
 A finished call is never made again, even after a crash, because its result is an effect of the execution. If a call was
 interrupted and must not be repeated, the engine asks a person."""
@@ -26,14 +26,15 @@ from arvis.tools.registry import Offer
 
 # -- destinations ------------------------------------------------------------------------------------------------------
 #
-# In a tainted turn, a page may have instructed the model to send information in an address. So a call needs an approval
-# if it names a host that is neither in the asker's own text nor in the configuration.
+# In a tainted turn, a web page may have instructed the model to send information to a host, as a part of an address. So
+# a call needs an approval if it names a host that occurs neither in the asker's own text nor in the configuration.
 
 
-#: Labels of a message whose text is not, or not only, its sender's own.
+#: The labels of a message whose text was, at least partly, not written by its sender.
 _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
-#: Programs interpret these characters in addresses differently, so an address with one of them has no trusted host.
+#: Programs differ in how they interpret these characters in addresses. So the host of an address with such a character
+#: is not certain.
 _DOUBTFUL = re.compile(r"[\\@\x00-\x20\x7f]")
 
 
@@ -43,8 +44,8 @@ def words_of(messages: Sequence[StoredMessage]) -> str:
 
 
 def unnamed(arguments: Mapping[str, Any], words: str, known: Collection[str]) -> bool:
-    """Return True if the arguments contain an address whose host is neither in `words`, the asker's own text, nor in
-    `known`, the hosts of the configuration."""
+    """Return True if the arguments contain an address with an unknown host. Known are the hosts in `words` (the asker's
+    own text) and in `known` (the hosts of the configuration)."""
     return any(host is None or not (host in known or _stands_in(host, words)) for host in _hosts(arguments))
 
 
@@ -78,14 +79,14 @@ def _host(address: str) -> str | None:
 
 
 def _stands_in(host: str, words: str) -> bool:
-    """Return True if the text contains the host, not only as a part of a longer name."""
+    """Return True if the text contains the host as a whole name, not as a part of a longer name."""
     return re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)", words, re.IGNORECASE) is not None
 
 
 log = structlog.get_logger(__name__)
 
-#: If a turn contains the same call this many times, the last of them is refused, and the next model call may use no
-#: tools, so that the turn ends.
+#: If a turn contains the same call for this many times, the last one of these calls is refused. The next model call
+#: must then not use tools, so that the turn ends.
 SAME_CALLS = 3
 
 #: The maximum number of calls in one reply.
@@ -100,12 +101,12 @@ class Planned:
     """A call and the decision about it."""
 
     call: ToolCall
-    #: None if the call is refused.
+    #: The tool to call; None if the call is refused.
     tool: Tool | None = None
     permit: Permit = Permit.NEVER
     #: The output of a refused call.
     refusal: str = ""
-    #: A text in front of the output.
+    #: A text that is put in front of the output.
     note: str = ""
 
     @property
@@ -123,8 +124,8 @@ class Planned:
 def plan(
     calls: Sequence[ToolCall], before: Sequence[ToolCall], offer: Offer, permit: Callable[[Tool], Permit]
 ) -> list[Planned]:
-    """Decide about each call of a reply. `before`: the earlier calls of the turn. `permit`: returns the policy's permit
-    for a tool."""
+    """Decide about each call of a reply. `before` are the earlier calls of the turn. `permit` returns the policy's
+    permit for a tool."""
     made = [call.what for call in before]
     planned = []
     for index, call in enumerate(calls):
@@ -172,8 +173,8 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
 
 
 def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
-    """Return the calls. In a tainted turn, a call also requires an approval if its tool demands one (`Wary`), or if
-    `strange` returns True because the call names an unknown host."""
+    """Return the calls. In a tainted turn, more calls need an approval: those whose tool demands an approval (`Wary`),
+    and those for which `strange` returns True because they name an unknown host."""
     if not taint:
         return list(planned)
     return [
@@ -223,15 +224,15 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
 
 
 class CallRunner:
-    """The runner of the calls of one reply, for `caller`. Each call is an effect of the visit of `context`. `timeout`:
-    the maximum number of seconds for a call. `seal`: encrypts the outputs of sensitive tools."""
+    """The runner of the calls of one reply. Each call is an effect of the visit `context`. `caller` is passed to the
+    tools. `timeout` is the maximum number of seconds for a call. `seal` encrypts the outputs of sensitive tools."""
 
     def __init__(self, *, context: NodeContext, caller: Caller, seal: Callable[[str], str], timeout: float) -> None:
         self._context = context
         self._caller = caller
         self._seal = seal
         self._timeout = timeout
-        #: The duration of each call (ms) by its index, without calls that were not made or have a stored result.
+        #: The duration (ms) of each call that this runner made, by the index of the call.
         self.took: dict[int, int] = {}
 
     async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
@@ -282,7 +283,7 @@ class CallRunner:
         except TimeoutError:
             return _failed(planned, f"the tool gave no answer within {self._timeout:.0f} seconds.")
         except ArvisError:
-            raise  # an error of the store or the queue, not of the tool, so the model gets no text about it
+            raise  # an error of the store or the queue, not of the tool: the model gets no text about it
         except Exception as defect:  # a tool may be a plugin's code: its defect ends the call, not the turn (ADR 0016)
             log.exception("tool_failed", tool=tool.spec.name)
             return _failed(planned, f"the tool failed ({type(defect).__name__}).")
@@ -297,7 +298,7 @@ def _failed(planned: Planned, why: str) -> ToolOutput:
 
 
 def storable_output(text: str) -> str:
-    """Return the text without characters that the store cannot hold, cut to `LONGEST_OUTPUT`."""
+    """Return the text, cut to `LONGEST_OUTPUT`, and without characters that the databases cannot store."""
     return cut(storable(text), LONGEST_OUTPUT)
 
 

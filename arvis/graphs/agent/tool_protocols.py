@@ -14,10 +14,10 @@ from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, enve
 from arvis.tools.code.packages import ANY
 from arvis.tools.registry import Offer, Registry
 
-# In the protocol of graph `code`, a reply contains a script, and the agent's other tools are functions of this script.
-# For the other nodes a script is one call of the tool `code_execution`: it is subject to the policy and to approvals,
-# and its result is an effect. An agent must have the tool `code_execution` by name, like any other tool. The model gets
-# its description as text, so models without a tool interface can use it.
+# In the protocol of graph `code`, a reply contains a script. The script can call the agent's other tools as functions.
+# The nodes handle a script as one call of the tool `code_execution`: the policy and approvals apply to it, and its
+# result is stored as an effect. The list of the agent's tools must contain `code_execution`. The model gets the
+# description of this tool as text, so models without a tool interface can use it too.
 
 
 _RULES = """\
@@ -47,7 +47,7 @@ _NO_MORE = "[The limit of scripts is reached. Answer with the results that you h
 
 class CodeTools:
     """The `ToolProtocol` of graph `code`. A script may call the agent's other tools if they need no approval and are
-    not sensitive. `permit`: the policy."""
+    not sensitive. `permit` returns the policy's permit for a tool."""
 
     graph = "code"
 
@@ -80,8 +80,8 @@ class CodeTools:
         return replace(result, content=code.text, calls=(ToolCall(_id_of(result), CODE_EXECUTION, arguments),))
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        """Return the rounds with each call and output as text, because the model was offered no tools. `off`: no more
-        scripts run in this turn."""
+        """Return the messages of the rounds. Each call and output becomes text, because the request to the model offers
+        no tools. If `off`, no more scripts run in this turn."""
         told = [_in_words(turn) for turn in turns]
         if off and told:
             told[-1] = replace(told[-1], content=f"{told[-1].content}\n{_NO_MORE}")
@@ -104,8 +104,8 @@ class CodeTools:
 
 
 def _id_of(result: RunResult) -> str:
-    """Return an id for the call in this reply. It depends on the token counts too, because they distinguish two replies
-    with the same text."""
+    """Return an id for the call in this reply. The id is made from the text and the token counts, so that it differs
+    for most replies with the same text."""
     told = f"{result.input_tokens} {result.output_tokens} {result.content}"
     return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
@@ -125,7 +125,7 @@ def _asked(call: ToolCall, said: str) -> str:
 
 
 class ToolProtocol(Protocol):
-    """The way in which tools are offered to a model and the model calls them."""
+    """The way in which tools are offered to a model, and in which the model calls them."""
 
     @property
     def graph(self) -> str:
@@ -133,7 +133,7 @@ class ToolProtocol(Protocol):
         ...
 
     async def offer(self, names: Sequence[str]) -> Offer:
-        """Return the callable tools of an agent that has the tools with these names."""
+        """Return the tools that an agent with these tool names can call."""
         ...
 
     async def specs(self, names: Sequence[str]) -> tuple[ToolSpec, ...]:
@@ -141,15 +141,16 @@ class ToolProtocol(Protocol):
         ...
 
     async def rules(self, names: Sequence[str]) -> str:
-        """Return the part of the instructions about tools."""
+        """Return the instructions for the model about the use of tools; "" if none are needed."""
         ...
 
     def read(self, result: RunResult) -> RunResult:
-        """Return the reply with the calls that it contains, in `calls`."""
+        """Return the reply. If its text contains calls, they are in `calls`."""
         ...
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        """Return the rounds in the form for the next prompt. `off`: no more calls are made in this turn."""
+        """Return the messages of the rounds in the form for the next prompt. If `off`, no more calls are made in this
+        turn."""
         ...
 
 
@@ -174,5 +175,5 @@ class ToolCalling:
         return result
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        del off  # the request has the field `tools_off` for it
+        del off  # the field `tools_off` of the request says this to the provider
         return tuple(turns)

@@ -36,7 +36,7 @@ APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 TOO_LONG = "A person must approve this call, and these arguments are too long to read. Make them shorter."
 
 
-#: The maximum number of characters of the arguments, and of the output, in the timeline.
+#: The maximum number of characters that the timeline shows of a call's arguments, and of its output.
 _NOTED = 2_000
 
 
@@ -46,25 +46,25 @@ def _no_rule(_: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolRules:
-    """The rules for tools."""
+    """The rules and services for tool calls."""
 
     registry: Registry
-    #: Returns the policy's permit for a tool.
+    #: A function that returns the policy's permit for a tool.
     permit: Callable[[Tool], Permit]
-    #: The folder that contains a folder for each conversation.
+    #: The parent of the folders of the conversations.
     sessions: Path
-    #: Seals the outputs of sensitive tools.
+    #: The box that seals the outputs of sensitive tools.
     secrets: SecretBox
     #: The time zone of the daemon, for agents without one.
     timezone: str = "UTC"
     #: The maximum number of rounds with calls in a cycle.
     rounds: int = 5
-    #: The maximum duration of a call.
+    #: The maximum duration of a call in seconds.
     seconds: float = 600.0
-    #: The time after which an unanswered approval counts as `on_expiry`.
+    #: The time (ms) after which an unanswered approval gets the answer `on_expiry`.
     approval_ms: int = 86_400_000
     on_expiry: str = REJECT
-    #: Returns True if the configuration has a rule for the tool.
+    #: A function that returns True if the configuration has a rule for the tool.
     ruled: Callable[[Tool], bool] = field(default=_no_rule)
     #: The hosts that the configuration names.
     known_hosts: frozenset[str] = frozenset()
@@ -152,8 +152,8 @@ class ToolNode:
         return [each.refused("This agent is paused: its tools cannot be used.") for each in planned]
 
     def _strange(self, turn: TurnMessages) -> Callable[[Planned], bool]:
-        """Return a test that is True for a call that reads or sends data and names a host that neither the asker nor
-        the configuration named. It is False for tools with a rule in the configuration."""
+        """Return a function that judges a call. It returns True if the call reads or sends data and names a host that
+        neither the asker nor the configuration named. For tools with a rule in the configuration, it returns False."""
         words = words_of(turn.current)
 
         def judge(planned: Planned) -> bool:
@@ -165,15 +165,16 @@ class ToolNode:
         return judge
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
-        """Return people's decisions so far, by the index of the call. The answer is added if the call in question is
-        unchanged."""
+        """Return people's decisions so far, by the index of the call. They include the new answer, if the call for
+        which it was given is unchanged."""
         verdicts, asking = dict(state.verdicts), state.asking
         if answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts
         given = verdict_of(answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
         verdicts[str(asking["call"])] = given
         if given["decision"] == FEEDBACK:
-            # Feedback is about the whole reply, so it also decides about the other calls that need an approval.
+            # Feedback is about the whole reply of the model, so it also decides about the other calls that need an
+            # approval.
             waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
             verdicts = {**dict.fromkeys(waiting, given), **verdicts}
         return verdicts
@@ -202,7 +203,7 @@ class ToolNode:
 
 
 def _last_words(planned: Sequence[Planned], outputs: Sequence[ToolOutput]) -> str | None:
-    """Return the outputs of the successful tools that end the turn, or None if no such tool was called."""
+    """Return the outputs of the tools that end the turn, or None if no call of such a tool succeeded."""
     said = [
         output.content
         for each, output in zip(planned, outputs, strict=True)
@@ -227,7 +228,7 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
 
 
 def _labels(calls: Sequence[ToolCall]) -> Taint:
-    """Return the taint of the outputs of these calls, by the names of their tools."""
+    """Return the taint of the outputs of these calls. It depends on the names of the called tools."""
     return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
 
 
@@ -261,7 +262,7 @@ def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
 def _timeline(
     planned: Sequence[Planned], outputs: Sequence[ToolOutput], took: Mapping[int, int], verdicts: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return a line of the timeline for each call. Its `decision` is None if no person was asked."""
+    """Return a line of the timeline for each call. The `decision` in a line is None if no person was asked."""
     return [
         {
             "tool": each.name,

@@ -2,10 +2,10 @@
 summary.
 
 Two model calls come first. Then one commit stores the facts and the summary, if the messages have not changed
-meanwhile. Until this commit prompts contain the messages; afterwards they contain the summary. The messages stay in the
-database, marked with the summary.
+meanwhile. Before this commit, prompts contain the messages; afterwards, prompts contain the summary. The messages stay
+in the database, with the id of the summary.
 
-The same nodes run inside a turn whose prompt has no space for all messages that are in no summary.
+A turn uses the same nodes if its prompt has no space for all the messages that are not yet summarised.
 """
 
 from __future__ import annotations
@@ -43,19 +43,21 @@ from arvis.tasks.state import WorkState
 
 # -- prompts -----------------------------------------------------------------------------------------------------------
 #
-# The record of a conversation is data. It is framed by lines of `=`, and its tags are escaped. Every line of a message
-# except the first is indented, so no line can look like the frame or like the line of another person.
+# The record of a conversation is data. Before and after it there is a line of `=`, and the tags in it are escaped. All
+# lines of a message except the first are indented. So no line can look like the end of the record or like the message
+# of another person.
 
 
 Estimate = Callable[[str], int]
 
-#: Replaces omitted text.
+#: The text in place of omitted text.
 GAP = " […] "
 
-#: The maximum length of a summary is a twelfth of the prompt's usable tokens, but at least 200 and at most 2000 tokens.
+#: A summary may have a twelfth of the prompt's usable tokens (`SHARE`), but this limit is at least 200 and at most 2000
+#: tokens.
 SHORTEST, LONGEST, SHARE = 200, 2000, 12
 
-#: The maximum number of facts from one model call, and of characters in a fact.
+#: The maximum number of facts from one model call, and the maximum number of characters in a fact.
 MOST_FACTS, LONGEST_FACT = 20, 500
 
 _NAME = 40
@@ -107,8 +109,8 @@ def line_of(message: PastMessage, zone: str) -> str:
 
 
 def record(messages: Sequence[PastMessage], zone: str, room: int, estimate: Estimate) -> str:
-    """Return the record of these messages, framed. If they have more than `room` tokens, each message gets an equal
-    share, and the middle of longer ones is cut out."""
+    """Return the record of these messages. If they have more than `room` tokens, each message gets an equal share of
+    the tokens, and the middle of longer messages is cut out."""
     lines = [line_of(message, zone) for message in messages]
     if sum(map(estimate, lines)) > room:
         share = room // max(1, len(lines))
@@ -117,7 +119,7 @@ def record(messages: Sequence[PastMessage], zone: str, room: int, estimate: Esti
 
 
 def earlier(summaries: Sequence[Compaction]) -> str:
-    """Return the text that shows the model the summaries which the new summary will replace; "" without summaries."""
+    """Return the text that shows the model the summaries which the new summary will replace; "" if there are none."""
     if not summaries:
         return ""
     texts = "\n\n".join(_indented(escape(each.summary)) for each in summaries)
@@ -133,8 +135,8 @@ def cut_middle(text: str, most: int, estimate: Estimate) -> str:
 
 
 def bounded(text: str, most: int, estimate: Estimate) -> str:
-    """Return the text, or its beginning of at most `most` tokens. A shortened text ends after a paragraph or a sentence
-    if possible, followed by a mark."""
+    """Return the text, shortened to at most `most` tokens. A shortened text ends after a paragraph or a sentence if
+    possible, and then has the mark `GAP`."""
     text = text.strip()
     if estimate(text) <= most:
         return text
@@ -143,8 +145,8 @@ def bounded(text: str, most: int, estimate: Estimate) -> str:
 
 
 def _whole(text: str) -> str:
-    """Return the text without its incomplete last paragraph, or without its incomplete last sentence, if more than half
-    of the text remains; else return the whole text."""
+    """Return the text without its incomplete last paragraph. If less than half of the text would remain, remove only
+    the incomplete last sentence. If that is also too much, return the whole text."""
     for end in (r"\n\s*\n", r"[.!?…]\s|[。！？]|\n"):  # noqa: RUF001 the full stops of other scripts
         ends = [match.end() for match in re.finditer(end, text)]
         if ends and ends[-1] * 2 > len(text):
@@ -177,11 +179,11 @@ def _framed(text: str) -> str:
 
 log = structlog.get_logger(__name__)
 
-#: The maximum number of rounds in one execution; a round writes one summary. The next execution handles further
+#: The maximum number of rounds in one execution. Each round writes one summary. A later execution summarises further
 #: messages.
 MOST_ROUNDS = 8
 
-#: The maximum number of tokens in the reply with facts.
+#: The maximum number of tokens in the reply in which the model lists facts.
 FLUSH_TOKENS = 1500
 
 _Failure = RunFailed | BudgetReached | BudgetBusy
@@ -191,18 +193,18 @@ _Failure = RunFailed | BudgetReached | BudgetBusy
 class Measures:
     """The functions that count tokens."""
 
-    #: Returns the maximum size of the agent's prompts, or of the summarizer's if that is smaller.
+    #: Returns the maximum number of tokens in a prompt of the agent, or in one of the summarizer if that is smaller.
     ceiling: Callable[[Agent], int]
-    #: Returns this maximum without the reserve.
+    #: Returns this maximum minus the tokens that are reserved for the reply.
     usable: Callable[[Agent], int]
-    #: Returns a function that estimates the tokens of a text by the known calibrations.
+    #: Returns a function that estimates the tokens of a text. Its estimates use these calibrations.
     counter: Callable[[Agent, Sequence[Calibration]], Estimate]
 
 
 class Compactor:
-    """The nodes of a compaction. `summarizer`: the model to call; None: the agent's own. `after`: the node that follows
-    the compaction inside a turn; None: the nodes are those of graph `compaction`. Inside a turn, the state supplies the
-    number of tokens that the prompt has for messages (`room`), and gets the result (`compaction`)."""
+    """The nodes of a compaction. `summarizer` is the model to call (None means the agent's own model). `after` is the
+    node that follows a compaction inside a turn; it is None in the graph `compaction`. Inside a turn, the state
+    contains the number of tokens that the prompt has for messages (`room`), and later the result (`compaction`)."""
 
     def __init__(
         self,
@@ -254,7 +256,8 @@ class Compactor:
         return self._goto("flush", plan.chosen([message.id for message in chosen]))
 
     async def flush(self, context: NodeContext) -> Decision:
-        """Ask the model for useful facts. If the call fails, the compaction continues without facts."""
+        """Ask the model for useful facts. If the prompt is too long, choose fewer messages. After any other failure,
+        the compaction continues without facts."""
         plan = Plan.of(context.value)
         found = await self._backlog(context, plan)
         if found is None or (messages := _range(found, plan)) is None:
@@ -272,7 +275,8 @@ class Compactor:
         return self._goto("summarise", replace(plan, facts=_facts(reply)))
 
     async def summarise(self, context: NodeContext) -> Decision:
-        """Ask the model for the summary. If the call fails, no message is replaced."""
+        """Ask the model for the summary. If the prompt is too long, choose fewer messages. After any other failure, no
+        message is replaced."""
         plan = Plan.of(context.value)
         found = await self._backlog(context, plan)
         if found is None or (messages := _range(found, plan)) is None:
@@ -317,7 +321,8 @@ class Compactor:
         return Goto(node, plan.to_json())
 
     def _look_again(self, plan: Plan) -> Decision:
-        """Choose the messages again, because they have changed; end the compaction if they changed a second time."""
+        """Choose the messages again, because they have changed. If they have changed a second time, end the
+        compaction."""
         if plan.again:
             return self._leave(plan)
         return self._goto("compact", plan.look_again())
@@ -341,9 +346,9 @@ class Compactor:
         return self._leave(Plan.of(context.value), failed=reason)
 
     def _wanted(self, found: Backlog, plan: Plan, chosen: Sequence[PastMessage]) -> bool:
-        """Return True if this round is worth its model calls. Inside a turn, and after the first round, any chosen
-        message is enough. The first round of graph `compaction` needs many chosen messages or a conversation that is
-        still due, because a turn may have compacted the conversation meanwhile."""
+        """Return True if this round is worth its model calls. Inside a turn, and after the first round, one chosen
+        message is enough. The first round of graph `compaction` is worth its calls if the chosen messages are long, or
+        if the conversation is still due. (A turn may have compacted it meanwhile.)"""
         if not chosen or self._after is not None or plan.round > 1:
             return bool(chosen)
         worth = sum(map(self._tokens_of(found), chosen)) * ranges.LEAST_SHARE > self._measures.usable(found.agent)
@@ -359,8 +364,8 @@ class Compactor:
         return found
 
     def _chosen(self, found: Backlog, plan: Plan, left: int | None) -> list[PastMessage]:
-        """Return the messages of this round. `left`: the tokens that the turn's prompt has for messages and for one
-        more summary; None: the prompt sets no limit."""
+        """Return the messages of this round. `left` is the number of tokens that the turn's prompt has for messages and
+        for one more summary. None means that no prompt sets a limit."""
         tokens_of, usable = self._tokens_of(found), self._measures.usable(found.agent)
         room = None if left is None else left - summary_tokens(usable)
         kept = ranges.first_kept(found.newest, tokens_of, usable // ranges.KEPT_SHARE, room)
@@ -374,7 +379,8 @@ class Compactor:
         return lambda message: estimate(line_of(message, _zone(found)))
 
     def _room(self, found: Backlog, plan: Plan) -> int:
-        """Return the maximum number of tokens of the messages in one call, without its instructions."""
+        """Return the maximum number of tokens of the messages in one model call. The instructions of the call are
+        already subtracted."""
         usable = self._measures.usable(found.agent)
         told = summary_task(LONGEST) + earlier(_leaving(found))
         room = max(usable - self._estimate(found)(told), usable // 4)
@@ -395,8 +401,8 @@ class Compactor:
 
 
 def compaction_graph(compactor: Compactor) -> Graph:
-    """Return the graph. Its result holds the number of rounds and the reason of a failure. It has no edges: each node
-    names the next node, because other graphs contain the same nodes."""
+    """Return the graph. The result of an execution contains the number of rounds and the reason of a failure. The graph
+    has no edges: each node names the next node, because other graphs contain the same nodes."""
     return Graph(name=COMPACTION, start="compact", nodes=compactor.nodes, edges={})
 
 
@@ -407,8 +413,8 @@ def _range(found: Backlog, plan: Plan) -> list[PastMessage] | None:
 
 
 def _leaving(found: Backlog) -> list[Compaction]:
-    """Return the oldest summary, as a list, if a new one would exceed `SUMMARIES`; else an empty list. The new summary
-    must include the content of the oldest one, which then leaves the prompts."""
+    """Return a list with the oldest summary if a new one would exceed the maximum number `SUMMARIES`, else an empty
+    list. The new summary must include the content of the oldest one, which then leaves the prompts."""
     return found.summaries[:1] if len(found.summaries) >= SUMMARIES else []
 
 

@@ -1,4 +1,4 @@
-"""The rows of compaction: the selection of messages for a summary, and the script that replaces them by the summary."""
+"""The selection of messages for a summary, and the scripts that read and write the rows of a compaction."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from arvis.tasks.state import WorkState
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The value that one node of a compaction passes to the next. It is stored with the position in the graph, so that
-    a crash loses no finished model call."""
+    """The value that one node of a compaction passes to the next node. It is stored with the execution's position, so
+    that a crash loses no finished model call."""
 
     #: The number of this round, from 1.
     round: int = 1
     #: The ids of the messages of this round.
     ids: tuple[str, ...] = ()
-    #: True if a model refused a call as too long, so that calls get half of the messages.
+    #: True if a model refused a prompt as too long. Each call then gets half of the tokens for messages.
     tight: bool = False
     #: True if the messages of this round have changed once.
     again: bool = False
     facts: tuple[tuple[str, str], ...] = ()
     summary: str = ""
     taint: str = ""
-    #: The id of the summary that the last round tried to store.
+    #: The id of the summary that the previous round tried to store.
     tried: str | None = None
 
     @classmethod
@@ -67,8 +67,8 @@ class Plan:
         return Plan(round=self.round, tight=self.tight, again=True)
 
     def with_half(self) -> Plan:
-        """Return the plan to repeat this round with half of the messages, because a model refused the call as too
-        long."""
+        """Return the plan to repeat this round with half of the tokens for messages, because a model refused the prompt
+        as too long."""
         return Plan(round=self.round, tight=True, again=self.again)
 
     def written(self, compaction_id: str) -> Plan:
@@ -82,12 +82,12 @@ class Plan:
         return asdict(self)
 
 
-#: The newest turns get no summary: about 10 messages, with at most a quarter of a prompt's tokens.
+#: The newest turns are not summarised: about `KEPT_MESSAGES` messages, with at most a quarter of a prompt's tokens.
 KEPT_MESSAGES = 10
 KEPT_SHARE = 4
 
-#: Messages with less than an eighth of a prompt's tokens are not worth a summary, unless the conversation is due or a
-#: prompt has no space for them.
+#: Messages with less than an eighth of a prompt's tokens are not summarised, unless the conversation is due for
+#: compaction or a prompt has no space for the messages.
 LEAST_SHARE = 8
 
 #: A conversation with more messages than this is due for compaction.
@@ -95,15 +95,15 @@ DUE_MESSAGES = 80
 
 
 def compaction_due(size: Size, ceiling: int) -> bool:
-    """Return True if a conversation of this size must be compacted. `ceiling`: the maximum number of tokens in a prompt
-    of the agent, which is the smaller of the model's window and `context_tokens`."""
+    """Return True if a conversation of this size must be compacted. `ceiling` is the maximum number of tokens in a
+    prompt of the agent: the smaller of the model's window and the agent's `context_tokens`."""
     return size.messages > DUE_MESSAGES or size.tokens > Budget(ceiling).threshold
 
 
 def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
     """Return True if the next prompt may have no space for all messages, because the messages up to this turn use most
-    of the tokens that the other layers leave. `layers`: the tokens of each layer of the last prompt. `reply`: the
-    tokens of the reply to it."""
+    of the tokens that the other layers leave. `layers` are the numbers of tokens of the layers of the last prompt, and
+    `reply` is the number of tokens of the reply."""
     budget = Budget(ceiling)
     messages = layers.get("history", 0) + layers.get("current", 0)
     room = budget.usable - (sum(layers.values()) - messages)
@@ -113,10 +113,10 @@ def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
 def first_kept(
     newest: Sequence[PastMessage], tokens_of: Callable[[PastMessage], int], most: int, room: int | None = None
 ) -> int:
-    """Return the number of the first turn that stays out of the summary. The last turn stays. Earlier turns stay until
-    `KEPT_MESSAGES` messages or `most` tokens are reached, together with the last turn. `room`: a limit in tokens that
-    applies even to the last turn (None: no limit). `newest`: the last messages, in order, with at least the whole last
-    turn."""
+    """Return the number of the first turn that is not summarised. The last turn is never summarised, unless it has more
+    than `room` tokens (None means no limit). Earlier turns are not summarised either, as long as all these turns
+    together have fewer than `KEPT_MESSAGES` messages and at most `most` tokens. `newest` are the last messages, in
+    order, with at least the whole last turn."""
     kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0
     for turn, group in groupby(reversed(newest), key=_turn_of):
@@ -133,8 +133,8 @@ def first_kept(
 def oldest_turns(
     messages: Sequence[PastMessage], before: int, room: int, tokens_of: Callable[[PastMessage], int]
 ) -> list[PastMessage]:
-    """Return the messages of the first turns, in order, at most `room` tokens together. The first turn is returned even
-    if it is longer. Turn `before` and later turns are never returned."""
+    """Return the messages of the first turns, in order, with at most `room` tokens together. The first turn is returned
+    even if it is longer. Turns from the number `before` on are not returned."""
     chosen: list[PastMessage] = []
     for turn, group in groupby(messages, key=_turn_of):
         said = list(group)
@@ -149,26 +149,26 @@ def _turn_of(message: PastMessage) -> int:
     return message.turn
 
 
-#: The name of the graph.
+#: The name of the graph for compaction.
 COMPACTION = "compaction"
 
-#: The maximum number of messages that are read: of the newest, some of which stay, and of the oldest, some of which one
-#: call summarises.
+#: The maximum numbers of messages that a compaction reads: the newest messages, to find those that are not summarised,
+#: and the oldest messages, to find those that one call summarises.
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 
-#: The number of turns that pass before the next compaction: after a failure, after a check that found no messages to
-#: summarise, and after a summary was restored.
+#: For this number of turns, compaction is postponed after a failure, after a check that found no messages to summarise,
+#: and after the restore of a summary.
 REST_TURNS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The messages of a conversation that are in no summary, and the summaries in front of them."""
+    """The messages of a conversation that are not summarised, and the summaries of older messages."""
 
     agent: Agent
     conversation: Conversation
-    #: The size of all these messages, and the newest and oldest of them.
+    #: The size of all messages that are not summarised, and the newest and the oldest of these messages.
     size: Size
     newest: list[PastMessage]
     oldest: list[PastMessage]
@@ -178,7 +178,7 @@ class Backlog:
     spender: Spender
     #: True if compaction is postponed.
     rests: bool
-    #: True if the last attempt of this execution stored its summary.
+    #: True if the summary that the previous round tried to store was stored.
     written: bool
 
 
@@ -195,8 +195,8 @@ class Draft:
 
 
 def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried: str | None = None) -> Backlog | None:
-    """Read the rows for a compaction. Return None if the agent or the conversation no longer exists. `planned`: the
-    compaction is not part of a turn. `tried`: the id of the summary that the last round tried to store."""
+    """Read the rows for a compaction. Return None if the agent or the conversation no longer exists. `planned` is True
+    if the compaction is not part of a turn. `tried` is the id of the summary that the previous round tried to store."""
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     conversation = tx.conversations.get(WorkState.from_json(execution.state).conversation)
     if agent is None or conversation is None:
@@ -218,7 +218,7 @@ def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried:
 
 def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compaction]) -> Taint:
     """Return the taint of a summary of these messages and summaries. If several people wrote the messages, the taint
-    includes `people`, because each reader gets text of others."""
+    includes `people`, because each reader of the summary gets text of other people."""
     taint = frozenset[Label]().union(*(each.taint for each in messages), *(each.taint for each in summaries))
     return taint | {Label.PEOPLE} if len(_people(messages)) > 1 else taint
 
@@ -255,8 +255,8 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
 
 
 def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation) -> Taint:
-    """Return the taint of the summary for its readers: only the author in a direct conversation, all members
-    elsewhere."""
+    """Return the taint of the summary, which depends on its readers. In a direct conversation, the only reader is the
+    author of the messages. Elsewhere, the readers are all members."""
     people = _people(draft.messages)
     if conversation.direct and len(people) <= 1:
         return draft.taint
@@ -269,7 +269,7 @@ def _remember(tx: Transaction, draft: Draft, conversation: Conversation, executi
     # If several people wrote the messages, a preference is stored for the conversation, not for a person.
     person = people.pop() if len(people) == 1 else None
     for found, text in draft.facts:
-        # Only a person's turn may store a fact that never fades, not a model that reads old messages.
+        # A fact that never fades may come only from a person's turn, not from a model that reads old messages.
         category = Category.IMPORTANT_EVENT if found is Category.STICKY else found
         scope = scope_for(category, conversation.address, person, direct=conversation.direct)
         fact = NewFact(
@@ -281,14 +281,14 @@ def _remember(tx: Transaction, draft: Draft, conversation: Conversation, executi
             author_id=person,
             execution_id=execution.id,
         )
-        remember(tx, fact, by_id=ARVIS, now=now)  # a refused fact is still in the summary
+        remember(tx, fact, by_id=ARVIS, now=now)  # if the fact is refused, the summary still has its content
 
 
 def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
-    """Note a failed compaction: postpone the next one by `REST_TURNS` turns, write to the timeline, alert an owner. The
-    messages stay."""
+    """Note a failed compaction: postpone the next one by `REST_TURNS` turns, write to the timeline and alert an owner.
+    No message is replaced."""
     tx.compactions.postpone(WorkState.from_json(execution.state).conversation, REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
@@ -297,22 +297,22 @@ def note_failure(
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:
-    """Note a compaction whose job the queue no longer retries as failed."""
+    """Note that a compaction failed because the queue no longer retries its job."""
     newest = tx.messages.history(WorkState.from_json(execution.state).conversation, KEPT_MESSAGES)
     note_failure(tx, execution, newest, now, reason=reason, error=error)
 
 
 def leave_alone(tx: Transaction, conversation_id: str) -> None:
-    """Postpone planned compaction, because a large conversation has nothing to summarise, and a check after every turn
-    would find nothing either."""
+    """Postpone planned compaction of a conversation that is large but has no messages to summarise. Otherwise, each of
+    the next turns would repeat the check in vain."""
     tx.compactions.postpone(conversation_id, REST_TURNS, planned_only=True)
 
 
 def enqueue(
     tx: Transaction, conversation: Conversation, agent: Agent, now: int, *, begun_by: str | None = None
 ) -> bool:
-    """Queue the compaction of a conversation that is due (`compaction_due`), behind its waiting turns. The person who
-    asked last pays. Return False if the compaction is queued already or postponed."""
+    """Queue the compaction of a conversation that is due (`compaction_due`), behind the conversation's waiting turns.
+    The cost counts for the person who asked last. Return False if the compaction is queued already or postponed."""
     if tx.compactions.is_postponed(conversation.id, planned=True):
         return False
     execution_id = tx.new_id()
@@ -372,8 +372,8 @@ def _last_asker(tx: Transaction, conversation_id: str) -> str | None:
 
 
 def _concerned(tx: Transaction, execution: Execution, messages: Sequence[PastMessage]) -> list[str]:
-    """Return the ids of the messages whose timeline shows the compaction: the messages of the turn that waited for it,
-    else the last summarised message of a person."""
+    """Return the ids of the messages whose timeline shows the compaction. These are the messages of the turn that
+    waited for the compaction. If no turn waited, it is the last summarised message of a person."""
     waiting = [message.id for message in tx.messages.of_turn(execution.id)]
     asked = [message.id for message in messages if message.role is Role.USER]
     return waiting or asked[-1:]
