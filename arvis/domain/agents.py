@@ -166,7 +166,7 @@ class Flaw:
     field: str
     #: The words that follow the field's name in the error.
     text: str
-    #: A sentence.
+    #: A sentence that says how to correct the value.
     fix: str
 
 

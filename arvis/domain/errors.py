@@ -1,25 +1,37 @@
 """The tree of errors. Each error has a code for programs, a sentence for people and a fix.
 
-ArvisError ├── ConfigError             the configuration cannot be used (exit code 2) ├── UsageError              the
-request is invalid │   ├── Invalid             a value is wrong (400) │   ├── Unprocessable       the form is valid, but
-the content is not (422) │   ├── TooLarge            a configured size limit is exceeded (413) │   ├── NotFound
-nothing has this id or name (404) │   └── Conflict            the current state does not allow the request (409) ├──
-AccessError │   ├── Unauthorised        not logged in, or the key is wrong (401) │   ├── Forbidden           logged in,
-but not allowed (403) │   └── TooMany             too many requests in a short time (429) ├── DataFolderInUse
-another daemon uses this data folder (exit code 3) ├── DaemonUnreachable       the command line cannot reach the daemon
-(exit code 4) ├── StoreError │   ├── SchemaTooNew        the database was written by a newer Arvis │   ├──
-MigrationFailed     a migration failed, or was edited after it had run │   ├── BackupDamaged       a backup does not
-match its manifest, or cannot be restored │   ├── StoreLost           the content of the database is uncertain: the
-daemon must end │   └── Unavailable         nothing was written; the request may be retried (503) │       ├──
-DatabaseAway    the database cannot be reached, or is locked by another program │       ├── DiskFull        the disk is
-full: nothing can be written │       └── DiskLow         the disk is almost full: running work continues, new work is
-refused ├── ExecutionError          a graph broke its own rules (unknown node, too many steps) ├── BudgetReached
-a budget or the daily number of questions is used up ├── BudgetBusy              running calls have reserved the
-remaining budget: retry in a second or two ├── LeaseLost               another process may run this job now: commit
-nothing ├── SecretLost              a sealed value cannot be opened with this key ├── ToolError               a tool
-failed; the text is for the model │   ├── FetchRefused        the address to fetch is not allowed │   └── FetchFailed
-the address to fetch gave no answer └── ProviderError           a model call failed; its kind decides whether the call
-is retried
+ArvisError
+├── ConfigError             the configuration cannot be used (exit code 2)
+├── UsageError              the request is invalid
+│   ├── Invalid             a value is wrong (400)
+│   ├── Unprocessable       the form is valid, but the content is not (422)
+│   ├── TooLarge            a configured size limit is exceeded (413)
+│   ├── NotFound            nothing has this id or name (404)
+│   └── Conflict            the current state does not allow the request (409)
+├── AccessError
+│   ├── Unauthorised        not logged in, or the key is wrong (401)
+│   ├── Forbidden           logged in, but not allowed (403)
+│   └── TooMany             too many requests in a short time (429)
+├── DataFolderInUse         another daemon uses this data folder (exit code 3)
+├── DaemonUnreachable       the command line cannot reach the daemon (exit code 4)
+├── StoreError
+│   ├── SchemaTooNew        the database was written by a newer Arvis
+│   ├── MigrationFailed     a migration failed, or was edited after it had run
+│   ├── BackupDamaged       a backup does not match its manifest, or cannot be restored
+│   ├── StoreLost           the content of the database is uncertain: the daemon must end
+│   └── Unavailable         nothing was written; the request may be retried (503)
+│       ├── DatabaseAway    the database cannot be reached, or is locked by another program
+│       ├── DiskFull        the disk is full: nothing can be written
+│       └── DiskLow         the disk is almost full: running work continues, new work is refused
+├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
+├── BudgetReached           a budget or the daily number of questions is used up
+├── BudgetBusy              running calls have reserved the remaining budget: retry in a second or two
+├── LeaseLost               another process may run this job now: commit nothing
+├── SecretLost              a sealed value cannot be opened with this key
+├── ToolError               a tool failed; the text is for the model
+│   ├── FetchRefused        the address to fetch is not allowed
+│   └── FetchFailed         the address to fetch gave no answer
+└── ProviderError           a model call failed; its kind decides whether the call is retried
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class VisibleText:
     def take(self) -> str:
         text = self._without_gaps()
         lines = text.rstrip("\n")
-        self._text.append(text[len(lines) :])  # they may become part of a wide gap
+        self._text.append(text[len(lines) :])  # trailing newlines may become part of a wide gap
         text = "".join([*self._ready, lines])
         self._ready.clear()
         return self._within_margins(text)

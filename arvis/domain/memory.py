@@ -59,9 +59,8 @@ def words_of(text: str) -> list[str]:
 
 
 def asked_words(text: str) -> list[str]:
-    """Return the words of a query, each word once. Facts with these words are searched. A letter of a dense script is a
-    word of its own only if no other letter of such a script is next to it, because single letters occur in most
-    texts."""
+    """Return the words for which a query searches, each word once. A letter of a dense script is a word of its own only
+    if no other letter of such a script is next to it, because single letters occur in most texts."""
     words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
     return list(dict.fromkeys(words))[:_MOST_ASKED]
 
@@ -77,8 +76,8 @@ def _unseen(letter: str) -> bool:
 
 
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
-    """Yield the words in `chunk`, a text without spaces. Also yield the trimmed text if it contains more than one plain
-    word, as in `node.js` and `c++`, and no dense script."""
+    """Yield the words in `chunk`, a text without spaces. Also yield the trimmed text if it is more than a single plain
+    word, such as `node.js` and `c++`, and contains no dense script."""
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:

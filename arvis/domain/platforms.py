@@ -210,7 +210,7 @@ class BotStatus:
     platform: str
     name: str
     state: BotState
-    #: A sentence.
+    #: A sentence about the error, for people.
     error: str
     #: The bot's own id and name on the platform. Both are "" until they are known.
     user_id: str

@@ -107,7 +107,7 @@ class CommandReply:
 
 @dataclass(frozen=True, slots=True)
 class ResponseResult:
-    """The result of reading a reply by a plugin."""
+    """The result that a plugin returns after it has read a reply."""
 
     #: The paths of the files in the conversation's folder that are sent with the reply.
     files: tuple[str, ...] = ()

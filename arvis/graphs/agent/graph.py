@@ -342,8 +342,8 @@ def prompt_time(state: AgentState, now: int) -> int:
 
 
 def is_turn(execution: Execution) -> bool:
-    """Return True if the execution is a turn, so that people wait for its result. Runs, children and compactions are no
-    turns."""
+    """Return True if the execution is a turn, so that people wait for its result. Runs, children and compactions are
+    not turns."""
     in_conversation = bool(WorkState.from_json(execution.state).conversation)
     return in_conversation and execution.graph != COMPACTION and not is_run(execution)
 

@@ -235,7 +235,7 @@ def examine(
     compaction: bool = False,
 ) -> Diagnostics:
     """Check the original text of a message. `times_ms` are the times of the person's earlier messages in the
-    conversation. It is empty for tasks of agents and schedules, because their pace is not checked."""
+    conversation. For tasks of agents and schedules, whose pace is not checked, it is empty."""
     clean = sanitise(text)
     found = {*injection(text), *injection(clean.text)}  # cleaning joins words that invisible characters split
     return Diagnostics(

@@ -193,11 +193,12 @@ _Failure = RunFailed | BudgetReached | BudgetBusy
 class Measures:
     """The functions that count tokens."""
 
-    #: Returns the maximum number of tokens in a prompt of the agent, or in one of the summarizer if that is smaller.
+    #: A function that returns the maximum number of tokens in a prompt of the agent, or in a prompt of the summarizer
+    #: if that number is smaller.
     ceiling: Callable[[Agent], int]
-    #: Returns this maximum minus the tokens that are reserved for the reply.
+    #: A function that returns this maximum minus the tokens that are reserved for the reply.
     usable: Callable[[Agent], int]
-    #: Returns a function that estimates the tokens of a text. Its estimates use these calibrations.
+    #: A function that returns an estimator of tokens for this agent and these calibrations.
     counter: Callable[[Agent, Sequence[Calibration]], Estimate]
 
 

@@ -114,9 +114,9 @@ def first_kept(
     newest: Sequence[PastMessage], tokens_of: Callable[[PastMessage], int], most: int, room: int | None = None
 ) -> int:
     """Return the number of the first turn that is not summarised. The last turn is never summarised, unless it has more
-    than `room` tokens (None means no limit). Earlier turns are not summarised either, as long as all these turns
-    together have fewer than `KEPT_MESSAGES` messages and at most `most` tokens. `newest` are the last messages, in
-    order, with at least the whole last turn."""
+    than `room` tokens (None means no limit). Earlier turns are added until there are `KEPT_MESSAGES` messages or the
+    next turn would exceed `most` tokens. `newest` are the last messages, in order, with at least the whole last
+    turn."""
     kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0
     for turn, group in groupby(reversed(newest), key=_turn_of):
@@ -303,8 +303,8 @@ def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, err
 
 
 def leave_alone(tx: Transaction, conversation_id: str) -> None:
-    """Postpone planned compaction of a conversation that is large but has no messages to summarise. Otherwise, each of
-    the next turns would repeat the check in vain."""
+    """Postpone planned compaction of a conversation that is large but has no messages to summarise. Otherwise, the
+    check would be repeated after every turn and find nothing."""
     tx.compactions.postpone(conversation_id, REST_TURNS, planned_only=True)
 
 
@@ -312,7 +312,7 @@ def enqueue(
     tx: Transaction, conversation: Conversation, agent: Agent, now: int, *, begun_by: str | None = None
 ) -> bool:
     """Queue the compaction of a conversation that is due (`compaction_due`), behind the conversation's waiting turns.
-    The cost counts for the person who asked last. Return False if the compaction is queued already or postponed."""
+    The cost is charged to the person who asked last. Return False if the compaction is queued already or postponed."""
     if tx.compactions.is_postponed(conversation.id, planned=True):
         return False
     execution_id = tx.new_id()
