@@ -27,7 +27,7 @@ P = ParamSpec("P")
 log = structlog.get_logger(__name__)
 
 ROUND_SECONDS = 3600.0
-#: The pause between two slices, so that the writer can do other work.
+#: The pause between two slices of rows, so that other scripts can write to the database.
 REST_SECONDS = 0.05
 #: The maximum number of rows that one statement deletes.
 SLICE = 500
@@ -35,7 +35,8 @@ SLICE = 500
 KNOWN_EVENTS_MS = 7 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
-#: The maximum number of summaries in a slice. It is small, because a summary may replace a few hundred messages.
+#: The maximum number of summaries in a slice. The number is small, because a summary may replace a few hundred
+#: messages.
 ARCHIVES = 5
 
 
@@ -118,8 +119,8 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
-    """Delete the messages that summaries from before this time have replaced, for one slice of these summaries. Return
-    whether more of them may be left."""
+    """Take one slice of the summaries that were made before this time, and delete the messages that these summaries
+    replaced. Return whether more of them may be left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 

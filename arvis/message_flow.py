@@ -91,7 +91,7 @@ class MessageFlow:
         self._answer_within = answer_within
 
     async def run(self, job: Job) -> JobResult:
-        """Walk the execution of the turn until it ends or waits, and commit the reply (steps 5 to 7, 9 to 12 and
+        """Continue the execution of the turn until it ends or waits, and commit the reply (steps 5 to 7, 9 to 12 and
         14)."""
         if (late := await self._too_late(job, self._clock.now())) is not None:
             return late
@@ -117,7 +117,7 @@ class MessageFlow:
         return Done()  # the commit has queued the delivery (step 13)
 
     def _publish_end(self, execution: Execution, ended: TurnResult) -> None:
-        """Publish the events about the commit that ended a walk."""
+        """Publish the events about the commit in which an execution has ended or begun to wait."""
         self._publish(ended.messages, _status_after(execution))
         if ended.rescheduled:
             self._bus.publish(SchedulesChanged())
@@ -220,7 +220,8 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 def separate_messages(tx: Transaction, job: Job, now: int) -> None:
-    """Move the messages that joined a turn into separate turns, because one of them may cause the crashes."""
+    """Move the messages that joined a turn into separate turns, because one of them may cause the crashes of the turn's
+    worker."""
     if tx.jobs.held(job) and (execution := tx.executions.get(job.execution_id or "")) is not None:
         separate(tx, execution, now)
 

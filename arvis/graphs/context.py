@@ -1,4 +1,4 @@
-"""The rows that the nodes of a turn read first."""
+"""Reads everything from the database that the prompt of a turn needs: the agent, the messages, the history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from arvis.tasks.task import history_of, is_run, messages_of
 HISTORY_ROWS = 120
 #: The maximum number of summaries in front of the history.
 SUMMARIES = 3
-#: The maximum number of characters of the turn's messages that the search for facts uses.
+#: The search for facts uses at most this many characters of the turn's messages.
 _ASKED = 2_000
 #: The maximum age of overheard messages in a prompt (ms): one day.
 OBSERVED_MS = 86_400_000
@@ -59,7 +59,7 @@ class TurnContext(TurnMessages):
     calibrations: list[Calibration]
     #: The payer.
     spender: Spender
-    #: The taint of the turn so far, with its tools.
+    #: The taint of the turn so far, including the taint of its tool outputs.
     taint: Taint
     observed: list[Overheard]
     incidents: list[Incident]
@@ -92,7 +92,8 @@ def load_turn_messages(tx: Transaction, execution: Execution) -> TurnMessages:
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent with the model, the completion and only the tools that the task of the run allows."""
+    """Return the agent with the model and the completion of the run's task, and only with the tools that the task
+    allows."""
     task = WorkState.from_json(execution.state).run or RunTask("")
     allowed, model = task.tools, task.model
     return replace(
@@ -100,14 +101,14 @@ def _as_given(agent: Agent, execution: Execution) -> Agent:
         tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
         completion=task.completion or agent.completion,
         model=model or agent.model,
-        # A task that names a model requires it: the agent's fallbacks would replace it silently.
+        # If the task names a model, no fallback may silently replace this model.
         fallbacks=() if model else agent.fallbacks,
     )
 
 
 def working_agent(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent with its rights in this work: a conductor that no person chose for this work has only the rights
-    of an ordinary agent."""
+    """Return the agent with the rights that it has in this work. A conductor that no person chose for this work has
+    only the rights of an ordinary agent."""
     task = WorkState.from_json(execution.state).run
     if agent.is_conductor and task is not None and task.plain:
         return replace(agent, role="custom")
@@ -133,14 +134,15 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
     conversation = tx.conversations.get(state.conversation)
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
-    # A task of another agent has no history; the results of a workflow continue the conversation.
+    # An execution that works on a task of another agent gets no history. An execution that reports the results of a
+    # workflow continues the conversation.
     alone = run or (state.task or RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history = history_of(execution) if run else []
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
-    # A run may have its place in a direct conversation of a person other than the one for whom it works.
+    # The place of a run may be the direct conversation of a person for whom the run does not work.
     among_others = not conversation.direct or (
         run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )
@@ -167,14 +169,15 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
 
 
 def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:
-    """Return the scopes of facts that may be recalled. Facts about the person are left out if an author with fewer
-    rights wrote a part of the task."""
+    """Return the scopes of the facts that may be recalled. Facts about the person are left out if an author with fewer
+    rights than the person wrote a part of the task."""
     authors = caller_limits(execution.state).authors
     return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
-    """Return the overheard messages of this place. If it is a thread that `begins`, include those of its channel."""
+    """Return the overheard messages of this place. If the place is a new thread (`begins`), include the messages of its
+    channel."""
     places = [replace(place, thread=""), place] if begins and place.thread else [place]
     found = [each for where in places for each in tx.overheard.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
     found = found[-MOST_OBSERVED:]

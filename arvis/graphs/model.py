@@ -18,7 +18,7 @@ from arvis.ports.store import Transaction
 
 
 def unheard(_offset: int, _text: str) -> None:
-    """Ignore a piece of a reply: the default for an execution without a live reader."""
+    """Ignore a piece of a reply. This is the default for an execution whose text is not streamed to any reader."""
 
 
 class ModelCaller:

@@ -33,8 +33,8 @@ def dispatch_graph() -> Graph:
 
 async def choose(context: NodeContext) -> Decision:
     """Let the model choose a workflow, and continue in it. Continue in the agent's own graph if the model chooses none
-    or its answer cannot be read. Fail if the agent's own graph is a workflow that cannot run (`missing`: the
-    reason)."""
+    or its answer cannot be read. If the agent's own graph is a workflow that cannot run, fail with the reason, which is
+    stored under `missing`."""
     known: Mapping[str, Any] = context.state[DISPATCH]
     if "missing" in known:
         return Fail(known["missing"])

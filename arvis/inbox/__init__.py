@@ -1,5 +1,5 @@
-"""Events of chat platforms. Each event is one commit, which accepts, observes, rejects or changes a message, or answers
-a question."""
+"""Handles the events of chat platforms. One commit for each event stores, rejects or changes a message, or answers a
+question."""
 
 from arvis.inbox.accept import InboxRules
 from arvis.inbox.inbox import InboxService

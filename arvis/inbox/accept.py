@@ -1,4 +1,5 @@
-"""Steps 2, 4 and 8 of a message: route it and check the permission, then accept, observe or reject it with a reason.
+"""Routes a message and checks the permission of its sender, then accepts it, stores it as overheard, or rejects it with
+a reason (steps 2, 4 and 8 of `arvis/message_flow.py`).
 
 The script of a message begins with `EventSource.advance`. A repeated event creates no row. No model is called.
 """
@@ -45,7 +46,7 @@ Fence = Callable[[Transaction], None]
 
 
 def unfenced(_tx: Transaction) -> None:
-    """Do nothing: the fence if no other process can receive the same events."""
+    """Do nothing. This fence is used if no other process can receive the same events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class EventSource:
 # person writes or the channel is silent for `PAUSE_MS`.
 
 
-#: The maximum number of consecutive turns in one place that messages of other programs begin.
+#: The maximum number of consecutive turns in one place that are begun by messages of bots.
 MOST_BOT_TURNS = 5
 #: The same maximum for a channel and all its threads, because some bots begin a new thread with each answer.
 MOST_IN_CHANNEL = 20
@@ -101,13 +102,13 @@ def _count(tx: Transaction, key: str, now: int) -> int:
 # Albums: several events of a platform that form one message. The message waits in the queue for further events.
 
 
-#: The time (ms) that the message of an album waits for the next event after each one.
+#: After each event of an album, its message waits for this time (ms) for the next event.
 ALBUM_MS = 1_500
 
 
 def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
-    """Return True if this event is a further part of an accepted album of the same person. It then counts as addressed
-    to the bot, because only one part of an album carries the text with the address."""
+    """Return True if this event is a further part of an accepted album of the same person. Such an event counts as
+    addressed to the bot, because only one part of an album carries the text that addresses the bot."""
     if message.album is None:
         return False
     known = tx.incoming.by_album(message.address, message.album)
@@ -195,13 +196,14 @@ def handle_message(
     code: str,
     now: int,
 ) -> Handled:
-    """Make commit 1 of a message: steps 2, 4 and 8. `uploads` are the files whose bytes came with the message; `code`
-    is a new pairing code, used if the person is unknown."""
+    """Route a message, then accept it and enqueue its turn, store it as overheard, or reject it, all in one
+    transaction. `uploads` are the files whose bytes came with the message. `code` is a new pairing code, used if the
+    person is unknown."""
     source.advance(tx)
     if (known := _known(tx, message)) is not None:
         return Handled(known)
     if message.address.platform != WEB:
-        tx.channel_status.clear(message.address)  # a message has come from this channel, so it can be reached again
+        tx.channel_status.clear(message.address)  # the channel has sent a message, so it can be reached again
     if belongs_to_album(tx, message):
         message = replace(message, addressed=True)
     match router.route(tx, message):  # step 2
@@ -256,7 +258,7 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
         return _run_command(tx, routed, command, rules, now)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Handled(joined)
-    return Handled(enqueue_turn(tx, routed, files, now))  # steps 4 and 8
+    return Handled(enqueue_turn(tx, routed, files, now))  # store the message and enqueue its turn (steps 4 and 8)
 
 
 def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
@@ -298,7 +300,7 @@ def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: in
 
 
 def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
-    """Write the inbox key, conversation, user message, execution and job of a turn."""
+    """Store a person's message, and the conversation, execution and job that the message needs."""
     message = routed.message
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
@@ -316,7 +318,8 @@ def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], n
 
 
 def _files_to_fetch(files: Sequence[FileRef]) -> Iterator[Attachment]:
-    """Yield the files to fetch, at most `_MOST_FILES`; a failed attachment represents all further files."""
+    """Yield the files to fetch, at most `_MOST_FILES`. If there are more files, one failed attachment represents
+    them."""
     yield from map(_to_fetch, files[:_MOST_FILES])
     if (more := len(files) - _MOST_FILES) > 0:
         problem = f"at most {_MOST_FILES} files of one message are read"

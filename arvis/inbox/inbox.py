@@ -1,9 +1,10 @@
-"""Step 1 of a message: the `Inbox` of connectors. Every event is one commit; bus events are published after it.
+"""The `Inbox` that connectors call (step 1 of `arvis/message_flow.py`). Every event is handled in one commit, and bus
+events are published after this commit.
 
 `accept.py` has the script of messages, this module has the scripts of all other events. A button answers a question or
-stops a turn. It stays valid while its question is open, even after a restart; a repeated press counts once, and only
-people who may answer can use it. An edit replaces the text of a message whose turn has not begun; after that, it is
-only recorded in the timeline. People cannot edit messages of others.
+stops a turn. The button of a question stays valid while the question is open, even after a restart. A repeated press
+counts once, and only people who may answer can press the button. An edit replaces the text of a message whose turn has
+not begun. A later edit is only recorded in the timeline. People cannot edit messages of others.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """The result of a press."""
+    """The result of the press of a button."""
 
     #: The text for the person.
     clicked: Clicked
@@ -154,8 +155,8 @@ def edit_message(tx: Transaction, source: EventSource, change: MessageEdit, now:
 
 
 def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeletion, now: int) -> CancelledTurn | None:
-    """Handle a deleted message: if its turn has not begun, cancel the turn and return it; if not, return None and
-    record the deletion in the timeline."""
+    """Handle a deleted message: if its turn has not begun, cancel the turn and return it. Otherwise record the deletion
+    in the timeline and return None."""
     source.advance(tx)
     if _seen(tx, deletion.address, deletion.event_id):
         return None
@@ -222,10 +223,11 @@ def _keep(tx: Transaction, address: Address, event_id: str, message: StoredMessa
         tx.events.keep(address.platform, address.connector, event_id, SeenEvent(message.id, ""), now)
 
 
-#: The maximum number of feeds whose positions a bot gets. A bot has one feed for each channel that it reads.
+#: The maximum number of feeds whose read positions are loaded for a bot. A bot has one feed for each channel that it
+#: reads.
 _MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
-#: The topics that a text command or an answer in a message may have changed.
+#: The kinds of data that a message with a text command, or with an answer to a question, may have changed.
 _COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIONS)
 
 
@@ -272,10 +274,10 @@ class InboxService:
     # -- messages ------------------------------------------------------------------------------------------
 
     async def receive(self, message: IncomingMessage) -> Received:
-        """Do steps 1 to 4 and 8 of a message, without a model call."""
+        """Receive a message, store it and enqueue its turn (steps 1 to 4 and 8), without a model call."""
         self._admit()
         message = replace(message, sender=replace(message.sender, name=presentable(message.sender.name)))
-        uploads = await self._keep_uploads(message)  # before the rows, which refer to the stored bytes
+        uploads = await self._keep_uploads(message)  # first, because the rows refer to the stored bytes
         handled = await self._store.write(
             handle_message,
             self._source(message.address, message.position),

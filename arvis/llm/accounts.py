@@ -65,13 +65,13 @@ class AccountRegistry:
 
     @property
     def usable(self) -> Sequence[Account]:
-        """Return the usable accounts. If no accounts exist, not even disabled ones, return the demo. Return none if
-        accounts exist but none can be used."""
+        """Return the usable accounts. If there are no accounts at all, not even disabled ones, return the demo account.
+        Return an empty sequence if accounts exist but none can be used."""
         return self._usable
 
     def current(self) -> Sequence[Account]:
-        """Return `usable` for the runner. Raise `RunFailed` if accounts exist but none can be used, because the demo
-        must not answer instead of them."""
+        """Return the accounts in `usable`. Raise `RunFailed` if accounts exist but none can be used, because the demo
+        account must not answer instead of them."""
         if not self._usable:
             reasons = "; ".join(f"{name}: {error.why or error.what}" for name, error in self._left_out.items())
             what = f"no account can be used ({reasons or 'all of them are disabled'})"
@@ -197,9 +197,9 @@ class Trial:
 
 
 class AccountService:
-    """The changes and tests of accounts. `fields` has the keys of an `AccountEntry`, and `status`. A change raises
-    `Unprocessable` for invalid values, `NotFound` for an unknown account, and `Conflict` for an account of the
-    configuration or a name that exists already."""
+    """The changes and tests of accounts. The parameter `fields` has the keys of an `AccountEntry`, and the key
+    `status`. A change raises `Unprocessable` for invalid values, `NotFound` for an unknown account, and `Conflict` for
+    an account of the configuration or a name that exists already."""
 
     def __init__(
         self, *, book: AccountRegistry, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
@@ -239,8 +239,8 @@ class AccountService:
         await self._tell()
 
     async def try_out(self, name: str) -> Trial:
-        """Make a test call, which costs almost nothing, and return its outcome, even a failure. If it succeeds, end the
-        account's cooldowns. Raise `NotFound` if there is no such account."""
+        """Make a test call, which costs almost nothing, and return its result, which may be a failure. If the call
+        succeeds, end the account's cooldowns. Raise `NotFound` if there is no such account."""
         configured = {account.name: account for account in self._book.configured}
         stored = None if name in configured else await self._stored(name)
         if stored is None:

@@ -71,8 +71,8 @@ class Try:
         return self.sent and (error is None or bool(self.pieces) or error.kind in _WORKED)
 
     def estimated(self, result: RunResult | None = None) -> RunResult:
-        """Return the usage, estimated from the prompt and the text of `result`; without `result`, the text streamed so
-        far."""
+        """Return the usage, estimated from the prompt and the text of `result`. Without a `result`, the text streamed
+        so far is used."""
         said = "".join(self.pieces) if result is None else result.content
         calls = () if result is None else result.calls
         spent_in = prompt_tokens(self.request)
@@ -98,7 +98,7 @@ class Attempt:
     refused: set[Choice] = field(default_factory=set)
     #: The choices that were called since the last pause.
     tried: set[Choice] = field(default_factory=set)
-    #: The number of pauses so far.
+    #: The number of pauses so far. The run pauses between two passes over the accounts.
     round: int = 0
 
     def failed(self, choice: Choice, error: ProviderError) -> None:

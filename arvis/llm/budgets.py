@@ -40,8 +40,8 @@ from arvis.domain.runs import ModelCall
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
-#: The time (ms) until a reservation expires if the end of its call is not seen: twice the runner's deadline of 15
-#: minutes, because the last attempt may begin just before the deadline.
+#: The time (ms) until a reservation expires if the result of its call is never stored: twice the runner's deadline of
+#: 15 minutes, because the last attempt may begin just before the deadline.
 RESERVATION_MS = 1_800_000
 
 
@@ -52,8 +52,9 @@ def reserve(
     tx: Transaction, spender: Spender, estimate_micros: int, limits: SpendingLimits, now: int
 ) -> Reserved | OverBudget | Busy:
     """Reserve the cost of a call, or return the reason why the call may not start. The reservation replaces an earlier
-    reservation of the same visit, and ends with `settle` or expires. For a call without a price (`estimate_micros` is
-    0), only reserve the charge of a prepaid customer's turn and count the turn of an unpaired person."""
+    reservation of the same visit. It ends when `settle` is called or when it expires. For a call without a price
+    (`estimate_micros` is 0), only reserve the charge of a prepaid customer's turn and count the turn of an unpaired
+    person."""
     client = tx.clients.get(spender.client_id) if spender.client_id is not None else None
     if client is not None and (refusal := _refusal_of(client)) is not None:
         return refusal
@@ -82,7 +83,7 @@ def reserve(
 
 
 def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
-    """Return the refusal for a call without a price if an unpaired person has used up today's turns, else None. The
+    """For a call without a price: return the refusal if an unpaired person has used up today's turns, else None. The
     turn is counted later, by `settle`, so concurrent turns may together exceed the limit."""
     pots = spender.pots(limits.zone, now)
     if not spender.unpaired or Budget.PRINCIPAL not in pots:
@@ -145,8 +146,8 @@ def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, 
 
 
 def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
-    """Return `Busy` if other running calls have reserved more than this call would leave (`left`, by pot). If no other
-    call is running, this call may start even if it is too expensive."""
+    """Return `Busy` if other running calls have reserved more than the amount that would remain after this call
+    (`left`, for each pot). If no other call is running, this call may start even if it is too expensive."""
     own = (spender.execution_id, spender.visit)
     for pot, room in sorted(left.items()):
         if tx.spending.reserved(pot, now, but=own) > max(0, room):
@@ -284,7 +285,7 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
 #
 # If a process dies during a call, the largest possible use of the call is booked, once (docs/adr/0035). Each call has a
 # row from before its start until its receipts are stored. The process that takes over the job of a dead process turns
-# the rows of that job into receipts. If the other process is alive after all, its real receipts replace these.
+# the rows of that job into receipts. If the process is alive after all, its real receipts replace the estimates.
 
 
 #: The `error` in the receipt of a call whose end was not seen.
@@ -320,7 +321,7 @@ def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now:
 def _book_all(tx: Transaction, calls: Sequence[OpenCall], limits: SpendingLimits) -> None:
     for call in calls:
         if not tx.spending.end_call(call.receipt.id):
-            continue  # another process has already booked it
+            continue  # another process has already booked this call
         spender, receipt = call.spender, replace(call.receipt, error=INTERRUPTED, detail=_DETAIL)
         tx.usage.add(
             receipt,

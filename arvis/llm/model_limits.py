@@ -1,4 +1,4 @@
-"""Limits of models: the window, the longest reply, and the ability to read images.
+"""Limits of models: the context window, the longest reply, and the ability to read images.
 
 `ModelLimits` keeps the calls of this process within these limits. The caller stores newly learned windows and token
 counts."""
@@ -19,8 +19,8 @@ from arvis.ports.store import Transaction
 
 # -- windows -----------------------------------------------------------------------------------------------------------
 #
-# A window contains the prompt and the reply together. If a window below is too small, a prompt gets less context. If it
-# is too large, the vendor refuses a call, and the error usually names the right window.
+# A context window contains the prompt and the reply together. If a window in the table below is too small, prompts get
+# less context. If a window is too large, the vendor refuses a call, and the error usually names the right window.
 
 
 #: The window of a model without a rule.
@@ -37,7 +37,7 @@ _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
         (r"claude", 200_000),
         (r"gpt-4\.1", 1_000_000),
         (r"gpt-4o|chatgpt-4o|gpt-4-turbo|gpt-5[^/]*-chat|gpt-oss", 128_000),
-        (r"gpt-5", 272_000),  # 128,000 of its 400,000 tokens are only for replies
+        (r"gpt-5", 272_000),  # 128,000 of the model's 400,000 tokens are only for replies
         (r"gpt-4-32k", 32_768),
         (r"gpt-4", 8_192),
         (r"gpt-3\.5", 16_385),
@@ -159,9 +159,9 @@ class ModelProfile:
 
 
 class ModelLimits:
-    """The limits of all models. `windows` are the configured windows (None: no request is too long), and `replies` the
-    configured longest replies, by model. `reply` is the longest reply of all other models (None: the caller of the
-    runner decides)."""
+    """The limits of all models. `windows` are the configured context windows, by model; if it is None, no request is
+    too long. `replies` are the configured longest replies, by model. `reply` is the longest reply of all other models;
+    if it is None, the caller of the runner decides."""
 
     def __init__(
         self,
@@ -188,10 +188,10 @@ class ModelLimits:
         return Measure() if self._windows is None else measure_request(request)
 
     def longest_reply(self, choice: Choice, size: Measure) -> int:
-        """Return the most tokens for a reply to a request of this size: half of the remaining window, but at most the
-        length that is configured for this model. The other half is a reserve, because vendors count the requested reply
-        as part of the window and the estimate of the prompt has errors. Raise `ProviderError` of kind `too_long` if
-        fewer than `SMALLEST_REPLY` tokens remain."""
+        """Return the maximum number of tokens for a reply to a request of this size: half of the remaining window, but
+        at most the length that is configured for this model. The other half is a reserve, because vendors count the
+        requested reply as part of the window and the estimate of the prompt has errors. Raise `ProviderError` of kind
+        `too_long` if fewer than `SMALLEST_REPLY` tokens remain."""
         window = self._window(choice)
         tokens = estimator_of(self._learnt.get(choice.model_name)).of(size) if self._windows is not None else 0
         room = (window - tokens) // 2
@@ -222,7 +222,7 @@ def limit_in(error: ProviderError) -> int | None:
 def note_counts(
     tx: Transaction, counted: Sequence[tuple[str, Measure, int]], limits: Sequence[tuple[str, int]], now: int
 ) -> None:
-    """Store the `counted` and `limits` of a run's trail, in the commit that stores its findings."""
+    """Store the `counted` and `limits` of a run's trail, in the commit that stores the receipts of the run."""
     for model, measure, tokens in counted:
         known = tx.calibrations.get(model)
         learnt = learn(known, model, measure, tokens)

@@ -51,7 +51,8 @@ class Price:
         )
 
     def at_most(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the highest possible cost in micros, for any part of the input that may come from the cache."""
+        """Return the highest possible cost in micros, whichever part of the input the vendor reads from its cache or
+        stores there."""
         return round(input_tokens * max(self.input, self.cached or 0, self.written or 0) + output_tokens * self.output)
 
 
@@ -65,7 +66,7 @@ class Prices:
 
     @property
     def listed(self) -> Sequence[str]:
-        """Return the models with a list price, without their vendors."""
+        """Return the names, without a vendor's prefix, of the models that have a list price."""
         return sorted(self._listed)
 
     def of(self, provider: str, model: str) -> Price | None:

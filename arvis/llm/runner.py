@@ -183,7 +183,7 @@ class Runner:
         raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
 
     async def _pause(self, seconds: float) -> None:
-        """Wait until the time has passed or the knowledge about an account has changed."""
+        """Wait until the time has passed, or until another run has found that an account answers or fails."""
         slept = asyncio.create_task(self._clock.sleep(seconds))
         back = asyncio.create_task(self._changed.wait())
         try:
@@ -234,8 +234,8 @@ class Runner:
         return 2 * bound if selection.later else None
 
     def _first(self, choices: Sequence[Choice]) -> Choice:
-        """Return the choice to call first now; the preferred one if no choice is available. Without choices, choose
-        from all accounts."""
+        """Return the choice to call first now. If no choice is available, return the preferred one. Without `choices`,
+        choose from all accounts."""
         choices = choices or candidates(self._accounts(), None)
         return (self._select(choices).now or choices)[0]
 
@@ -361,8 +361,8 @@ class Runner:
 
     def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
         """Return the seconds to wait before the accounts are called again; None if this run ends with an error. The run
-        waits only if an account has a temporary fault, and for a shorter time if the rate limit of another account ends
-        sooner. If there are only rate limits, the run ends and the queue postpones the job."""
+        waits only if an account has a temporary fault. It waits for a shorter time if the rate limit of another account
+        ends sooner. If there are only rate limits, the run ends and the queue postpones the job."""
         faulty = attempt.faulty()
         if delay is None or not faulty:
             return None

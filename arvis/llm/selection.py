@@ -16,7 +16,7 @@ from arvis.domain.runs import CIRCUIT, Account, Cooldown, RunRequest
 # -- candidates --------------------------------------------------------------------------------------------------------
 
 
-#: The account that answers if no account is configured, or if an agent names it.
+#: The account that answers if there are no other accounts, or if an agent names its model.
 DEMO = Account(name="demo", provider="demo", model="demo")
 
 #: The provider of a model name without a prefix.
@@ -59,7 +59,7 @@ def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequen
     ranked = sorted(accounts, key=lambda account: account.priority)
     wanted = [model, *fallbacks] if model is not None else list(fallbacks)
     if not ranked:
-        # Without an account the demo answers, for any name of a model.
+        # If there are no accounts, the demo account answers under every model name.
         named = [choice for name in wanted for choice in _serving([DEMO], name)]
         return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
     found = [replace(choice, wish=wish) for wish, name in enumerate(wanted) for choice in _serving(ranked, name)]
@@ -69,7 +69,7 @@ def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequen
 
 
 def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:
-    """Yield the choices for a model, written as an agent names it. The built-in demo serves any name."""
+    """Yield the choices for a model, written as an agent names it. The built-in demo account serves every name."""
     provider, slash, name = model.partition("/")
     if not slash and provider != DEMO.provider:
         provider, name = DEFAULT_PROVIDER, model
@@ -175,8 +175,8 @@ class Cooldowns:
         return self._faulty(choice, error, now, asked_at)
 
     def answered(self, choice: Choice, now: int) -> Cooldown | None:
-        """End the cooldown and close the circuit after an answer. Return the row to store, or None if there was
-        neither."""
+        """End the cooldown and close the circuit after an answer. Return the row to store, or None if there was neither
+        a cooldown nor an open circuit."""
         key = choice.key
         self._failures.pop(key, None)
         before = self.known.get(key)
@@ -230,7 +230,7 @@ def is_open(rest: Cooldown | None) -> bool:
 
 
 #: The time (ms) after which a refused key is tried again if no other account is available, because a person may have
-#: fixed it.
+#: fixed the problem.
 _ASK_AGAIN_MS = 60_000
 
 #: The assumed time (ms) from now until a running probe ends.
@@ -263,8 +263,8 @@ class Never:
 class Selection:
     """The sorted candidates."""
 
-    #: The candidates to call now, in this order. If no candidate is available, it contains candidates that are also in
-    #: `later` or `never`.
+    #: The candidates to call now, in this order. If no candidate is available, `now` contains candidates that are also
+    #: in `later` or `never`.
     now: tuple[Choice, ...]
     later: tuple[Later, ...] = ()
     never: tuple[Never, ...] = ()
@@ -346,9 +346,9 @@ def select(
     load: Load | None = None,
     needs: RequestNeeds | None = None,
 ) -> Selection:
-    """Sort the candidates. If none is available now, `now` contains open circuits, which are then probed early, and
-    those refused keys that may be tried again: all if nothing is in `later`, else the keys whose refusal is more than a
-    minute old."""
+    """Sort the candidates into those to call now, later and probably never. If none is available now, `now` contains
+    the accounts with an open circuit, which are then probed early, and accounts whose key was refused. If `later` is
+    empty, these are all accounts with a refused key, else only those that were refused at least a minute ago."""
     found = _Sorted()
     for choice in _in_order(choices, load or Load(), needs or RequestNeeds()) if len(choices) > 1 else choices:
         _sort(choice, known.get(choice.key), now, probed, found)

@@ -36,8 +36,8 @@ _PIECE = 65_536
 _HAIR = 1e-6
 
 
-#: The number of cached results, and the number of characters up to which a text is cached. Each prompt of a
-#: conversation measures the same messages again.
+#: The number of cached results, and the maximum length of a cached text in characters. The cache saves time, because
+#: each prompt of a conversation measures the same messages again.
 _KEPT, _SHORT = 4_096, 1_000
 
 
@@ -113,7 +113,7 @@ def sizes(found: Measure) -> tuple[int, ...]:
 # a window, the estimate is too high more often than too low.
 
 
-#: For each weight: its unit, its first value in units, and its maximum in units.
+#: For each weight: its unit (`_UNITS`), its first value in units (`_PRIOR`), and its maximum in units (`_MOST`).
 _UNITS = (1 / 3.5, 1 / 3.5, 1.0, 1.2, 0.6, 4.0, 2_000.0)
 _PRIOR = tuple(weight / unit for weight, unit in zip(DEFAULT_WEIGHTS, _UNITS, strict=True))
 _MOST = (4.0, 4.0, 4.0, 4.0, 6.0, 8.0, 10.0)
@@ -122,8 +122,8 @@ _COUNT = len(_UNITS)
 #: The number of stored values: the weights in use, the usual error, and the sums of the reports.
 _STORED = _COUNT + 1 + _COUNT + _COUNT * _COUNT
 
-#: `_PRIOR_STRENGTH`: the first values count as much as this many reports. `_KEPT_SHARE`: each new report multiplies the
-#: weight of older reports by this factor.
+#: `_PRIOR_STRENGTH`: the first values of the weights count as much as this many reports. `_KEPT_SHARE`: each new report
+#: multiplies the weight of older reports by this factor.
 _PRIOR_STRENGTH = 0.003
 _KEPT_SHARE = 0.98
 
@@ -134,8 +134,9 @@ _ROUNDS = 40
 #: `_MOST_BELIEVED` times that estimate plus `_HIDDEN` tokens, because some vendors add instructions of their own.
 _LEAST_BELIEVED, _MOST_BELIEVED, _HIDDEN = 0.2, 5, 20_000
 
-#: The margin is `_ERRORS` times the usual error, but at least `_SMALLEST` and at most `_LARGEST`. The usual error
-#: starts at `_FIRST_ERROR`; each new error counts with the share `_NEWEST`.
+#: Each weight in use is higher than the fitted weight by a margin. The margin is `_ERRORS` times the usual error, but
+#: at least `_SMALLEST` and at most `_LARGEST`. The usual error starts at `_FIRST_ERROR`; each new error counts with the
+#: share `_NEWEST`.
 _ERRORS, _SMALLEST, _LARGEST = 1.5, 0.01, 0.15
 _FIRST_ERROR, _NEWEST = 0.1, 0.2
 

@@ -24,15 +24,16 @@ from arvis.media.sniffing import DOCX, PDF, PICTURES, picture_problem, sniff, so
 from arvis.ports.sandbox import Programs, Sandbox, Task
 from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
-#: The argument of the child program for each type.
+#: For each media type: the argument that names the type to the child program.
 KINDS = {PDF: "pdf", DOCX: "docx"}
 
-#: The maximum seconds for the program (of which `child.SECONDS` are CPU time), and the maximum bytes of its text.
+#: The time limit of the child program in seconds. At most `child.SECONDS` of them may be CPU time.
 _PATIENCE = 20.0
+#: The maximum number of bytes of text that the child program may write.
 _MOST_OUTPUT = 1_048_576
 
-#: The maximum memory of the process in bytes. It is larger than `child.MEMORY`, because it also includes the memory of
-#: the interpreter and its libraries.
+#: The maximum memory of the child process in bytes. It is larger than `child.MEMORY`, because it also includes the
+#: memory of the interpreter and its libraries.
 _MEMORY = 4 * child.MEMORY
 
 #: The Python interpreter outside the virtual environment, and its folders.
@@ -89,7 +90,7 @@ class DocumentReader:
         return Document("", whole=False, problem=problem)
 
     def _task(self, data: bytes, kind: str, folder: Path) -> Task:
-        shown = (*_PREFIXES, *self._libraries)  # a sandbox shows /usr by default
+        shown = (*_PREFIXES, *self._libraries)  # every sandbox contains /usr
         return Task(
             argv=[str(_INTERPRETER), "-I", "-B", str(_CHILD), kind, *map(str, self._libraries)],
             folder=folder,

@@ -27,14 +27,15 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"fLaC", "audio/flac"),
     (b"#!AMR", "audio/amr"),
 )
-#: The number of first bytes in which the mark of a PDF is searched, because other bytes may precede it.
+#: The mark of a PDF is searched in this many bytes from the beginning of a file, because other bytes may precede the
+#: mark.
 _PDF_SEARCHED = 1_024
 #: The beginning of an MP3 stream without a file header: eleven bits set, layer III, a valid bit rate and sampling rate.
 _MP3_SYNC = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\x1b\x20-\x2b\x30-\x3b\x40-\x4b\x50-\x5b\x60-\x6b\x70-\x7b"
     rb"\x80-\x8b\x90-\x9b\xa0-\xab\xb0-\xbb\xc0-\xcb\xd0-\xdb\xe0-\xeb]"
 )
-#: The number of first bytes of a Matroska file in which the codecs of its tracks are searched.
+#: The codecs of the tracks are searched in this many bytes from the beginning of a Matroska file.
 _HEAD = 65_536
 
 #: The codec of a track in Matroska: the id of the element, the length, and a name such as A_OPUS. The pattern includes
@@ -103,7 +104,8 @@ def _decoded(data: bytes, charset: str) -> str | None:
         return None
 
 
-#: The limits of model vendors for a picture: pixels, pixels of a side, and bytes (5 MiB as base64).
+#: The limits of model vendors for a picture: the number of pixels, the length of a side in pixels, and the number of
+#: bytes (5 MiB as base64).
 MOST_PIXELS = 40_000_000
 LONGEST_SIDE = 8_000
 MOST_PICTURE_BYTES = 3_932_160

@@ -15,11 +15,13 @@ from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label
 from arvis.ports.store import Transaction
 
-#: The maximum number of sticky facts, of values, and of letters of each of these two groups. Of the other facts, at
-#: most `SHOWN` are returned, chosen from `LOOKED_AT`.
+#: The maximum number of recalled sticky facts.
 MOST_STICKY = 50
+#: The maximum number of recalled values.
 MOST_STATES = 50
+#: The maximum number of letters in all recalled sticky facts together, and in all recalled values together.
 MOST_LETTERS = 8_000
+#: The maximum number of other recalled facts. They are chosen from `LOOKED_AT` facts that the database returns.
 SHOWN = 15
 LOOKED_AT = 20
 
@@ -31,7 +33,7 @@ _ALL = 2_000
 @dataclass(frozen=True, slots=True)
 class Recall:
     """The recalled facts and values. `sticky`: sticky facts without taint. `facts` and `states` may be tainted.
-    `left_out`: the number of sticky facts and values above the limits."""
+    `left_out`: the number of sticky facts and values that the limits exclude."""
 
     sticky: tuple[Fact, ...]
     facts: tuple[Fact, ...]
@@ -54,8 +56,8 @@ def recall(
     among_others: bool = False,
     asker: str | None = None,
 ) -> Recall:
-    """Recall the facts and values of these scopes (the narrowest first). `text`: its words are used to search facts.
-    `among_others`: other people read the answer, so only preferences are recalled of the facts about a person. `asker`:
+    """Recall the facts and values of these scopes (the narrowest first). Facts are searched by the words of `text`. If
+    other people read the answer (`among_others`), only preferences are recalled from the scopes of a person. `asker` is
     the id of the principal who asks; facts by people with fewer rights get the label `people`."""
     heard = _Hearing(tx, asker)
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
@@ -123,14 +125,14 @@ def _others(
 ) -> tuple[Fact, ...]:
     """Return up to `SHOWN` facts. Facts that share words with the text are chosen first, then facts with the most
     confidence and the latest use. `private`: scopes of which only preferences are returned. `rules`: the number of
-    rules, which are not returned."""
-    # More facts are read, because the rules among them are dropped later.
+    rules (sticky facts without taint), which are not returned."""
+    # More facts are read than returned, because the rules among them are dropped below.
     limit = LOOKED_AT + rules
     shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
     used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
     matching: Sequence[Fact] = ()
-    if len(used) > SHOWN:  # else all of them are shown
+    if len(used) > SHOWN:  # fewer facts are all returned without a search
         matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
     known = (heard.fact(fact) for fact in (*matching, *used))
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}
@@ -139,8 +141,8 @@ def _others(
 
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
-    """Return the newest rules of each scope, in the order of `scopes`. The widest scope is first, so that a prompt
-    without space drops its rules last."""
+    """Return the newest rules of each scope, in the order of `scopes`. The widest scope must be first, because a prompt
+    that is too long drops the last rules first."""
     newest = [
         sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes
     ]
@@ -160,8 +162,8 @@ def _newest_states(states: Sequence[State], scopes: Sequence[str]) -> tuple[Stat
 
 def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
     """Return the number of entries that each scope may contribute: together at most `most`, with at most `MOST_LETTERS`
-    letters. `lengths`: the letters of each entry, by scope. The first scope may use half of both limits, each other
-    scope a quarter, and an earlier scope also the unused shares of later ones. So entries about one person cannot
+    letters. `lengths`: the letters of each entry, by scope. The first scope may use half of both limits, and each other
+    scope a quarter. A scope may also use the unused shares of the scopes after it. So entries about one person cannot
     displace entries that apply everywhere."""
     counts = list[int]()
     letters = MOST_LETTERS
@@ -176,7 +178,7 @@ def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
 
 
 def _what_fits(lengths: Sequence[int], room: int) -> int:
-    """Return the number of first entries whose letters together fit into `room`."""
+    """Return the number of entries, from the first on, whose letters together fit into `room`."""
     for count, length in enumerate(lengths):
         room -= length
         if room < 0:

@@ -35,9 +35,11 @@ def brief(text: str, most: int = _MOST) -> str:
     return seen if len(seen) <= most else f"{seen[: most - 1]}…"
 
 
-#: The maximum number of letters in a fact and in a value, and of facts and of keys in one scope of an agent.
+#: The maximum number of letters in a fact, and in a value.
 MOST_LETTERS = 2_000
+#: The maximum number of facts in one scope of an agent.
 MOST_FACTS = 500
+#: The maximum number of keys of values in one scope of an agent.
 MOST_KEYS = 200
 KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
@@ -46,10 +48,12 @@ ARVIS = "arvis"
 
 _SURE = 1000
 
-#: Similar facts are searched by at most `_WORDS` words of a new fact; the search returns at most `_LOOKED_UP`, and
-#: `_COMPARED` of them are compared letter by letter, because the comparison is slow and delays the transaction.
+#: The maximum number of words of a new fact by which similar facts are searched.
 _WORDS = 8
+#: The maximum number of facts that this search returns.
 _LOOKED_UP = 20
+#: The maximum number of found facts that are compared with the new fact letter by letter. The comparison is slow and
+#: delays the transaction.
 _COMPARED = 5
 
 
@@ -64,7 +68,7 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A stored fact. `old`: the fact that it replaced, or its state before it was refreshed."""
+    """A stored fact. `old`: the fact that was replaced, or the same fact before it was refreshed."""
 
     kind: Kept
     fact: Fact
@@ -106,9 +110,10 @@ def fade(tx: Transaction, fact: Fact, now: int) -> None:
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
-    """Confirm an active fact: remove its taint, and record the person as its confirmer, whose rights then count instead
-    of the author's. A fact without taint changes only if the person has more rights than its confirmer, or without a
-    confirmer than its author. Return the fact, or None if it does not exist or is not active."""
+    """Confirm an active fact: remove its taint, and record the person as its confirmer. From then on, the rights of the
+    confirmer count instead of the author's. A fact without taint changes only if the person has more rights than the
+    earlier confirmer. If there is none, the person must have more rights than the author. Return the fact, or None if
+    it does not exist or is not active."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
         return None
@@ -155,7 +160,8 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
 
 
 def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
-    """Return facts that may have the same subject: facts with the same text, and facts that share words with it."""
+    """Return facts that may have the same subject: facts with the same text, and facts that share words with the new
+    fact."""
     same = tx.facts.same(new.agent_id, new.scope, new.content)
     # Long words are rarer, so they find fewer facts about other subjects.
     words = sorted(asked_words(new.content), key=len, reverse=True)[:_WORDS]
@@ -173,8 +179,8 @@ def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
 
 
 def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | tuple[None, None]:
-    """Return the known fact with the same meaning, else the nearest one that the new fact updates, with its
-    similarity."""
+    """Return the known fact with the same meaning. If there is none, return the most similar fact that the new fact
+    updates. The second value is the similarity of the two facts."""
     wording = Wording.of(new.content)
     worded = [(fact, Wording.of(fact.content)) for fact in known]
     # Identical texts share all words, so they come first.
@@ -188,8 +194,8 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | t
 
 
 def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Add a fact. If the scope is full, fade the facts with the least confidence, and of these the longest unused. A
-    tainted fact fades only tainted facts."""
+    """Add a fact. If the scope is full, fade the facts with the least confidence; among equal ones, those first that
+    were unused for the longest time. A tainted new fact fades only tainted facts."""
     too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):

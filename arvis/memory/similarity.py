@@ -1,4 +1,4 @@
-"""The comparison of two facts, which are near or different; near facts may be the same.
+"""The comparison of two facts. They are different, near, or even the same.
 
 Facts are near if few letters differ or most words agree. Near facts are the same only if numbers, dates, quoted names
 and negations agree, the new fact adds no word, and the common words have the same order. The test is strict, because an
@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 from arvis.domain.memory import words_of
 
-#: Near texts differ in less than this part of the longer text's letters, and in length by at most the part `_LENGTHS`.
+#: Two texts are near if the letters that differ are less than this share of the longer text.
 _NEAR = 0.15
+#: The lengths of near texts differ by at most this share of the longer text.
 _LENGTHS = 0.30
-#: Texts are also near if more than this part of the smaller set of words is in the other set, and the smaller set has
-#: at least `_ENOUGH` words.
+#: The words of each text form a set. Texts are also near if more than this share of the smaller set is in the other
+#: set, and the smaller set has at least `_ENOUGH` words.
 _OVERLAP = 0.70
 _ENOUGH = 4
-#: Longer texts are near only if they are equal.
+#: Texts of more than this many characters are near only if they are equal.
 _LONG = 500
 #: A word of at least `_SPELT` letters may differ by a quarter of its letters and still be the same word, misspelt or
 #: inflected.
@@ -140,8 +141,8 @@ def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _may_be_near(new: str, old: str) -> bool:
-    """Return False for most distant texts, at little cost. The new text is divided into one piece more than near texts
-    may have changes, so in near texts at least one piece is unchanged."""
+    """Return False for most texts that are not near, at little cost. The new text is divided into pieces. There is one
+    piece more than the number of changes that near texts may have, so near texts share at least one unchanged piece."""
     pieces = int(_NEAR * max(len(new), len(old))) + 1
     size = len(new) // pieces
     return size == 0 or any(new[start : start + size] in old for start in range(0, size * pieces, size))
@@ -159,8 +160,9 @@ def _says_the_same(new: Wording, old: Wording) -> bool:
 
 
 def _is_known(word: str, new: Wording, old: Wording) -> bool:
-    """Return True if a word that the old fact lacks adds no meaning: an empty word, or a misspelt or inflected one. A
-    word with a capital must be equal, because a name that differs in one letter is another name."""
+    """Return True if a word that the old fact lacks adds no meaning: it is an empty word, or another spelling or form
+    of a word of the old fact. A word with a capital letter never counts as another spelling, because a name that
+    differs in one letter is another name."""
     if word in _EMPTY:
         return True
     if len(word) < _SPELT or word not in new.content:

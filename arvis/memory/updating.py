@@ -47,7 +47,7 @@ _CHANGED = _listed("now nowadays currently instead anymore jetzt inzwischen main
 _BETWEEN = _SMALL | _listed(
     "in at on as for by of near with from der die das den dem ein eine einer einem les la le l' un une el à au en de dr mr mrs ms"
 )
-#: Verbs with one object at a time, and nouns for attributes with a single value.
+#: Verbs that have one object at a time (a person `lives` in one place), and nouns for attributes that have one value.
 _VERBS = _listed(
     """
     lives live living resides reside stays based works work working prefers prefer preferred called named weighs costs
@@ -147,8 +147,8 @@ def _turns_round(new: Sequence[str], old: Sequence[str]) -> bool:
 
 
 def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
-    """Return True if the facts differ in one run of words, right after an attribute with a single value or beside a
-    word such as "now"."""
+    """Return True if the facts differ in only one sequence of words, and if these words follow an attribute with a
+    single value or occur beside a word such as "now"."""
     if _is_event(old):
         return False
     signals = _CHANGED & set(new)
@@ -166,7 +166,8 @@ def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
     prefix, suffix = known[:start], known[end:]
     if _is_attribute(prefix):
         return True
-    # A word such as "now" shows a change of state only if words come before the difference and at most two follow.
+    # A word such as "now" shows a change of state only if words come before the difference and at most two words follow
+    # it.
     behind = [word for word in suffix if word not in _BETWEEN]
     shown = bool(signals) and len([word for word in prefix if word not in _BETWEEN]) > 0
     return shown and len(behind) <= 2  # noqa: PLR2004 - "at home"
@@ -197,7 +198,7 @@ def _is_event(words: Sequence[str]) -> bool:
 
 
 def _updates_dense(new: str, old: str) -> bool:
-    """Return the same as `updates`, for scripts without blanks between words."""
+    """Return the same as `updates`, for languages without blanks between words."""
     if bool(_DENSE_DENIAL.search(new)) != bool(_DENSE_DENIAL.search(old)):
         return _DENSE_DENIAL.sub("", new) == _DENSE_DENIAL.sub("", old)
     if (count := _NUMBER.sub("#", new)) == _NUMBER.sub("#", old) and "#" in count:

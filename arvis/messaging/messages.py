@@ -1,4 +1,4 @@
-"""Outgoing messages other than replies: progress, open questions, notices; and deliveries for all messages.
+"""Outgoing messages other than replies (progress, open questions, notices), and the deliveries of all messages.
 
 The functions are parts of transaction scripts. A message reaches a platform only as a delivery. `posted_by` selects the
 bot that posts in a channel.
@@ -94,7 +94,7 @@ class MentionedState(State):
 
 def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     """Send a progress notice, at most once for each execution. It does not end the turn and is not a part of the
-    history. The notice of a child is sent in the place of its turn."""
+    history. The notice of a child execution is sent in the place of its turn."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
     if not asked or MentionedState.from_json(execution.state).notified:
         return
@@ -105,8 +105,8 @@ def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int)
 def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
     """Post a text of an agent before its answer: it is shown in the chat and stored in the history.
 
-    The same text is not posted again before a person has written. The text of a child is posted in the turn that it
-    works for; if there is no turn, nothing is posted. `taint` is added to the taint of the execution.
+    The same text is not posted again before a person has written. The text of a child execution is posted in the turn
+    for which the child works; if there is no turn, nothing is posted. `taint` is added to the taint of the execution.
     """
     turn = lifecycle.root_of(tx, execution)
     asked, posted = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
@@ -218,7 +218,8 @@ def _who(execution: Execution, wait: Wait) -> str:
 
 
 def _whole_of(wait: Wait) -> list[OutgoingFile]:
-    """Return a list with the question as a file if it is too long for the chat; otherwise an empty list."""
+    """Return a list with one file that contains the question if the question is too long for the chat; otherwise an
+    empty list."""
     if len(wait.prompt) <= LONGEST_QUESTION:
         return []
     size = len(wait.prompt.encode())
@@ -327,8 +328,8 @@ def deliver(
     tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
 
 
-#: The mark counts only at the start or the end of a text. Elsewhere it may be a quotation of other people, who must not
-#: be able to suppress the text.
+#: The mark `[SILENT]` counts only at the start or the end of a text. Elsewhere the mark may be a quotation of other
+#: people, who must not be able to suppress the text.
 _SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
 
 

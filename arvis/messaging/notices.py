@@ -28,7 +28,7 @@ _STOPPED_FOR = "\n\n[I stop here: {reason}.]"
 CUT = "\n\n[This answer is longer than allowed, so it ends here.]"
 #: Follows a reply that the model's limit of output tokens has cut off.
 CUT_TOKENS = "\n\n[This answer reached the output limit of the model, so it ends here.]"
-#: Replaces a reply that has no text left after the cut.
+#: Replaces a reply that was cut off before it contained any text for people.
 CUT_EMPTY = (
     "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the owner "
     "to raise the limit (`limits.reply_tokens`)."
@@ -95,7 +95,7 @@ def exhausted(reason: str) -> str:
 
 
 def left_out(what: str, *, model: str, account: str) -> str:
-    """Return the notice before an answer for which a part of the request was left out. `what` has a value of
+    """Return the notice that precedes an answer if a part of the request was left out. `what` has a value of
     `RunResult.left_out`."""
     if what == "pictures":
         return f"I cannot see the picture: the model {model} does not accept pictures. Please describe it in words."

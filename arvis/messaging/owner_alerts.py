@@ -65,7 +65,8 @@ def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *,
 
 
 def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
-    """Store the configured place of alerts (None: none is configured). It is called at every start."""
+    """Store the configured place of alerts (None: none is configured). This function is called at every start of the
+    daemon."""
     chosen = json.dumps(address.to_json()) if address is not None else ""
     if (tx.kv.get(_CHOSEN) or "") != chosen:
         tx.kv.put(_CHOSEN, chosen, now)

@@ -1,9 +1,9 @@
 """The fetcher of all addresses that users and models give: aiohttp behind `ports/http.py`.
 
 The fetcher looks up a name once, checks every address found, and connects only to these addresses. It checks every
-redirect in the same way before it follows it. It keeps no cookies, uses no proxy and sends no credentials of Arvis.
-It decompresses bodies in pieces and within limits, because small compressed data may expand without end. It accepts
-only the requested encodings, and only one of them for an answer.
+redirect in the same way before it follows it. It keeps no cookies, uses no proxy and sends no credentials of Arvis. It
+decompresses bodies in pieces and within limits, because small compressed data may expand without end. It accepts an
+answer only without an encoding, or with exactly one of the requested encodings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from arvis.ports.http import Fetched, HttpError
 
 #: The value of `Accept-Encoding`.
 ACCEPTED = "gzip, deflate"
-#: The number of bytes below which the ratio is not checked, because a small page may consist mostly of spaces.
+#: The compression ratio of a body with fewer bytes than this is not checked, because a small page may consist mostly of
+#: spaces.
 _FREE = 65_536
 _LARGEST_RATIO = 20
 _LARGEST = 50_000_000
@@ -97,7 +98,7 @@ def _inflate(inflater: zlib._Decompress, chunk: bytes, room: int) -> bytes:
 
 #: A result of `getaddrinfo` to connect to: family, type, protocol, canonical name, socket address.
 Peer = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
-#: Returns the addresses of a name and port as text. Raises OSError if there are none.
+#: Returns the addresses (as text) for a host name and a port. Raises OSError if there are none.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 #: Creates the socket for a connection to this peer. Raises OSError.
 Dial = Callable[[Peer], socket.socket]
@@ -216,7 +217,8 @@ class GuardedFetcher:
         return addresses
 
     def _session(self, target: Target, addresses: Collection[IPAddress]) -> aiohttp.ClientSession:
-        """Open a session for one exchange. A kept connection could outlive the check of its address."""
+        """Open a session for one request. Its connection is not kept, because the check of an address applies only to
+        one request."""
 
         def dial(peer: Peer) -> socket.socket:
             if read_address(peer[4][0]) not in addresses:
@@ -235,7 +237,7 @@ class GuardedFetcher:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=None),  # the time limit of `fetch` covers everything
+            timeout=aiohttp.ClientTimeout(total=None),  # the time limit of `fetch` covers the whole request
             max_line_size=_LONGEST_HEADER,
             max_field_size=_LONGEST_HEADER,
             max_headers=_MOST_HEADERS,

@@ -27,7 +27,8 @@ _LONGEST_WRITTEN = 1000
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+")
-#: The number of bytes that the last part of an IPv4 address fills, by the number of parts (`127.1` is `127.0.0.1`).
+#: The number of bytes that the last part of an IPv4 address fills, by the number of parts. For example, the last part
+#: of `127.1` fills three bytes: `127.0.0.1`.
 _LAST_PART_BYTES = {1: 4, 2: 3, 3: 2, 4: 1}
 #: Endings of names that are never public hosts, even if a resolver returns a public address.
 _LOCAL_ENDINGS = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa", "onion")
@@ -119,7 +120,7 @@ def _number(part: str) -> int:
 
 IPAddress = IPv4Address | IPv6Address
 
-#: Networks that are refused with every version of Python, and a public address that only a cloud's internal hosts use.
+#: Networks that are refused whatever `is_global` returns, and a public address that only a cloud's internal hosts use.
 _SPECIAL_V4 = tuple(
     (IPv4Network(network), meaning)
     for network, meaning in (

@@ -20,7 +20,7 @@ class EnvironmentPlugin(QuietPlugin):
 
 
 def _lines(turn: PluginTurn) -> Iterator[str]:
-    """Yield lines without text of other people: the kind of the channel, not its name."""
+    """Yield lines that contain no text of other people. So they contain the kind of the channel, but not its name."""
     talk = "with one person" if turn.direct else "in a channel with several people"
     yield f"You are on {turn.address.platform}, {talk}."
     yield f"Your time zone is {turn.zone}."

@@ -23,11 +23,11 @@ _HOOKS = (
 
 class Plugins(Protocol):
     async def find(self, names: Sequence[str]) -> Sequence[Guarded]:
-        """Return the available plugins with these names, in the order of the names."""
+        """Return the available plugins among `names`, in the order of that list."""
         ...
 
     def hints(self, names: Sequence[str]) -> Sequence[PluginCommand]:
-        """Return the commands of the plugins with these names that `find` has already loaded."""
+        """Return the commands of those plugins among `names` that `find` has already loaded."""
         ...
 
 

@@ -48,8 +48,8 @@ class IdempotencyKeys(Protocol):
         ...
 
 
-#: The time (ms) for which a request to `/v1` is remembered. A later request does not continue the conversation of the
-#: earlier one; it begins a new conversation with the whole transcript as text.
+#: The time (ms) for which a request to `/v1` is remembered. A request that comes after this time begins a new
+#: conversation, with its whole transcript as text.
 REQUESTS_KEPT_MS = 90 * 86_400_000
 
 
@@ -81,7 +81,7 @@ class CompletionRequest:
 
 class CompletionRequests(Protocol):
     def add(self, request: CompletionRequest) -> bool:
-        """Add a request; return False if a request with this key exists."""
+        """Add a request; return False if a request with the same `Idempotency-Key` exists."""
         ...
 
     def drop(self, request_id: str) -> None:
@@ -95,7 +95,8 @@ class CompletionRequests(Protocol):
         ...
 
     def by_talk(self, scope: str, talk: str, answer: str) -> CompletionRequest | None:
-        """Return the newest request with these hashes of transcript and answer that is the last one of its thread."""
+        """Return the newest request whose transcript and answer have these hashes and which is the last request of its
+        thread."""
         ...
 
     def newest(self, scope: str, thread: str) -> CompletionRequest | None: ...

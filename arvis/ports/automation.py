@@ -1,5 +1,5 @@
-"""Repositories of schedules, projects, web hooks and imported skills, and the queries of their pages. All times are
-milliseconds."""
+"""Repositories of schedules, projects, web hooks and imported skills, and queries for the dashboard pages about them.
+All times are in milliseconds."""
 
 from __future__ import annotations
 
@@ -179,10 +179,10 @@ class Schedules(Protocol):
 
 
 class Occurrences(Protocol):
-    """The handled times of schedules, one row for each time."""
+    """The occurrences of schedules that were handled, one row for each."""
 
     def add(self, occurrence: Occurrence) -> bool:
-        """Add an occurrence; return False if this time of the schedule already has a row."""
+        """Add an occurrence; return False if the schedule already has one for this time."""
         ...
 
     def get(self, occurrence_id: str) -> Occurrence | None: ...

@@ -1,5 +1,5 @@
-"""Queries for the pages Queue, Messages, Conversations and Approvals. Each result contains all related data, so that a
-page needs only one request."""
+"""Queries for the dashboard pages Queue, Messages, Conversations and Approvals. Each result contains all related data,
+so that a page needs only one request."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class TalkDetail:
     """One conversation and its summaries."""
 
     talk: ConversationSummary
-    #: The number and the tokens of the messages that the next prompt contains, without summaries.
+    #: The number of messages that the next prompt contains, and their tokens. Summaries do not count.
     messages: int
     tokens: int
     #: The number of summaries.
@@ -114,7 +114,7 @@ class QuestionState(StrEnum):
     OPEN = "open"
     ANSWERED = "answered"
     EXPIRED = "expired"
-    #: The execution that asked has ended, so an answer is not needed.
+    #: The execution that asked the question has ended, so no answer is needed.
     CLOSED = "closed"
 
 

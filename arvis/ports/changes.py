@@ -35,7 +35,8 @@ class Versions(Protocol):
         before: Mapping[str, Any] | None,
     ) -> None:
         """Store `data`, the state of a row after a change, as the newest version of the row. If the row has no version
-        yet, first store `before`, its state before the change. A state None means: the row does not exist."""
+        yet, first store `before`, the state of the row before the change. None as a state means that the row does not
+        exist."""
         ...
 
     def newest(self, kind: Versioned, row_id: str, limit: int) -> Sequence[Version]:

@@ -1,4 +1,4 @@
-"""The choices that forms of the dashboard offer: tools, models, plugins, providers and platforms of this
+"""The choices that the forms of the dashboard offer: the tools, models, plugins, providers and platforms of this
 installation."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """The price of a model in US dollars per million tokens. None: unknown."""
+    """The price of a model in US dollars per million tokens. An unknown price is None."""
 
     input: float
     output: float
@@ -50,7 +50,7 @@ class OfferedModel:
     price: ModelPrice | None
     #: The context window in tokens.
     window: int
-    #: The model accepts pictures.
+    #: True if the model accepts pictures.
     sees: bool
     #: The names of the accounts that serve the model.
     accounts: Sequence[str]
@@ -95,7 +95,7 @@ class Choices(Protocol):
         ...
 
     def asks(self, tool: Tool) -> str:
-        """Return the policy of the tool: `never`, `ask` or `always`."""
+        """Return the policy for approvals of the tool's calls: `never`, `ask` or `always`."""
         ...
 
     def servers(self) -> Sequence[str]:

@@ -19,7 +19,7 @@ from arvis.ports.inbox import Inbox
 
 
 class Guarantee(StrEnum):
-    """The guarantees of platforms. The guarantee decides how an interrupted send is continued."""
+    """The guarantee of a platform for the parts that are sent. It decides how an interrupted send is continued."""
 
     #: The part is sent again with the same key, and the platform shows it once.
     IDEMPOTENT = "idempotent"
@@ -38,7 +38,8 @@ class Capabilities:
     """Properties of a connector."""
 
     guarantee: Guarantee = Guarantee.IDEMPOTENT
-    #: A delivery is sent in one part, and is not stored as `sending` before. Requires the guarantee `idempotent`.
+    #: True if a delivery is sent in one part, and is not stored as `sending` before it is sent. Requires the guarantee
+    #: `idempotent`.
     whole: bool = False
     #: The time (ms) after which a reply of this bot is late; None: the daemon's setting.
     late_after: int | None = None
@@ -157,8 +158,9 @@ class Connector(Protocol):
 class FindsParts(Protocol):
     async def find(self, part: Part) -> Receipt | None:
         """Return the receipt of a part that an earlier attempt has sent. Return None if the part can safely be sent
-        again: it certainly did not arrive, or the platform does not show a repeated part twice. Raises `SendError`; a
-        `permanent` one means that it is impossible to find out, otherwise the caller may try again."""
+        again: it certainly did not arrive, or the platform does not show a repeated part twice. Raises `SendError`: a
+        `permanent` error means that the connector can never find out whether the part arrived; after any other error
+        the caller may try again."""
         ...
 
 
@@ -275,7 +277,7 @@ class ConnectorServices:
     commands: Sequence[CommandHint]
     #: The maximum number of parts of a reply. A longer reply is sent as a file.
     max_parts: int = 5
-    #: The guarantee of the configuration, for platforms that can give several guarantees.
+    #: The configured guarantee, for platforms that can give several guarantees.
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
     #: The public address of this daemon.
     public_url: str | None = None

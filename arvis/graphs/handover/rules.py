@@ -17,10 +17,12 @@ from arvis.domain.markup import escape
 from arvis.engine.state import stored
 from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState
 
-#: The maximum number of agents that wait for an answer at the same time, and of hops in a turn.
+#: The maximum number of agents that wait for an answer at the same time.
 DEEPEST = 8
+#: The maximum number of hops in a turn.
 MOST_HOPS = 20
-#: The maximum number of refused handovers in a row; the text of a further one counts as the agent's answer.
+#: The maximum number of refused handovers in a row. After that, the text of a further refused handover counts as the
+#: agent's answer.
 MOST_REFUSALS = 2
 #: The maximum number of characters in a message from one agent to another.
 LONGEST_MESSAGE = 16_000
@@ -32,7 +34,7 @@ SAID_NOTHING = "(It said nothing.)"
 
 @dataclass(frozen=True, slots=True)
 class HandoverProgress:
-    """The progress of a turn."""
+    """The progress of a turn with handovers."""
 
     #: The id of the agent that speaks.
     speaker: str
@@ -119,7 +121,8 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """The move to another agent, which gets the message. The speaker waits for its answer."""
+    """The handover to another agent, which gets the speaker's message. The speaker waits for the answer of that
+    agent."""
 
     target: Agent
 
@@ -230,8 +233,7 @@ def _waits_next(target: Agent, progress: HandoverProgress) -> bool:
 
 
 def _listed(speaker: Agent, target: Agent) -> bool:
-    """Return True if the speaker's `helpers` list this agent. The list holds slugs, because names need not be
-    unique."""
+    """Return True if the speaker's `helpers` contain this agent. They are slugs, because names need not be unique."""
     return target.slug.casefold() in {slug.casefold() for slug in speaker.helpers}
 
 

@@ -94,7 +94,8 @@ def plain(text: str) -> str:
 
 
 def _numbers(given: Any) -> tuple[int, ...]:
-    """Return the numbers of the steps in a list of numbers, or of texts that begin with a number."""
+    """Return the step numbers from a list. Each entry is a number, or a text that begins with a number; other entries
+    are skipped."""
     if not isinstance(given, list):
         return ()
     found = [_NUMBER.match(str(each)) for each in given if not isinstance(each, bool)]
@@ -152,7 +153,7 @@ class CriticNode:
 
     def _known(self, state: PlanningState, evidence: Evidence) -> str:
         """Return the information for the critic: the shared lane, the plan, the brief, the executor's transcript and
-        its final statement."""
+        the executor's final statement."""
         shared = state.shared
         said = "\n\n".join(each.text for each in state.lane_action or Lane() if each.role == ASSISTANT)
         return prompts.joined(
@@ -218,7 +219,7 @@ class ActionNode:
 
 
 def _task(state: PlanningState) -> str:
-    """Return the task of the executor: the brief, or without a brief the goal and the person's own words."""
+    """Return the task of the executor: the brief. If there is no brief, return the goal and the person's own words."""
     if state.brief_number:
         return prompts.section("Brief", state.brief)
     words = "" if state.request == state.goal else state.request
@@ -231,7 +232,7 @@ def _is_unfinished(outcome: WorkOutcome) -> bool:
 
 
 def _short(outcome: WorkOutcome) -> WorkOutcome:
-    """Return the outcome with each text clipped to `LONGEST_MESSAGE`, because every step writes the state."""
+    """Return the outcome with each text clipped to `LONGEST_MESSAGE`, because every step stores the whole state."""
     return WorkOutcome(
         status=outcome.status,
         visible=clipped(outcome.visible, LONGEST_MESSAGE),

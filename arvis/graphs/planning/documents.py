@@ -93,7 +93,8 @@ def _tags(given: Any) -> list[str]:
 
 
 def read_brief(reply: str) -> str:
-    """Return the last brief in tags that is not empty, else the text from the heading of a brief on, else ""."""
+    """Return the last non-empty brief in tags. If there is none, return the text that begins at the heading of a brief,
+    or "" if there is no such heading."""
     blocks = [_unwrapped(inner) for found in _BRIEFS.finditer(reply) if (inner := found["inner"].strip())]
     if blocks:
         return blocks[-1][:LONGEST_BRIEF]

@@ -1,4 +1,5 @@
-"""Graph `planning`: estimate the work, plan it, brief one step, do it, check it, and report to the person.
+"""Graph `planning`: estimate the work, plan it, write a brief for one step, carry out this step, check it, and report
+to the person.
 
 The graph begins like graph `agent`. Child executions of graph `agent` do the work that needs tools. The limits
 (`Bounds`) end the work even if the models never report success.
@@ -23,13 +24,15 @@ from arvis.graphs.planning.triage import Complexity, RetrievalNode
 from arvis.messaging.spoken_replies import SpokenReply
 
 GRAPH = "planning"
-#: More steps than the other limits allow: five checks with twenty actions each, and repeated attempts of every node.
+#: The maximum number of steps. The other limits end the work earlier: they allow five checks with twenty actions each,
+#: and repeated attempts of every node.
 _MOST_STEPS = 1_000
 
 
 def planning_graph(parts: AgentParts) -> Graph:
-    """Return the graph. The compactor in `parts` must continue at `PLAN_RETRIEVAL`. The result of an execution is a
-    `RunResult` as JSON, with a `WorkOutcome` under the additional key `outcome`."""
+    """Return the graph. The compactor in `parts` must be set up so that the graph continues at `PLAN_RETRIEVAL` after a
+    compaction. The result of an execution is a `RunResult` as JSON, with a `WorkOutcome` under the additional key
+    `outcome`."""
     return Graph(
         name=GRAPH,
         start="check_input",

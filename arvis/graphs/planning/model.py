@@ -1,5 +1,5 @@
-"""Model calls of the planning nodes themselves, without tools. Each call is an effect: a repeated visit reuses its
-result."""
+"""The model calls that the planning nodes make themselves, without tools. Each call is an effect: a repeated visit
+reuses its result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Question:
     task: str
     #: The first message.
     goal: str
-    #: The information, which the prompt presents as an earlier reply of the model.
+    #: The information for the model. The prompt presents it as an earlier reply of the model.
     known: str
     #: The final request.
     now: str
@@ -50,7 +50,8 @@ class Adviser:
         return await self._store.read(load_turn_context, context.execution, context.now())
 
     async def room(self, context: NodeContext) -> int:
-        """Return the maximum number of characters of information for a child execution: half of its prompt."""
+        """Return the maximum number of characters of information for a child execution. They fill half of the child's
+        prompt."""
         return self._briefing.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:

@@ -1,5 +1,5 @@
 """The node `output`: a model call with the agent's own prompt writes the answer to the person. The node removes plans
-and briefs from it."""
+and briefs from the answer."""
 
 from __future__ import annotations
 

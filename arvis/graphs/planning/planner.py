@@ -182,13 +182,14 @@ class PlannerNode:
 
 
 def _beside_calls(evidence: Evidence) -> list[str]:
-    """Return the texts that the last planner wrote beside its tool calls, without documents."""
+    """Return the texts that the planner wrote together with tool calls in its last execution, without plans and
+    briefs."""
     works = [work for work in evidence.works if work.part == PLANNER]
     entries = works[-1].entries if works else ()
     return [without_documents(entry) for entry in entries if isinstance(entry, str)]
 
 
 def _earlier(own: Lane, shared: Lane, goal: str) -> Lane:
-    """Return the messages of a node's own lane without repetitions, then the messages of the shared lane that have a
-    kind."""
+    """Return the messages of a node's own lane without repetitions, and then those messages of the shared lane whose
+    `kind` is not empty."""
     return own.without_echoes(goal).joined(each for each in shared.of_assistant() if each.kind)

@@ -36,7 +36,7 @@ SKILL = "shared_context_skill_environment"
 BRIEF = "technical_execution_brief"
 EVIDENCE = "action_evidence"
 FEEDBACK = "critic_feedback"
-#: The last output of the planner or of the reasoning node that could not be used.
+#: The last unusable output of the planner or of the reasoning node.
 REFUSED = "refused_draft"
 #: A lane holds at most one message of each of these kinds.
 _ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF, REFUSED})
@@ -86,7 +86,8 @@ class Lane:
         return replace(self, messages=tuple(each for each in self.messages if each.role == ASSISTANT))
 
     def without_echoes(self, goal: str) -> Lane:
-        """Return the lane without copies of shared context and without messages that only repeat the goal."""
+        """Return the lane without messages that are copied from the shared context, and without messages that only
+        repeat the goal."""
         return Lane(tuple(each for each in self.messages if not each.shared and each.text.strip() != goal.strip()))
 
     def joined(self, others: Iterable[LaneMessage]) -> Lane:
@@ -133,12 +134,12 @@ def clipped(text: str, most: int) -> str:
 
 # -- limits of one planning execution ----------------------------------------------------------------------------------
 #
-# With the larger limits of the original design, an execution could work for hours (docs/adr/0025).
+# The limits in the original design were larger, so that an execution could work for hours (docs/adr/0025).
 
 
 TIME, ROUNDS, SAME_FEEDBACK, TRIES, FAILED = "time", "rounds", "same_feedback", "tries", "failed"
 
-#: The text for each reason of a stop, used in the report to the person.
+#: For each reason to stop the work: the text about it in the report to the person.
 REASONS = {
     TIME: "the time for one run is used up",
     ROUNDS: "the work is still not complete after the last permitted check",
@@ -160,11 +161,11 @@ class Bounds:
     actions: int = 20
     #: The maximum number of checks.
     rounds: int = 5
-    #: The maximum time, without the waits for answers of people.
+    #: The maximum time. The time in which the work waits for answers of people does not count.
     minutes: int = 30
 
     def over(self, began: int | None, now: int, waited_ms: int) -> bool:
-        """Return True if the time is used up. All times are in ms; `began` None: the work begins now."""
+        """Return True if the time is used up. All times are in ms. If `began` is None, the work begins now."""
         return now - (now if began is None else began) - waited_ms > self.minutes * 60_000
 
 
@@ -174,17 +175,18 @@ class Bounds:
 # evidence becomes part of the execution's state.
 
 
-#: Key in the state of a child execution. Its value: the node that called the child, and the number of the brief.
+#: A key in the state of a child execution. The value names the node that called the child and the number of the brief.
 PART = "planning"
 
-#: The maximum number of tool calls in the prompt of the planner (`KNOWN_RUNS`) and of the brief's author
-#: (`READINESS_RUNS`), and of characters of the arguments and of the output of each call.
+#: The maximum number of tool calls in the prompt of the planner.
 KNOWN_RUNS = 20
+#: The maximum number of tool calls in the prompt of the node that writes the brief.
 READINESS_RUNS = 40
+#: The maximum number of characters of the arguments of a tool call in these prompts, and of its output.
 SNIPPET = 220
-#: The maximum number of characters in the critic's transcript: of one text, argument list or output, and of the
-#: transcript.
+#: The maximum number of characters of one text, one argument list or one output in the critic's transcript.
 _ENTRY = 1_200
+#: The maximum number of characters of the whole transcript.
 LONGEST_TRANSCRIPT = 24_000
 
 _SEALED = "(not shown)"
@@ -216,16 +218,16 @@ class Work:
 
     #: The node that called the child.
     part: str
-    #: The number of its brief.
+    #: The number of the brief that the child carries out.
     brief: int
-    #: Its texts and tool calls, in order.
+    #: The child's texts and tool calls, in order.
     entries: tuple[str | ToolRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The work of all child executions, oldest first, with their taint and files. `waited_ms`: the time that they
-    waited for answers of people."""
+    """The work of all child executions, oldest first, with their taint and files. `waited_ms`: the time (ms) for which
+    these executions waited for answers of people."""
 
     works: tuple[Work, ...]
     taint: Taint
@@ -317,9 +319,9 @@ class PlanningState(WorkState):
     #: The plan in Markdown.
     prd: str = ""
     brief: str = ""
-    #: Number of briefs so far; 0: there is no brief, and the executor works on the goal itself.
+    #: The number of briefs so far. If it is 0, the executor works on the goal itself.
     brief_number: int = 0
-    #: The lane that all nodes share, and the lanes of single nodes; None: the lane has not begun.
+    #: The lane that all nodes share, and the lanes of single nodes. A lane that has no message yet is None.
     lane: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
     lane_planner: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
     lane_reasoning: Lane | None = stored(None, read=Lane.from_json, write=Lane.to_json)
@@ -334,11 +336,13 @@ class PlanningState(WorkState):
     checks: int = stored(0, key="rounds")
     #: The feedback of each check that found the work incomplete, in order.
     feedbacks: Sequence[str] = ()
-    #: The reason of the executor's last blocker, without case and punctuation; None: it was never blocked.
+    #: The reason of the executor's last blocker, in lower case and without punctuation; None if the executor was never
+    #: blocked.
     blocker: str | None = None
     #: The result of the last call of the executor.
     last: WorkOutcome | None = stored(None, read=WorkOutcome.from_json, write=WorkOutcome.to_json)
-    #: The reason why the work was stopped before it was complete (a key of `REASONS`); empty: it was not stopped.
+    #: The reason why the work was stopped before it was complete (a key of `REASONS`); empty if the work was not
+    #: stopped.
     stopped: str = ""
 
     @property

@@ -34,7 +34,8 @@ from arvis.skills import Skill
 from arvis.skills.skill import usable
 from arvis.tasks.task import is_run
 
-# The estimate for a message: its intent, the amount of work, the skill. Small talk is recognised without a model.
+# The estimate for a message contains its intent, the amount of work and a skill. Small talk is recognised without a
+# model.
 
 
 #: Small talk is recognised without a model only in conversations of at most this many messages, and in texts of at most
@@ -76,7 +77,7 @@ class Retrieval:
 
     intent: str
     goal: str
-    #: None counts as high.
+    #: The amount of work. None means that the model gave none; it counts as high.
     complexity: Complexity | None
     #: The slug of the chosen skill.
     skill: str | None = None
@@ -108,8 +109,8 @@ def _is_small_talk(said: str) -> bool:
 
 def triggered(text: str, trigger: str) -> bool:
     """Return True if the text may refer to a skill's trigger. A trigger of more than 15 letters must occur in the text.
-    A trigger of 5 to 15 letters must be a part of a word of the text, or contain a word of at least 4 letters. Shorter
-    triggers never count."""
+    A trigger of 5 to 15 letters must be a part of a word of the text, or must contain a word of the text with at least
+    4 letters. Shorter triggers never count."""
     word, lowered = trigger.casefold().strip(), text.casefold()
     if len(word) < _LEAST_TRIGGER:
         return False
