@@ -116,8 +116,8 @@ def working_agent(agent: Agent, execution: Execution) -> Agent:
 
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return the tools of an agent that `allowed` also names. An entry `server.*` of the agent is replaced by the tools
-    of this server in `allowed`."""
+    """Return the tools of an agent that `allowed` also names. An entry `server.*` of the agent is replaced by those
+    tools of this server that `allowed` names."""
     found: list[str] = []
     for tool in tools:
         if tool in allowed:

@@ -83,7 +83,8 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """The content of the prompt of cycle `number` of `most`."""
+    """The content of the prompt of one cycle. `number` is the number of the cycle, `most` the maximum number of
+    cycles."""
 
     directive: str
     agent: Agent

@@ -87,7 +87,8 @@ class Estimator:
         return self._weights[5]
 
     def tokens(self, text: str) -> int:
-        """Return at least the likely number of tokens of a text; 0 for an empty text."""
+        """Return an estimate of the tokens of a text, which is more often too high than too low; 0 for an empty
+        text."""
         return self.of(measure(text))
 
     def of(self, found: Measure) -> int:

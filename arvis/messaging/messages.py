@@ -52,8 +52,8 @@ def is_of_programs(address: Address) -> bool:
 
 
 def posted_by(tx: Transaction, place: Address) -> Address | str:
-    """Return the place with the name of its bot, which may be left out if the platform has only one bot. If no bot can
-    be selected, return the reason as a text."""
+    """Return the place with the name of its bot. `place` may lack the name if the platform has only one bot. If no bot
+    can be selected, return the reason as a text."""
     if place.connector:
         return place
     if place.platform == WEB:

@@ -16,8 +16,8 @@ from arvis.domain.runs import RunResult
 STOPPED = "Stopped."
 #: Follows the part of an answer that people had seen when a person stopped it.
 STOPPED_HERE = "\n\n[Stopped here.]"
-#: Replaces a reply that has neither text for people nor anything to report or remember (for example: its tags were cut
-#: off), unless the model said that it is done.
+#: Replaces a reply that contains no text for people and nothing to report or remember, for example because its tags
+#: were cut off. It is not used if the model said that the work is done.
 NOTHING_SAID = "I have no answer to this. Please ask in a different way."
 #: Replaces a reply that only stores facts.
 NOTED = "Noted."
