@@ -1,6 +1,6 @@
-"""Repositories of summaries, calibrations of token estimates, handover threads and additions of plugins.
+"""Repositories of summaries, calibrations of token estimates, handover threads, and texts that plugins add to messages.
 
-Handover threads and additions of plugins need no locks. Only the running turn of a conversation writes them, the turns
+Handover threads and the texts of plugins need no locks. Only the running turn of a conversation writes them, the turns
 of one conversation run one at a time, and a turn that has lost its lease cannot commit.
 """
 
@@ -16,7 +16,8 @@ from arvis.ports.pages import Page
 
 
 class HandoverThreads(Protocol):
-    """Small JSON objects of a conversation, by name, such as the thread of a helper agent."""
+    """Small JSON objects that are stored for a conversation, each under a name, such as the thread of a helper
+    agent."""
 
     def get(self, conversation_id: str, name: str) -> Mapping[str, Any] | None: ...
 
@@ -28,7 +29,7 @@ class HandoverThreads(Protocol):
 
 
 class PluginAdditions(Protocol):
-    """The texts that plugins added to messages and that later prompts contain too, as JSON."""
+    """The texts that plugins added to messages, as JSON. They are stored because later prompts contain them too."""
 
     def put(self, message_id: str, conversation_id: str, data: Mapping[str, Any]) -> None: ...
 
@@ -43,7 +44,8 @@ class PluginAdditions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The number and the tokens of those messages of a conversation's ended turns that no summary replaces."""
+    """The number and the tokens of a conversation's messages that belong to ended turns and are not replaced by a
+    summary."""
 
     messages: int
     tokens: int
@@ -51,16 +53,19 @@ class Size:
 
 class Compactions(Protocol):
     def size(self, conversation_id: str) -> Size:
-        """Return the size of a conversation. It is computed from the rows, because a stored sum could become wrong."""
+        """Return the size of a conversation. The query counts the messages each time, because a stored sum could become
+        wrong."""
         ...
 
     def oldest(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        """Return the oldest `limit` messages of ended turns that no summary replaces, in order."""
+        """Return the oldest `limit` messages that belong to ended turns and are not replaced by a summary, oldest
+        first."""
         ...
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:
-        """Store a summary, so that it replaces the messages `message_ids` in prompts. Return False and change nothing
-        unless these are exactly the messages of the summary's turns that no other summary replaces."""
+        """Store a summary, so that it replaces the messages `message_ids` in prompts. `message_ids` must be all
+        messages of the summary's turns, except those that another summary replaces. Otherwise return False and change
+        nothing."""
         ...
 
     def get(self, compaction_id: str) -> Compaction | None: ...
@@ -70,7 +75,7 @@ class Compactions(Protocol):
         ...
 
     def restore(self, compaction_id: str, now: int) -> int | None:
-        """Mark an active summary as restored, so that prompts contain its messages again. Return the number of
+        """Mark an active summary as restored, so that prompts contain its messages again. Return the number of these
         messages, or None if the summary is not active."""
         ...
 
@@ -80,13 +85,13 @@ class Compactions(Protocol):
         ...
 
     def is_postponed(self, conversation_id: str, *, planned: bool) -> bool:
-        """Return whether compaction is postponed. `planned`: the question is about a compaction that no prompt needs
-        yet."""
+        """Return whether compaction is postponed. `planned` is True for a compaction that is due although prompts still
+        have space, and False for one that a prompt without space needs now."""
         ...
 
     def forget(self, before: int, limit: int, now: int) -> int:
-        """Make up to `limit` active summaries final that were created before this time, and delete the texts of their
-        messages. Return the number of these summaries."""
+        """Mark up to `limit` active summaries that were created before the time `before` as final, and delete the texts
+        of the messages that they replace. Return the number of these summaries."""
         ...
 
 
@@ -96,12 +101,12 @@ class Calibration:
 
     #: `provider/model`.
     model: str
-    #: The numbers that `arvis.llm.tokens` stores: tokens per unit of each count in a `Measure`, the usual error, and
-    #: sums of the reports.
+    #: The numbers that `arvis.llm.tokens` has learned. The first ones are the tokens per letter, per word, and so on;
+    #: the others are needed to continue learning.
     weights: tuple[float, ...]
-    #: The number of measured calls.
+    #: The number of calls from which the values were learned.
     samples: int
-    #: The context window, if the vendor reported it.
+    #: The model's context window in tokens, if the vendor reported it.
     most: int | None = None
 
 

@@ -16,12 +16,12 @@ class Fetched:
     #: The address after all redirects.
     url: str
     status: int
-    #: In lower case, without parameters.
+    #: The media type of `body`, in lower case and without parameters.
     content_type: str
     #: The charset that the server reports, if any.
     charset: str | None
     body: bytes
-    #: The answer was longer than the requested maximum, and `body` contains only its beginning.
+    #: True if the answer was longer than the requested maximum, so that `body` contains only its beginning.
     truncated: bool
 
 
@@ -36,15 +36,15 @@ class Fetcher(Protocol):
     ) -> Fetched:
         """GET a public address over http or https. `timeout` limits the whole exchange, in seconds. `headers` are sent
         only to the host of `url`, not to other hosts after a redirect. Raises `FetchRefused` if the address is not
-        allowed, and `FetchFailed` if no answer comes (both are `ToolError`)."""
+        allowed, and `FetchFailed` if no answer comes; both are kinds of `ToolError`."""
         ...
 
 
 class HttpError(Exception):
     """The failure of an exchange before the answer was complete. If no flag is set, the connection failed.
 
-    - `timeout`: a time limit passed.
-    - `spent`: the passed limit was that of the whole exchange, not that of a silence.
+    - `timeout`: a time limit was exceeded.
+    - `spent`: the exceeded time limit was the one for the whole exchange, not the one between two pieces of the answer.
     - `too_large`: the answer exceeded `max_bytes`.
     """
 
@@ -59,7 +59,7 @@ class HttpError(Exception):
 class FormFile:
     """A file in a form."""
 
-    #: The name of the form's field.
+    #: The name of the form field that contains the file.
     name: str
     filename: str
     content_type: str

@@ -1,9 +1,9 @@
 """The interface through which connectors report events.
 
-Each call reports one event of the platform, and returns when its result is committed: acknowledge the event to the
-platform only then. A repeated call for the same event changes nothing and has the same result. No model is called, so a
-call takes milliseconds. If nothing could be stored, for example because the disk is full, all methods raise
-`Unavailable`: let the platform report the event again.
+Each call reports one event of the platform, and returns after its result is committed. The connector acknowledges the
+event to the platform only after that. A repeated call for the same event changes nothing and has the same result. No
+model is called, so a call takes milliseconds. If nothing could be stored, for example because the disk is full, all
+methods raise `Unavailable`; the connector then lets the platform report the event again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Received:
 
     message_id: str
     status: MessageStatus
-    #: The code of the routing rule or of the refusal.
+    #: The code of the rule that chose the agent, or of the reason why the message was refused.
     reason: str
-    #: The event was received before, so nothing was created.
+    #: True if the event was received before, so that nothing was created.
     duplicate: bool = False
-    #: The event was received before with another text or other files.
+    #: True if the event was received before with another text or other files.
     differs: bool = False
 
 
@@ -35,7 +35,7 @@ class Clicked:
 
     #: The text for the person who pressed the button.
     text: str
-    #: The question is answered or the turn is stopped, so the buttons can be removed.
+    #: True if the question is answered or the turn is stopped, so that the buttons can be removed.
     done: bool
 
 
@@ -71,15 +71,17 @@ class Inbox(Protocol):
         ...
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Store a read position without an event, because the events before it need no other change."""
+        """Store how far the bot has read a feed, without reporting an event: all events up to this position need no
+        change."""
         ...
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:
-        """Return the position up to which this bot has read the feed; None if it has never read the feed."""
+        """Return the position up to which this bot has read the feed (its event queue, or the history of a channel);
+        None if it has never read the feed."""
         ...
 
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:
-        """Return the read positions of this bot by feed, at most the 1,000 highest ones."""
+        """Return the read positions of this bot by feed. If there are more than 1,000, return the highest ones."""
         ...
 
     async def stop(self, address: Address, by: str) -> int:

@@ -28,7 +28,7 @@ from arvis.ports.workflows import WorkflowInsights
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The counters at the top of the dashboard. Jobs of deliveries count only as `undelivered`."""
+    """The counters at the top of the dashboard. Jobs that send deliveries are counted only in `undelivered`."""
 
     #: Running jobs.
     running: int
@@ -40,13 +40,14 @@ class Headline:
     failed: int
     #: Questions that wait for a person.
     waiting: int
-    #: The cost of the day.
+    #: The cost of the current day.
     cost_micros: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunningWork:
-    """A running job, with details of its execution. `since` in ms; unknown values are None."""
+    """A running job, with details of its execution. `since` is the time (ms) at which the job started. Unknown values
+    are None."""
 
     job_id: str
     kind: str
@@ -80,7 +81,7 @@ class Overview:
     waits: Sequence[Wait]
     #: The newest failures.
     failures: Sequence[Job]
-    #: The slugs of the agents in `failures`, by id.
+    #: The slugs of the agents whose jobs are in `failures`, by agent id.
     agents: Mapping[str, str]
 
 
@@ -88,7 +89,7 @@ class Overview:
 class Answers:
     """A count of messages that were answered, or failed, in the same minute with about the same latency."""
 
-    #: The number of the minute since 1970.
+    #: The minute, as the number of minutes since 1970.
     minute: int
     failed: bool
     #: The time from acceptance to answer, rounded to at least two significant digits.
@@ -106,8 +107,8 @@ class OverviewInsights(Protocol):
 
     async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
         """Return counts of the answers that were written from `since` on and before `until` (ms). Answers of `minutes`
-        consecutive minutes are counted together, under the number of the first minute, which is a multiple of
-        `minutes`."""
+        consecutive minutes are counted together. The `minute` of such a count is the first of these minutes, a multiple
+        of `minutes`."""
         ...
 
 
@@ -206,9 +207,9 @@ class UsageSums:
 class UsageGroup:
     """One group of a usage report."""
 
-    #: An id, a name or a day; "": the calls have no such id.
+    #: The id, the name or the day by which the calls were grouped; empty for calls that have none.
     key: str
-    #: The name of the group for people.
+    #: The name under which people see the group.
     name: str
     sums: UsageSums
 
@@ -217,7 +218,7 @@ class UsageGroup:
 class UsageReport:
     """A usage report."""
 
-    #: Days in order; other groups by cost, highest first.
+    #: The groups: days are in order of time, all other groups are ordered by cost, highest first.
     groups: Sequence[UsageGroup]
     #: The sums of all calls, including those of groups that `groups` does not contain.
     total: UsageSums
@@ -228,7 +229,7 @@ class UsagePoint:
     """The usage of one item on one day."""
 
     day: str
-    #: The key of the item; `*`: all items that have no separate points.
+    #: The key of the item, or `*` for the sum of all items that have no points of their own.
     key: str
     name: str
     sums: UsageSums
@@ -326,7 +327,8 @@ class Insights(
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
-        """Return the deliveries of a channel with a number above `seq`, in order and in any state."""
+        """Return the deliveries of a channel whose numbers are above `seq`, in order of their numbers and in any
+        state."""
         ...
 
     async def last_seq(self, address: Address) -> int: ...
@@ -334,13 +336,14 @@ class Insights(
     async def counts(self, now: int) -> QueueCounts: ...
 
     async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
-        """Return sums over the calls that ended from `since` on and before `until` (ms). Days begin at midnight of
-        `zone`."""
+        """Return sums over the calls that ended from `since` on and before `until` (ms). Days begin at midnight in the
+        time zone `zone`."""
         ...
 
     async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
         """Return the sums of `usage` by day and by `split` (agent, model, account or client), ordered by day, then by
-        cost, highest first. The eight most expensive values of `split` are separate; all others are summed up."""
+        cost, highest first. The eight most expensive values of `split` have points of their own; all others are summed
+        up in one point a day."""
         ...
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...

@@ -26,7 +26,7 @@ class Slots:
 
     #: Interactive and background jobs together.
     work: int
-    #: The maximum of background jobs among them.
+    #: The maximum number of background jobs that may be among them.
     background: int
     delivery: int
 
@@ -59,8 +59,8 @@ class JobStore(Protocol):
         ...
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
-        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs; it has lost the
-        others."""
+        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs. It has lost the leases of
+        the other jobs."""
         ...
 
     def settle(self, job: Job, outcome: Settlement, now: int) -> bool:
@@ -76,9 +76,10 @@ class JobStore(Protocol):
         The caller first renews its own leases in the same script, so that it does not lose running jobs if the clock
         was set forward. Leases that end too late, because the clock was set back, are shortened.
 
-        If a process died while it ran no suspect, another job must have caused the crash. Each waiting suspect with
-        more than `SUSPECT_CRASHES` crashes then loses one crash. `died` is the last boot of this node, if it did not
-        shut down in an orderly way."""
+        A suspect is a job that ran during at least `SUSPECT_CRASHES` crashes, so that it may have caused them. If a
+        process died while it ran no suspect, another job must have caused the crash. Each waiting suspect with more
+        than `SUSPECT_CRASHES` crashes then loses one crash. `died` is the last boot of this node, if it did not shut
+        down in an orderly way."""
         ...
 
     def cancel(self, job_id: str, now: int) -> Job | None:
@@ -119,22 +120,23 @@ class JobStore(Protocol):
         ...
 
     def call_back(self, job_id: str, now: int) -> None:
-        """Make a job due that waits for the child executions of its execution. Change nothing if the job waits for
-        another reason."""
+        """Make a job due if it waits for the child executions of its execution. Change nothing if it waits for another
+        reason."""
         ...
 
     def hasten(self, now: int) -> None:
-        """Make all jobs due that wait for another model call, after a failed attempt or because of a rate limit. Called
-        when a model answers again. A failed attempt is no longer counted."""
+        """Make all jobs due that wait until a model can be called again, after a failed attempt or because of a rate
+        limit. Their last failed attempt is no longer counted. The caller has found that a model answers again."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:
-        """End a job that waits for the child executions of its execution, so that the next job of the lane can run. The
-        end of the children adds a new job for the execution."""
+        """End a job that waits for the child executions of its execution, so that the next job of the lane can run.
+        When the child executions have ended, a new job is added for the execution."""
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
-        """Return the live jobs of an execution, and lock them: none of those that wait begins before this commit."""
+        """Return the live jobs of an execution, and lock them, so that no waiting job among them starts before this
+        commit."""
         ...
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
@@ -147,12 +149,13 @@ class JobStore(Protocol):
         ...
 
     def hold_suspects(self, now: int) -> None:
-        """Postpone all due suspects except one. Postpone that one too if another suspect started less than
-        `SUSPECT_ALONE_MS` ago. Called before `wake`."""
+        """Postpone all due suspects (jobs that may have caused crashes, see `rescue`) except one. Postpone that one too
+        if another suspect started less than `SUSPECT_ALONE_MS` ago. The caller calls `wake` afterwards."""
         ...
 
     def wake(self, now: int) -> int:
-        """Make the due heads of lanes claimable, and return their number. The commit then also claims jobs."""
+        """Make the due heads of lanes claimable, and return their number. The commit of the script then also claims
+        jobs."""
         ...
 
     def held(self, job: Job) -> bool:
@@ -183,8 +186,8 @@ class Claimer(Protocol):
         ...
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
-        """Start the claimed `jobs` after the commit, and free the unused slots. `jobs` None: the commit failed, so the
-        jobs in `ended` still run."""
+        """Start the claimed `jobs` after the commit, and free the unused slots. If `jobs` is None, the commit failed,
+        so the jobs in `ended` still run."""
         ...
 
     def lease(self) -> tuple[str, str, int, int]:

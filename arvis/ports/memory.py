@@ -13,14 +13,14 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """One entry in the history of a fact. `at` in ms."""
+    """One change in the history of a fact. `at` is the time of the change in ms."""
 
     id: str
     number: int
     fact_id: str
     agent_id: str
     scope: str
-    #: added, refreshed, superseded, confirmed, deleted, restored or faded.
+    #: The kind of the change: added, refreshed, superseded, confirmed, deleted, restored or faded.
     change: str
     #: The fact that replaced this one.
     other_id: str | None
@@ -28,7 +28,7 @@ class FactChange:
     undoes: str | None
     #: The taint of the fact before the change.
     taint: Taint
-    #: A principal, `api` or `arvis`.
+    #: The principal who made the change, or `api`, or `arvis` for the daemon itself.
     by_id: str
     at: int
 
@@ -55,7 +55,7 @@ class Facts(Protocol):
 
     def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
         """Return active facts of this scope that are not sticky, ordered by confidence, lowest first, then by last use,
-        oldest first. `tainted`: return only facts with taint."""
+        oldest first. With `tainted`, return only facts with taint."""
         ...
 
     def update(self, fact: Fact, now: int) -> None:

@@ -10,7 +10,8 @@ from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, Open
 
 
 class Spending(Protocol):
-    """The ledger. A script first locks the pots with `hold` if it changes them or their reservations."""
+    """The ledger of model costs. It consists of pots: each pot is the sum that counts towards one limit, such as the
+    costs of one agent on one day. A script that changes pots or their reservations first locks the pots with `hold`."""
 
     def get(self, pot: Pot) -> Spent: ...
 
@@ -24,8 +25,8 @@ class Spending(Protocol):
         ...
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
-        """Return the sum of the reservations of a pot that have not expired. The reservation of `but`, an (execution,
-        visit), is not counted."""
+        """Return the sum of the reservations of a pot that have not expired. `but` is an (execution, visit) whose
+        reservation is not counted."""
         ...
 
     def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
@@ -39,7 +40,8 @@ class Spending(Protocol):
         ...
 
     def begin_call(self, call: OpenCall) -> None:
-        """Store a call before it is made, so that its cost is known if the process dies."""
+        """Store a model call before it is made, so that its cost can be estimated if the process dies during the
+        call."""
         ...
 
     def end_call(self, call_id: str) -> bool:

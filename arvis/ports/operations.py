@@ -30,7 +30,7 @@ class WaitRights:
 
     #: The roles and the names of the people who may answer.
     asked_of: Sequence[str]
-    #: The current viewer may answer.
+    #: True if the current viewer may answer.
     may_answer: bool
 
 
@@ -41,7 +41,7 @@ class Operations(Protocol):
     async def retry_job(self, job_id: str) -> None: ...
 
     async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
-        """Run a failed or cancelled turn again with other text, and return the id of its new job. Also raises
+        """Run a failed or cancelled turn again with a different text, and return the id of its new job. Also raises
         `Forbidden` if the author of the original text has more rights than `by`."""
         ...
 

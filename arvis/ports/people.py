@@ -19,7 +19,7 @@ class Allowance:
 
     #: The start of the current period.
     since: int
-    #: The use since the start of the period.
+    #: The amount that was used since the start of the period.
     used: int
     #: The time of the last notice to the person that the limit is reached.
     notified_at: int | None = None
@@ -39,9 +39,9 @@ class LoginSession:
 
     token_hash: str
     principal: Principal
-    #: None: no user has the principal's id.
+    #: The user with the principal's id; None if there is no such user.
     user: User | None
-    #: The browser's description of itself.
+    #: The browser's name as it identifies itself to the server.
     device: str
     created_at: int
     seen_at: int
@@ -93,7 +93,8 @@ class Users(Protocol):
     def get(self, user_id: str) -> User | None: ...
 
     def after(self, user_id: str, limit: int) -> Sequence[User]:
-        """Return the users whose ids follow `user_id` ("": all), in the order of their ids."""
+        """Return the users whose ids follow `user_id`, in the order of their ids. An empty `user_id` returns all
+        users."""
         ...
 
     def any_password(self) -> bool:
@@ -119,7 +120,8 @@ class ApiKeys(Protocol):
     def by_hash(self, key_hash: str) -> StoredKey | None: ...
 
     def before(self, key_id: str | None, limit: int) -> Sequence[StoredKey]:
-        """Return the keys that were created before the key `key_id` (None: all), newest first."""
+        """Return the keys that were created before the key `key_id`, newest first. If `key_id` is None, return all
+        keys."""
         ...
 
     def add(self, key: StoredKey) -> None: ...

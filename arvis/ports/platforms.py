@@ -1,4 +1,4 @@
-"""Repositories of platform events, of outgoing deliveries and of bots. All times in ms."""
+"""Repositories of platform events, of outgoing deliveries and of bots. All times are in ms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SeenEvent:
 
     #: The message that the event concerns, if any.
     message_id: str | None
-    #: The result, which a repetition of the event gets again.
+    #: The result of the event. If the platform repeats the event, the repetition has the same result.
     outcome: str
 
 
@@ -41,7 +41,7 @@ class Events(Protocol):
     def keep(self, platform: str, connector: str, event_id: str, event: SeenEvent, now: int) -> None: ...
 
     def advance(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Store a read position; change nothing if the stored position is higher."""
+        """Store how far a bot has read a feed; change nothing if the stored position is higher."""
         ...
 
     def position(self, platform: str, connector: str, feed: str) -> int | None: ...
@@ -64,7 +64,7 @@ class Overheard(Protocol):
         ...
 
     def edit(self, address: Address, ref: str, content: str | None) -> None:
-        """Replace the text of the message with the platform's id `ref`; `content` None: delete the message."""
+        """Replace the text of the message with the platform's id `ref`. If `content` is None, delete the message."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -126,7 +126,7 @@ class Drafts(Protocol):
     def get(self, execution_id: str) -> Draft | None: ...
 
     def open(self, limit: int) -> list[Draft]:
-        """Return the drafts that are not gone, oldest first."""
+        """Return the drafts that chats show or may show, oldest first."""
         ...
 
     def awaited(self, execution_id: str) -> bool:
@@ -138,7 +138,8 @@ class Drafts(Protocol):
         ...
 
     def put(self, execution_id: str, state: DraftState, *, platform_id: str | None, now: int) -> None:
-        """Store the state of a draft; change nothing if the draft is gone. `platform_id` None: keep the stored id."""
+        """Store the state of a draft; change nothing if the draft is gone. If `platform_id` is None, keep the stored
+        id."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...

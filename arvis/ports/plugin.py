@@ -2,7 +2,7 @@
 `arvis.plugins` names a function `create(services) -> Plugin`.
 
 Each method of a plugin is a hook. A hook may take one second, and the size of its results is limited
-(`arvis/plugins/bounds.py`). A hook that fails is skipped, and a warning is logged once.
+(`arvis/plugins/bounds.py`). A hook that fails is skipped. A warning about it is logged once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PluginServices:
 
     store: Store
     clock: Clock
-    #: Returns the services of tools. The first call opens them.
+    #: Returns the services of tools. They are created at the first call.
     tools: Callable[[], Awaitable[ToolServices]]
 
 
@@ -62,7 +62,7 @@ class PluginTurn(PluginPlace):
     agents: Sequence[Agent]
     #: Returns one line about the current work of each other agent.
     working: Callable[[], Awaitable[Sequence[str]]]
-    #: Only one person writes in the conversation.
+    #: True if only one person writes in the conversation.
     direct: bool
     next_message: NextMessage
     now: int
@@ -77,7 +77,7 @@ class Plugin(Protocol):
         ...
 
     async def ready(self, turn: PluginTurn) -> None:
-        """Prepare for a model call; called before each model call."""
+        """Prepare for a model call. This hook is called before each model call."""
         ...
 
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:

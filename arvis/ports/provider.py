@@ -25,8 +25,8 @@ class Provider(Protocol):
 @runtime_checkable
 class StreamingProvider(Provider, Protocol):
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
-        """Do the same as `complete`, and call `on_text` with each piece of text as it arrives. Raise an error of the
-        kind `timeout` if the stream ends too early; do not return it as a short answer."""
+        """Do the same as `complete`, and call `on_text` with each piece of text as it arrives. If the stream ends too
+        early, raise an error of the kind `timeout` instead of returning an incomplete answer."""
         ...
 
 

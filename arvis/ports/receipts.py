@@ -24,7 +24,7 @@ class ModelCall:
     cached_tokens: int
     written_tokens: int
     cost_micros: int
-    #: The kind of the error; None: the account answered.
+    #: The kind of the error; None if the account answered.
     error: str | None
 
 
@@ -39,7 +39,7 @@ class ToolUse:
     #: The end of the call.
     at: int
     failed: bool
-    #: Cut off at a maximum length; empty if not stored. The same is true of `output`.
+    #: `arguments` and `output` are cut off at a maximum length, and are empty if they were not stored.
     arguments: str = ""
     output: str = ""
 
@@ -57,9 +57,9 @@ class Receipts:
     conversation_id: str
     calls: Sequence[ModelCall]
     tools: Sequence[ToolUse]
-    #: The text of the person's question; "": no person asked.
+    #: The text of the person's question; empty if no person asked.
     question: str = ""
-    #: The text of the reply; "": no person asked.
+    #: The text of the reply; empty if no person asked.
     reply: str = ""
 
 

@@ -34,7 +34,7 @@ class Messages(Protocol):
     def add(self, message: StoredMessage, *, event_id: str | None = None) -> None: ...
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
-        """Return the user messages that an execution answers, in order, with their attachments."""
+        """Return the user messages that an execution answers, oldest first, with their attachments."""
         ...
 
     def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
@@ -56,12 +56,12 @@ class Messages(Protocol):
         reply_id: str | None,
         straight: bool = False,
     ) -> None:
-        """Set the final status of the user messages of a turn, and the number of the ended turn. `straight`: the turn
-        has no progress messages, so do not update any."""
+        """Store the final status of a turn's user messages, and the turn's number in the conversation. If `straight`,
+        the turn has no progress messages, so none are updated."""
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
-        """Store the answer to a message that is not part of a turn."""
+        """Store that the message `reply_id` answers a message that is not part of a turn."""
         ...
 
     def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
@@ -77,7 +77,8 @@ class Messages(Protocol):
         ...
 
     def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        """Return the newest `limit` messages of ended turns that no summary replaces, oldest first."""
+        """Return the newest `limit` messages that belong to ended turns and are not replaced by a summary, oldest
+        first."""
         ...
 
     def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
@@ -91,13 +92,13 @@ class Messages(Protocol):
 
 class Conversations(Protocol):
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        """Return the active conversation of this agent in this channel; create one if there is none. `direct`: only one
-        person writes there. A later call without `direct` does not change that."""
+        """Return the active conversation of this agent in this channel; create one if there is none. `direct` stores
+        that only one person writes there. A later call without `direct` does not change that."""
         ...
 
     def close(self, conversation_id: str, now: int) -> None:
-        """Close a conversation, so that the next message in its channel begins a new one. Running turns still end in
-        the closed one."""
+        """Close a conversation, so that the next message in its channel begins a new one. Turns that are still running
+        end in the closed conversation."""
         ...
 
     def get(self, conversation_id: str) -> Conversation | None: ...
@@ -111,7 +112,7 @@ class Conversations(Protocol):
         ...
 
     def next_turn(self, conversation_id: str, now: int) -> int:
-        """Count one more ended turn and return its number."""
+        """Count one more ended turn of the conversation, and return the new count, which is the number of this turn."""
         ...
 
 
@@ -159,7 +160,7 @@ class Executions(Protocol):
     def set_status(self, execution_id: str, status: ExecutionStatus, error: str | None, now: int) -> None: ...
 
     def discard(self, execution_id: str) -> None:
-        """Delete an execution that has made no step, because its message joined another turn."""
+        """Delete an execution whose message joined another turn. It has made no step yet."""
         ...
 
     def cursors(self, execution_id: str) -> list[Cursor]: ...
@@ -167,14 +168,14 @@ class Executions(Protocol):
     def put_cursor(self, cursor: Cursor) -> None: ...
 
     def drop_cursors(self, execution_id: str, cursor_ids: Sequence[str] | None = None) -> None:
-        """Delete these cursors; None: all cursors of the execution."""
+        """Delete these cursors of an execution. If `cursor_ids` is None, delete all its cursors."""
         ...
 
     def add_steps(self, steps: Sequence[Step]) -> None: ...
 
     def visited(self, execution_id: str) -> int:
-        """Return the number of steps that ended a visit of a node. Steps that asked, called, repeated, joined or
-        dropped are not counted."""
+        """Return the number of completed visits of nodes. Steps that only pause, call another execution, repeat a node,
+        join cursors or drop a cursor are not counted."""
         ...
 
     def effects(self, execution_id: str) -> list[Effect]: ...
@@ -209,7 +210,8 @@ class Waits(Protocol):
         ...
 
     def find_in(self, wait_id: str, lane: str) -> None:
-        """Set the lane in which `open_in_lane` finds this wait. Without this call, it is the lane of the execution."""
+        """Set the lane in which `open_in_lane` finds this wait. Without this call, it finds the wait in the execution's
+        lane."""
         ...
 
     def shown_as(self, address: Address, ref: str) -> str | None:
@@ -227,7 +229,7 @@ class Waits(Protocol):
         ...
 
     def close(self, execution_id: str, now: int) -> None:
-        """Close all open waits of an execution that ends, so that they need no answer."""
+        """Close all open waits of an execution that has ended, because they need no answer any more."""
         ...
 
     def due(self, now: int, limit: int) -> list[Wait]: ...
@@ -263,7 +265,7 @@ class Timeline(Protocol):
     def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None: ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` notes created before this time; return their number."""
+        """Delete up to `limit` entries created before this time; return their number."""
         ...
 
     def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
@@ -271,8 +273,8 @@ class Timeline(Protocol):
         ...
 
     def of_last_unasked(self, address: Address, principal_id: str | None) -> MessageTimeline | None:
-        """Return the timeline of the newest dropped or expired message of a person in this channel; `principal_id`
-        None: of any person."""
+        """Return the timeline of the newest dropped or expired message of a person in this channel. If `principal_id`
+        is None, the message may be of any person."""
         ...
 
 
@@ -291,8 +293,9 @@ class Usage(Protocol):
         ...
 
     def take_back(self, call_id: str, error: str) -> tuple[int, int] | None:
-        """Delete the receipt of a call if it has this error. Such a receipt is an estimate, which a real receipt
-        replaces. Return its cost (micros) and the start of the call (ms), or None if there is no such receipt."""
+        """Delete the receipt of a call if the receipt has this error. Such a receipt is an estimate, which a real
+        receipt will replace. Return its cost (micros) and the start of the call (ms), or None if there is no such
+        receipt."""
         ...
 
     def cost_of(self, execution_id: str) -> int:
@@ -333,7 +336,8 @@ class Variables(Protocol):
     def get(self, key: str) -> Variable | None: ...
 
     def after(self, key: str, limit: int) -> Sequence[Variable]:
-        """Return the variables whose keys follow `key` ("": all), in the order of their keys."""
+        """Return the variables whose keys follow `key`, in the order of their keys. An empty `key` returns all
+        variables."""
         ...
 
     def put(self, variable: Variable, now: int) -> None: ...
@@ -374,24 +378,24 @@ class RoleLease:
     """The lease of a role that only one process may have at a time."""
 
     name: str
-    #: The boot id of the process; None: the role was released.
+    #: The boot id of the process that has the role; None if the role was released.
     owner: str | None
     node: str
-    #: The number of changes of the owner.
+    #: The number of times that a process has taken the role over.
     claim: int
-    #: The number of renewals by the owner.
+    #: The number of times that the owner has renewed the lease.
     beat: int
 
 
 class RoleLeases(Protocol):
-    """The leases of roles. No clocks are compared: a process takes over a role if `beat` has not changed for some
-    time."""
+    """The leases of roles. The clocks of different machines are not compared: a process takes a role over if `beat` has
+    not changed for some time."""
 
     def find(self, name: str) -> RoleLease | None: ...
 
     def take(self, name: str, owner: str, node: str, seen: RoleLease | None) -> RoleLease | None:
-        """Take a role over and return the new lease. `seen` is the lease that the caller has read (None: no process
-        ever had the role). Return None if the stored lease differs from `seen`."""
+        """Take a role over and return the new lease. `seen` is the lease that the caller has read, or None if no
+        process has ever had the role. Return None if the stored lease differs from `seen`."""
         ...
 
     def renew(self, lease: RoleLease) -> bool:

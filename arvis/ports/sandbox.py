@@ -14,8 +14,8 @@ WORKSPACE = "/workspace"
 #: The environment variable with the file descriptor of the bridge: a socket between the program and this process.
 BRIDGE = "ARVIS_BRIDGE"
 
-#: A function that gets a line from the bridge and returns the answer; None closes the bridge. Both lines are without
-#: their line end.
+#: A function that gets a line from the bridge and returns the answer; None closes the bridge. Neither line includes its
+#: line end.
 Answerer = Callable[[bytes], Awaitable[bytes | None]]
 
 #: The code of the `ToolError` if the program of a task does not exist.
@@ -34,7 +34,7 @@ class Task:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Further folders that the program may read.
     readable: Sequence[Path] = ()
-    #: The program may use the network. If not, it cannot connect even to this machine.
+    #: True if the program may use the network. If False, it cannot even connect to other programs on this machine.
     network: bool = False
     #: The time limit in seconds.
     timeout: float = 30.0
@@ -52,9 +52,9 @@ class Finished:
     exit_code: int
     stdout: bytes
     stderr: bytes
-    #: The program was ended at its time limit.
+    #: True if the program was ended at its time limit.
     timed_out: bool = False
-    #: A part of the output was dropped.
+    #: True if a part of the output was dropped.
     truncated: bool = False
 
 
@@ -77,9 +77,9 @@ class Worker(Protocol):
     """A program that keeps running and answers each line with one line."""
 
     async def ask(self, line: bytes, *, timeout: float) -> bytes:
-        """Send a line and return the program's answer; both are without their line end. Raises `ToolError` if the
-        program has ended or does not answer within `timeout` seconds. The program is then ended, and the worker cannot
-        be used again."""
+        """Send a line and return the program's answer; neither includes its line end. Raises `ToolError` if the program
+        has ended or does not answer within `timeout` seconds. The program is then ended, and the worker cannot be used
+        again."""
         ...
 
     async def close(self) -> None:

@@ -12,8 +12,8 @@ class Passwords(Protocol):
         ...
 
     async def matches(self, password: str, kept: str | None) -> bool:
-        """Return whether `kept` is the stored hash of this password. `kept` None matches no password, but the call
-        takes as long as a comparison. Raises `TooMany` if too many calls are already waiting."""
+        """Return whether `kept` is the stored hash of this password. If `kept` is None, return False, but only after
+        the time that a comparison takes. Raises `TooMany` if too many calls are already waiting."""
         ...
 
 
@@ -27,6 +27,6 @@ class SecretBox(Protocol):
         ...
 
     def unheard(self) -> SecretBox:
-        """Return a box with the same key for private data that is no secret, such as a whole answer. This box adds its
-        texts to the filter that removes secrets from logs; the returned box does not."""
+        """Return a box with the same key for data that is private but no secret, such as a whole answer of the API. The
+        filter that removes secrets from logs learns all texts of this box, but no texts of the returned box."""
         ...

@@ -178,12 +178,13 @@ class Store(Protocol):
         ...
 
     def attend(self, claimer: Claimer | None) -> None:
-        """Set the queue of this process: commits that add or end jobs then also claim jobs for it. None: no queue."""
+        """Set the queue of this process. From then on, each commit that adds or ends a job also claims the next jobs
+        for this queue. None removes the queue."""
         ...
 
     async def wait_for_change(self, timeout: float) -> bool:
-        """Wait until another process changes the queue, at most `timeout` seconds. Return whether one did. If no other
-        process can write, only wait."""
+        """Wait until another process changes the queue, at most `timeout` seconds. Return whether this happened. If no
+        other process can write, wait for the whole time and return False."""
         ...
 
     async def put_blob(self, data: bytes) -> str:
@@ -191,5 +192,5 @@ class Store(Protocol):
         ...
 
     async def get_blob(self, sha256: str) -> bytes | None:
-        """Return the bytes with this SHA-256; None if they are not stored (any more)."""
+        """Return the bytes with this SHA-256; None if they are not stored."""
         ...

@@ -126,17 +126,17 @@ class Reminders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """The services that `create` passes to a tool. None: not available."""
+    """The services that `create` passes to a tool. A service that is not available is None."""
 
     store: Store
     clock: Clock
-    #: For all addresses that the configuration does not contain.
+    #: The client for all addresses that are not in the configuration.
     fetcher: Fetcher
-    #: Only for addresses of the configuration.
+    #: The client that is used only for addresses in the configuration.
     http: HttpClient
     sandbox: Sandbox
     secrets: SecretBox
-    #: The address of the web search.
+    #: The address of the web search service.
     search_url: str
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None

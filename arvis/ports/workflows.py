@@ -39,8 +39,8 @@ class Workflows(Protocol):
         ...
 
     def begun_by(self, workflow: Workflow) -> set[str]:
-        """Return the kinds of the rows that start this workflow and are switched on: kinds of schedules
-        (`ScheduleKind`), and `webhook`."""
+        """Return the kinds of the enabled schedules that start this workflow (values of `ScheduleKind`), and `webhook`
+        if an enabled web hook starts it."""
         ...
 
     def all(self) -> list[Workflow]:
@@ -100,7 +100,7 @@ class WorkflowRow:
     #: The kinds of the workflow's triggers.
     triggers: Sequence[str]
     last_run: LastRun | None
-    #: The number of live runs. `MOST_LIVE` means: that number or more.
+    #: The number of live runs, counted up to `MOST_LIVE`: that value means that many runs or more.
     live: int
 
 
@@ -121,7 +121,7 @@ class OpenQuestion:
     """An open question of a run, or of an execution that the run called."""
 
     wait_id: str
-    #: The engine's name of the node that waits for the answer.
+    #: The name that the engine uses for the node that waits for the answer.
     node: str | None
 
 
@@ -134,7 +134,7 @@ class RunRow:
     name: str
     status: RunStatus
     error: str | None
-    #: In ms; None: the run is live.
+    #: The end of the run in ms; None if the run is live.
     ended_at: int | None
     #: The open questions of the run, oldest first.
     open_questions: Sequence[OpenQuestion]
@@ -162,7 +162,7 @@ class RunChild:
     graph: str
     status: ExecutionStatus
     created_at: int
-    #: The engine's name of the node that called the execution.
+    #: The name that the engine uses for the node that called the execution.
     node: str | None
     #: Set while the execution waits for its next attempt.
     retry: RunRetry | None = None
@@ -170,10 +170,10 @@ class RunChild:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A current position of a run."""
+    """A node at which a run is at present. A run can be at several nodes at once."""
 
     node: str
-    #: The kind of the wait at this position; None: the position does not wait.
+    #: The kind of the wait at this position; None if the run does not wait there.
     waits_for: WaitKind | None
 
 
@@ -203,7 +203,8 @@ class RunFigures:
     paused: int
 
 
-#: The maximum number of live runs of a workflow that are counted, and of open questions of a run that are shown.
+#: The live runs of a workflow are counted only up to this number. At most this number of open questions of a run are
+#: shown.
 MOST_LIVE = 100
 
 
