@@ -24,7 +24,7 @@ class AddedJob:
 class Slots:
     """The numbers of jobs that may be claimed now."""
 
-    #: Interactive and background jobs together.
+    #: The maximum number of interactive and background jobs together.
     work: int
     #: The maximum number of background jobs that may be among them.
     background: int
@@ -126,7 +126,7 @@ class JobStore(Protocol):
 
     def hasten(self, now: int) -> None:
         """Make all jobs due that wait until a model can be called again, after a failed attempt or because of a rate
-        limit. Their last failed attempt is no longer counted. The caller has found that a model answers again."""
+        limit. If the last attempt failed, it is no longer counted. Called when a model answers again."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.ports.clock import Clock
 
-#: The number of random bytes of one request. A request for each id would cost more than all other work for the id.
+#: The number of random bytes that are requested from the system at once. A request for each id would take longer than
+#: all other work for the id.
 _AT_ONCE = 4_096
 
 
@@ -54,7 +55,8 @@ class IdMaker:
             if moment >> RANDOM_BITS > self._last >> RANDOM_BITS:
                 self._last = moment | self._random_bits(RANDOM_BITS)
             else:
-                # The next number is still unique and greater. If the random part overflows, it carries into the time.
+                # The last id plus 1 is still unique and greater. If the random part of the number overflows, its time
+                # part increases by 1 ms.
                 self._last += 1
             return encode(self._last)
 

@@ -75,8 +75,8 @@ _COMMAND = "command"
 @dataclass(frozen=True, slots=True)
 class DataFolder:
     """A data folder that this process has locked. `node_id` stays the same for the life of the folder; `boot_id`
-    identifies this start; `api_key` is the owner's key for the command line. `private` is False if another user owns
-    the folder, so that its mode could not be set to 0700."""
+    identifies this start of the daemon; `api_key` is the owner's key for the command line. `private` is False if
+    another user owns the folder, so that its mode could not be set to 0700."""
 
     path: Path
     node_id: str
@@ -170,7 +170,7 @@ def holder_of(path: Path) -> Holder | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        words = _signature(lock)  # empty while the process that took the lock has not written it yet
+        words = _signature(lock)  # the lock file is empty until the process that has locked it writes its ids
         pid = int(words[0]) if words and words[0].isdecimal() else 0
         return Holder(pid, words[1] if len(words) > 1 and words[1] != _COMMAND else None)
     except OSError as error:
@@ -261,19 +261,20 @@ def _not_lockable(path: Path, error: OSError) -> ConfigError:
 
 
 def _signature(lock: int) -> list[str]:
-    """Return the words that `_sign` wrote."""
+    """Return the content of the lock file (see `_sign`), split into words."""
     return os.pread(lock, _MAX_LINE, 0).decode(errors="replace").split()
 
 
 def _sign(lock: int, boot_id: str) -> None:
     """Write the ids of this process and this boot into the lock file, for the error message of a second process. The
-    old text is overwritten, not deleted first: this needs no disk space, so the daemon can start on a full disk."""
+    old text is overwritten and not deleted first, because overwriting needs no disk space, so that the daemon can start
+    on a full disk."""
     os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0))
 
 
 def _kept(file: Path, make: Callable[[], str]) -> str:
-    """Return the line in `file`; if the file is missing or empty after a crash, store a new line. Links are not
-    followed."""
+    """Return the line in `file`. If the file does not exist, or is empty because of a crash, store a new line and
+    return it. Links are not followed."""
     with suppress(FileNotFoundError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as kept:

@@ -22,7 +22,7 @@ from arvis.ports.clock import Clock
 
 
 _BYTES = 16_000_000
-#: On a small disk, the file takes at most the free space divided by this.
+#: On a small disk, the file takes at most the free space divided by this number.
 _DIVISOR = 4
 
 
@@ -42,8 +42,9 @@ class ReservedSpace:
             return 0
 
     def missing(self, free: int) -> int:
-        """Return the number of bytes by which the file should grow, given the free bytes of the disk. A removed file
-        grows back to its former size. A file that was created while space was short grows when more space is free."""
+        """Return the number of bytes by which the file should grow, given the free bytes of the disk. A removed file is
+        created again with its former size. A file that is small because it was created while little space was free
+        grows when more space is free."""
         held = self.held
         wanted = self._given_up or min(_BYTES, (free + held) // _DIVISOR)
         return wanted - held if held < wanted // 2 else 0
@@ -77,7 +78,8 @@ LOOK_SECONDS = 3.0
 
 _MARK_BYTES = 200_000_000
 _MARK_DIVISOR = 50
-#: The bytes that a start writes before the disk is checked. If less is free, the reserved file is removed first.
+#: The bytes that the daemon writes at its start before it checks the disk. If fewer bytes are free, the reserved file
+#: is removed first.
 _START_BYTES = 1_000_000
 _MEGABYTE = 1_000_000
 
@@ -106,7 +108,7 @@ def disk_space(folder: Path) -> DiskSpace:
 
 class DiskWatch:
     """Decides whether new work is accepted. It checks the disk every few seconds and is notified of a full disk by the
-    store, so `low` and `admit` cost nothing. Refusals begin and end automatically; each change is logged once. `space`
+    store, so `low` and `admit` need no check of their own. The start and the end of refusals are logged. `space`
     measures the disk that contains the reserved file."""
 
     def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:
@@ -170,7 +172,7 @@ class DiskWatch:
     async def _look_again_and_again(self) -> None:
         while True:
             await self._clock.sleep(LOOK_SECONDS)
-            with contextlib.suppress(OSError):  # the last result stays valid until the disk can be checked again
+            with contextlib.suppress(OSError):  # if the disk cannot be checked, the last result stays valid
                 await asyncio.to_thread(self.look)
 
     def _took_ballast(self, size: int) -> bool:

@@ -2,9 +2,9 @@
 
 The process that has a role regularly writes a new number, its beat, to the database. Another process takes the role
 over if, by its own monotonic clock, the beat has not changed for a certain time; so the clocks of the machines need not
-agree. The first process trusts its lease for a shorter time than the others wait, and stops when that time is over; so
-two processes never have the role at the same time. Its commits also check that no other process has taken the role
-over.
+agree. The process that has the role stops its work if it could not write a beat for some time. This time is shorter
+than the time that the others wait, so two processes never have the role at the same time. Its commits also check that
+no other process has taken the role over.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The times of a lease, in seconds. A role is taken over at most `look + silence` after the death of its process.
-    `trust` counts from the moment before a beat is written, `silence` from the moment after it is seen. Because
-    `trust < silence`, two processes never have the role at once."""
+    """The durations that determine a lease, in seconds. A role is taken over at most `look + silence` after the death
+    of its process. `trust` counts from the moment before a beat is written, `silence` from the moment after it is seen.
+    Because `trust < silence`, two processes never have the role at once."""
 
     beat: float = 0.75
     trust: float = 2.0
@@ -36,8 +36,8 @@ class Pace:
 
 
 class Holding:
-    """A role that this process has. Check `held` before each call to something outside, and call `check` in each
-    script."""
+    """A role that this process has. The work checks `held` before each call to something outside Arvis, and calls
+    `check` in each script."""
 
     def __init__(self, *, clock: Clock, lease: RoleLease | None, until: float) -> None:
         self._clock = clock
@@ -119,7 +119,7 @@ class RoleLeaseManager:
             await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
             ended = working.done()
         finally:
-            await _end(working)  # before the beat ends, so that the lease is still renewed meanwhile
+            await _end(working)  # first the work, so that the lease is renewed until the work has ended
             await _end(beating)
             await self._give_back(lease, holding)
         if ended:

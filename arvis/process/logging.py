@@ -31,8 +31,8 @@ _MASK = "[redacted]"
 #: Shorter secrets are replaced only as separate words: the password `demo` must not change the word `democracy`.
 _ALONE_BELOW = 8
 
-# The groups `keep` and `tail` of a match are not replaced. Repetitions are bounded or of one character class, so that
-# no input makes the search slow.
+# The groups `keep` and `tail` of a match are not replaced. Each repetition is bounded or matches one class of
+# characters, so that no input makes the search slow.
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
@@ -41,7 +41,7 @@ _PATTERNS = tuple(
         r"(?P<keep>\b(?:set-)?cookie\b['\"\\]{0,3}\s{0,3}[:=,]\s{0,3}b?['\"\\]{0,3})[^'\"\\\r\n]+",
         r"(?P<keep>\bx-(?:api|goog-api|auth)-(?:key|token)\b['\"\\]{0,3}\s{0,3}[:=,]\s{0,3}b?['\"\\]{0,3})[^\s'\"\\,]+",
         r"(?P<keep>\bbearer\s{1,3})[a-z0-9._~+/=-]{6,}",
-        # Keys and tokens by their shape.
+        # Keys and tokens that are recognised by their form.
         r"\bsk-[a-z0-9_-]{8,}",
         r"\b[sr]k_(?:live|test)_[a-z0-9]{8,}",
         r"(?P<keep>\bbot)\d{5,20}:[a-z0-9_-]{20,}",
@@ -54,12 +54,12 @@ _PATTERNS = tuple(
         r"\bakia[a-z0-9]{16}\b",
         r"\b[a-z0-9_-]{23,28}\.[a-z0-9_-]{6,7}\.[a-z0-9_-]{27,}",
         r"\beyj[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*",
-        # Tokens that answer an interaction or post as a webhook.
+        # Discord's addresses of interactions and webhooks, which contain a token.
         r"(?P<keep>/(?:interactions|webhooks)/\d{15,20}/)[a-z0-9_.%-]{20,}",
-        # Addresses: user:password@ and parameters with secrets.
+        # Addresses with `user:password@`, and parameters of addresses that contain secrets.
         r"(?P<keep>://[^\s/:@'\"]{0,100}:)[^\s/@'\"]{1,300}(?P<tail>@)",
         r"(?P<keep>[?&#](?:[a-z_]{0,20}(?:key|token|secret|password|signature)|code|login)=)[^\s&#'\"]+",
-        # Fields, as in JSON, in the repr of a mapping or of keyword arguments.
+        # Fields with secrets: in JSON, in the repr of a mapping, or as keyword arguments.
         r"(?P<keep>\b(?:[a-z]{1,20}[_-]){0,3}(?:api_?key|token|secret|password|passwd)\\?['\"]?\s{0,3}[:=]\s{0,3}\\?['\"])[^'\"\\]+",
     )
 )
@@ -88,7 +88,7 @@ class Redactor:
                 self._known = tuple(known)
 
     def __call__(self, text: str) -> str:
-        # A single pattern for all secrets would not be faster, and each new secret would require compiling it again.
+        # One pattern for all secrets would not be faster, and it would have to be compiled again for each new secret.
         for form in self._known:
             if form in text and len(form) >= _ALONE_BELOW:
                 text = text.replace(form, _MASK)
@@ -155,7 +155,7 @@ class _SilentFailure(logging.Handler):
     show the line with its secrets."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Do nothing: see the class."""
+        """Do nothing, for the reason in the docstring of the class."""
 
 
 class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
@@ -189,7 +189,7 @@ class DailyFile(_SilentFailure, logging.FileHandler):
             super().emit(record)
 
     def close(self) -> None:
-        with suppress(OSError):  # lines in its buffer cannot be written either
+        with suppress(OSError):  # raised if lines in the buffer cannot be written because the disk is full
             super().close()
 
     def _turn_to(self, today: date) -> None:
@@ -207,7 +207,7 @@ class DailyFile(_SilentFailure, logging.FileHandler):
 
     def _remove_before(self, day: date) -> None:
         for file in self._folder.glob("arvis-????-??-??.log"):
-            # The names sort in the order of their days.
+            # The alphabetical order of the names is the order of their days.
             if file.name < f"arvis-{day.isoformat()}.log":
                 file.unlink(missing_ok=True)
 

@@ -31,10 +31,11 @@ from arvis.process.subprocesses import MAX_PROCESSES, run_guarded
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """The numbers of an architecture: its identifier in the kernel (`mark`), the system call socket(2), and the refused
-    system calls. These are ptrace, syslog, keyctl, add_key, request_key, perf_event_open, bpf, userfaultfd,
-    open_by_handle_at; the three calls of io_uring, which can make every other call without passing the filter; and
-    memfd_create, memfd_secret and shmget, whose memory is not counted for any process."""
+    """The numbers of a processor architecture: its identifier in the kernel (`mark`), the number of the system call
+    socket(2), and the numbers of the refused system calls. The refused calls are ptrace, syslog, keyctl, add_key,
+    request_key, perf_event_open, bpf, userfaultfd, open_by_handle_at; the three calls of io_uring, which can make every
+    other call without passing the filter; and memfd_create, memfd_secret and shmget, whose memory is not counted for
+    any process."""
 
     mark: int
     socket: int
@@ -84,8 +85,8 @@ def _unless(test: bytes) -> list[bytes]:
 
 
 def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    """Return one instruction of the filter. `yes` and `no` are the numbers of instructions that a test skips after each
-    result."""
+    """Return one instruction of the filter. If the instruction is a test, it skips the next `yes` instructions if the
+    result is true, and the next `no` ones if it is false."""
     return struct.pack("=HBBI", code, yes, no, value)
 
 
@@ -118,7 +119,7 @@ async def bridged(answer: Answerer, run: Callable[[int], Coroutine[Any, Any, Fin
 
 
 async def _talk(ours: socket.socket, answer: Answerer) -> None:
-    """Answer lines until the program closes the channel or `answer` returns None; the program then reads the end of the
+    """Answer lines until the program closes the channel or `answer` returns None; the program then reads the end of its
     stream."""
     reader, writer = await asyncio.open_unix_connection(sock=ours, limit=MOST_ASKED)
     try:
@@ -175,8 +176,8 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": 
 _LARGEST_FILE = 268_435_456
 _SCRATCH = 67_108_864
 
-#: The value for "no limit": a number that no folder reaches. It is not 0, because the guard cleans up only folders with
-#: a limit.
+#: The limit that is used for "no limit": a number that no folder reaches. It is not 0, because the guard cleans up only
+#: folders that have a limit.
 _UNBOUNDED = 1 << 62
 
 #: Paths that the sandbox creates itself. No path of the machine may be mounted over them.
@@ -228,7 +229,7 @@ class Bubblewrap:
         return await (self._run(task) if answer is None else bridged(answer, partial(self._run_bridged, task)))
 
     async def _probe(self) -> str | None:
-        """Run a program that does nothing in a complete sandbox. Return the reason if it fails, else None."""
+        """Run a program that does nothing in a complete sandbox. Return the reason if the program fails, else None."""
         if shutil.which(self._program) is None:
             return f"Programs cannot be run here: bubblewrap is missing. {_INSTALL}"
         try:
@@ -272,8 +273,8 @@ class Bubblewrap:
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
 
     def _walls(self, task: Task, passwd: int, group: int) -> Iterator[str]:
-        """Yield the options for the file system: parent folders before their content, and the read-only mode of the
-        root last."""
+        """Yield the options for the file system. Parent folders come before the folders in them. The option that makes
+        the root folder read-only comes last."""
         seen = [Path(path) for path in _SYSTEM if Path(path).is_dir()]
         seen += [Path(path) for path in (*_SETTINGS, *(_NETWORK_SETTINGS if task.network else ()))]
         yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")

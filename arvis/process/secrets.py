@@ -51,8 +51,9 @@ class Argon2Passwords:
         return same and kept is not None
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        """Run the work after the work of earlier callers. If the caller is cancelled, the work continues: a thread
-        cannot be stopped, and a second computation beside it would need twice the memory."""
+        """Compute a hash after the computations of earlier callers have ended. If the caller is cancelled, the
+        computation continues, because a thread cannot be stopped. The next computation still waits for its end, because
+        two at once would need twice the memory."""
         if len(self._running) > _MOST_WAITING:
             raise TooMany("Too many people log in at this moment.", fix="Try again in a few seconds.")
         task: asyncio.Task[T] = asyncio.create_task(self._one(work))
@@ -82,7 +83,7 @@ def _matches(password: str, kept: str) -> bool:
 
 
 def _bytes(password: str) -> bytes:
-    """Return the normalised text as bytes, so that a password has the same bytes from every keyboard."""
+    """Return the normalised text as bytes, so that a password has the same bytes on every keyboard and system."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
 
 
@@ -118,9 +119,9 @@ class _Key:
 class SealedBox:
     """Implements `SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call this object.
 
-    `file` contains the key, which is created at the first encryption. `given` is a key from the configuration in base
-    64; then `file` is not used. `tell` is called with every secret that is encrypted or decrypted, for the log filter.
-    `random_bytes` makes keys. Raises `ConfigError` if `given` is invalid.
+    `file` contains the key, which is created at the first encryption. `given` is a key from the configuration, in base
+    64; if there is one, `file` is not used. `tell` is called with every secret that is encrypted or decrypted, for the
+    log filter. `random_bytes` makes keys. Raises `ConfigError` if `given` is invalid.
     """
 
     def __init__(
@@ -256,7 +257,7 @@ def _key_in(file: Path) -> _Key | None:
 
 def _kept(key: _Key, file: Path) -> _Key:
     """Store a new key and return it. The file is on disk before the key is used, because secrets could not be decrypted
-    without it. The lock of the data folder keeps other processes from storing another key."""
+    without it. No other process can store a different key, because this process has locked the data folder."""
     fresh = file.with_name(f"{file.name}.new")
     try:
         with suppress(FileNotFoundError):

@@ -25,7 +25,7 @@ from types import FrameType
 
 import structlog
 
-#: The number of new objects after which the youngest generation is scanned.
+#: The number of new objects after which the garbage collector scans its youngest generation.
 _GATHERED = 10_000
 
 
@@ -56,7 +56,8 @@ _HERE = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """The stalls since the watch began: their number, their total time in seconds, and the longest time."""
+    """The stalls (passes longer than `LIMIT`) since the watch began: their number, their total time and the time of the
+    longest one, in seconds."""
 
     count: int = 0
     seconds: float = 0.0
@@ -85,8 +86,8 @@ class LoopWatch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch the loop until the end of the block. Call it on the loop's thread, after the start and until the stop:
-        long passes are normal in both."""
+        """Watch the loop until the end of the block. Call it on the loop's thread. The block does not include the start
+        and the stop of the daemon, because long passes are normal then."""
         self._thread_id, self._since, self._watched = threading.get_ident(), time.monotonic(), True
         thread = threading.Thread(target=self._look, name="arvis-loop-watch", daemon=True)
         thread.start()

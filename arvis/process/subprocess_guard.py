@@ -31,17 +31,17 @@ _NOT_STARTED = 127
 _LOOK = 0.2
 _SWEEP = 0.005
 
-#: The pause between two scans of the folder is this many times as long as the first of them took.
+#: After a scan of the folder, the pause before the next scan is this many times as long as the scan took.
 _SPARED = 10
 
-#: The maximum depth of folders inside one another, and the flags to open a folder.
+#: The maximum depth of nested folders, and the flags with which a folder is opened.
 _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: Errors for files that other processes removed or replaced during the scan.
+#: The errors that occur if another process removes or replaces a file during a scan.
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
-#: A folder in memory that only the program uses.
+#: The name of a folder in memory (`/tmp` in the sandbox) that only the program uses.
 _SCRATCH = "tmp"
 
 #: Shared memory up to this size (bytes) is counted in full, because finding out how many processes share it takes long.
@@ -155,7 +155,8 @@ class Folder:
         try:
             held, number = self._look(all_of_it=True)
         except OSError:
-            self._deepest = 0  # The folder cannot be scanned, and the program is not the cause: check no limit.
+            # The folder cannot be scanned, and the program did not cause this, so no limit of the folder is checked.
+            self._deepest = 0
             return
         self._disk, self._files = disk and max(disk, held), files and max(files, number)
 
@@ -273,14 +274,14 @@ def _in_scratch() -> int:
 
 
 def _held(pid: int) -> int:
-    """Return the bytes of memory that a process uses, in memory or swapped out: its private memory, and its part of the
-    memory without a file that several processes share. If the kernel does not report this part, all of the shared
-    memory counts. Return 0 for a process that has ended."""
+    """Return the bytes of memory that a process uses, in memory or swapped out. These are its private memory and its
+    share of the memory that it has in common with other processes, without mapped files. If the kernel does not report
+    the share, all of the common memory is counted. Return 0 for a process that has ended."""
     known = _fields(f"/proc/{pid}/status")
     own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
     shared = known.get("RssShmem", 0)
     if shared > _SMALL:
-        # Memory that several processes share is counted once in total.
+        # Each process gets its share of common memory, so that this memory is counted only once in total.
         shared = _fields(f"/proc/{pid}/smaps_rollup").get("Pss_Shmem", shared)
     return own + shared
 
@@ -350,7 +351,7 @@ def _prctl(option: int, value: int) -> None:
 def _end_like(status: int) -> NoReturn:
     if os.WIFSIGNALED(status):
         signum = os.WTERMSIG(status)
-        with suppress(OSError, ValueError):  # SIGKILL cannot be set and needs no reset
+        with suppress(OSError, ValueError):  # the action for SIGKILL cannot be set, and needs no reset
             signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

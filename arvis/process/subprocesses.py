@@ -70,8 +70,8 @@ async def start_guarded(
 ) -> Process:
     """Start a guard, which starts the program, and return the guard. The program inherits the guard's pipes and
     `descriptors`. `limit` is the maximum length in bytes of a line that is read from the program; a negative `umask`
-    means the umask of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. For a program that
-    does not exist no error is raised; only the exit code shows it."""
+    means the umask of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. If the program does
+    not exist, no error is raised: the exit code shows it."""
     figures = (lifeline.end, bounds.memory, bounds.processes, bounds.disk, bounds.files)
     guard = [str(_GUARD), *map(str, figures)]
     return await asyncio.create_subprocess_exec(
@@ -154,7 +154,7 @@ async def _start(
             descriptors=descriptors,
             umask=_PRIVATE_UMASK,
         )
-    except (OSError, ValueError) as error:  # ValueError: a NUL or an invalid character in an argument
+    except (OSError, ValueError) as error:  # ValueError is raised for a NUL or an invalid character in an argument
         raise ToolError("The program could not be started.", why=str(error)) from None
 
 
@@ -166,8 +166,8 @@ def _talk(process: Process, stdin: bytes, out: _Kept, err: _Kept) -> list[asynci
 
 
 class _Kept:
-    """The beginning of a stream. The rest is read and dropped, so that the program does not block and memory stays
-    bounded."""
+    """The first `most` bytes of a stream. Later bytes are read and dropped, so that the program does not block and
+    memory stays bounded."""
 
     def __init__(self, most: int, on_piece: Callable[[bytes], None] | None = None) -> None:
         self.data = bytearray()
@@ -208,7 +208,8 @@ async def _wait(process: Process) -> None:
 async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
     """Wait for the end of the guard after its lifeline was closed. If it does not end within `_GRACE`, kill it."""
     if process.stdout and any(task.done() and not task.cancelled() and task.exception() for task in talk):
-        # The stream has no reader any more, and the end of a full stream would never be reached.
+        # The task that read standard output has failed. The output must still be read to its end, because otherwise the
+        # program's end would not be detected.
         talk = [*talk, asyncio.create_task(_Kept(0).keep(process.stdout))]
     _, late = await asyncio.wait(talk, timeout=_GRACE)
     if late and process.returncode is None:
@@ -222,7 +223,7 @@ async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
 
 _MOST_LINE = 4 * 1024 * 1024
 _MOST_PROCESSES = 64
-#: The number of bytes from the end of the program's standard error that the error about its end contains.
+#: If a program ends unexpectedly, the error contains this many bytes from the end of the program's standard error.
 _LAST_WORDS = 500
 
 
@@ -241,8 +242,8 @@ class GuardedWorkers:
 
 
 class GuardedWorker:
-    """Implements `Worker`. Standard error is read all the time, so that the program does not block; its last part is
-    kept for the report of its end."""
+    """Implements `Worker`. Standard error is read all the time, so that the program does not block. The last bytes are
+    kept for the error if the program ends unexpectedly."""
 
     def __init__(self, *, process: Process, lifeline: Lifeline) -> None:
         self._process = process
@@ -257,7 +258,7 @@ class GuardedWorker:
                 async with asyncio.timeout(timeout):
                     return await self._exchange(line)
             except (TimeoutError, asyncio.CancelledError) as error:
-                await self.close()  # its late answer would be taken for the answer to the next line
+                await self.close()  # otherwise a late answer would be taken for the answer to the next line
                 if isinstance(error, TimeoutError):
                     raise ToolError(f"The program gave no answer within {timeout:.0f} seconds.") from None
                 raise
@@ -278,7 +279,7 @@ class GuardedWorker:
             process.stdin.write(line + b"\n")
             await process.stdin.drain()
             answer = await process.stdout.readline()
-        except (ConnectionError, ValueError):  # ValueError: a line that is too long
+        except (ConnectionError, ValueError):  # ValueError is raised for a line that is too long
             answer = b""
         if answer.endswith(b"\n"):
             return answer[:-1]

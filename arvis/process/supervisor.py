@@ -1,7 +1,7 @@
 """Supervised roles: started in order, restarted when they fail, and stopped in reverse order.
 
 A role is a coroutine that runs until it is cancelled. If it fails, only this role pauses, and the daemon continues. The
-start of the daemon fails only if a required role fails before it was up for the first time.
+start of the daemon fails only if a required role fails before it has been up once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from arvis.ports.clock import Clock
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
-#: The maximum pause in seconds while the database is unavailable, so that roles resume soon after the database does.
+#: The maximum pause in seconds while the database is unavailable, so that roles resume soon after the database is
+#: available again.
 _OUTAGE_DELAY = 2.0
 
 
@@ -32,8 +33,8 @@ class RoleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role. `run` calls the function that it gets as soon as the role is up, and runs until it is cancelled. If a
-    role is not `required`, such as a chat platform, the daemon is ready without it."""
+    """A role. `run` gets a function and calls it as soon as the role is up. `run` then continues until it is cancelled.
+    If a role is not `required`, such as a chat platform, the daemon is ready without it."""
 
     name: str
     run: Callable[[Callable[[], None]], Awaitable[None]]
@@ -43,7 +44,7 @@ class Role:
 @dataclass(frozen=True, slots=True)
 class RoleHealth:
     """The state of a role. Everyone can see it, so `error` is only the class of the failure, without its text. `since`
-    is in ms."""
+    is the time (ms) of the last change."""
 
     state: RoleState
     since: int
@@ -53,7 +54,7 @@ class RoleHealth:
 
 
 class EndedByItself(Exception):
-    """A role returned without being cancelled."""
+    """The error of a role whose `run` returned although it was not cancelled."""
 
 
 class Supervisor:
@@ -156,7 +157,7 @@ class _Running:
         if self._up_at is not None and self._clock.monotonic() - self._up_at >= _LONGEST_DELAY:
             self._delay = _FIRST_DELAY
         delay, self._delay = self._delay, min(self._delay * 2, _LONGEST_DELAY)
-        if isinstance(failure, DatabaseAway):  # the stack of an outage says nothing useful
+        if isinstance(failure, DatabaseAway):  # logged without the stack, which would not help
             delay = self._delay = min(delay, _OUTAGE_DELAY)
             text = "the role %s lost the database and starts again in %d seconds: %s"
             self._logger.warning(text, self._role.name, delay, failure.why)

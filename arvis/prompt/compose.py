@@ -39,7 +39,8 @@ from arvis.prompt.history import (
 from arvis.prompt.memory import NOTHING, Notes, Remembered, Summaries, summaries_that_fit
 from arvis.prompt.tool_rounds import Round, answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
 
-#: The tokens reserved for the reply and for errors of estimates, at most a quarter of the ceiling.
+#: The tokens that a prompt leaves free for the reply and for errors of estimates. At most a quarter of `Budget.ceiling`
+#: is left free.
 RESERVE = 20_000
 #: The default for the maximum number of tokens of a chat reply.
 LONGEST_REPLY = 4_096
@@ -66,13 +67,13 @@ class Budget:
 
     @cached_property
     def usable(self) -> int:
-        """The number of tokens up to which prompts are filled."""
+        """The maximum number of tokens to which a prompt is filled."""
         return self.ceiling - self.reserve
 
     @cached_property
     def threshold(self) -> int:
-        """The tokens above which a conversation is due for compaction. It is at most `usable`, so that compaction is
-        due before a prompt leaves out messages."""
+        """The number of tokens above which a conversation is due for compaction. It is not larger than `usable`, so
+        that compaction is due before a prompt leaves out messages."""
         return self.ceiling * 3 // 4
 
     @cached_property
@@ -82,12 +83,12 @@ class Budget:
 
     @cached_property
     def most(self) -> int:
-        """The maximum number of tokens in a prompt that the model accepts."""
+        """The maximum number of tokens of a prompt; the model refuses a longer prompt."""
         return self.window - self.reply
 
     @cached_property
     def room_for_tools(self) -> int:
-        """The maximum number of tokens of all rounds of a turn, without people's messages."""
+        """The maximum number of tokens of all rounds of a turn, not counting people's messages."""
         return self.usable // 2
 
 
@@ -97,7 +98,7 @@ class Extras:
 
     #: Parts of the instructions.
     blocks: Sequence[PluginBlock] = ()
-    #: Texts for messages, by message id.
+    #: The texts that plugins add to messages, by message id.
     added: Mapping[str, str] = field(default_factory=dict)
     #: True if some of the additions are untrusted.
     outside: bool = False
@@ -111,10 +112,11 @@ class Ingredients:
     """The data from which the prompt of one model call is composed. Messages and summaries are ordered oldest first."""
 
     agent: Agent
-    #: The rules for tags (`instructions.plain_rules`, or the rules of the conductor) and for this work.
+    #: The rules for tags (`instructions.plain_rules`, or the rules of the conductor), followed by further rules such as
+    #: those for tool calls.
     rules: str
     history: Sequence[PastMessage]
-    #: The messages to answer.
+    #: The messages that the agent has to answer.
     current: Sequence[StoredMessage]
     budget: Budget
     #: In ms.
@@ -144,10 +146,11 @@ class Ingredients:
 
 # -- composing ---------------------------------------------------------------------------------------------------------
 
-#: The layer of plugin blocks, which only agents with plugins have. Stable blocks follow the tools; blocks that change
-#: are at the end of `changing`.
+#: The layer of plugin blocks, which only agents with plugins have. Blocks that stay the same are at the end of the
+#: system text; blocks that may change are at the end of `changing`.
 PLUGINS = "plugins"
-#: The parts of `changing` in the order of the prompt, each with its layers. Skills are counted in the layer `tools`.
+#: The parts of `Prompt.changing` in the order of the prompt, each with its layers. Skills are counted in the layer
+#: `tools`.
 _CHANGING: Mapping[str, tuple[str, ...]] = {
     "skills": (),
     "notes": ("sticky", "memory"),
@@ -169,21 +172,22 @@ LAYERS = (
 #: The maximum number of tokens for skills. In a small prompt, they get at most the usable tokens divided by `_SKILLS`.
 SKILL_TOKENS = 4_000
 _SKILLS = 8
-#: Facts and values together, and summaries, get at most the usable tokens divided by these numbers.
+#: Facts and values together get at most the usable tokens divided by `_MEMORY`; summaries get at most the usable tokens
+#: divided by `_SUMMARIES`.
 _MEMORY = 8
 _SUMMARIES = 4
-#: The texts of files in the messages to answer get at most the usable tokens divided by this number.
+#: The texts of files in the messages that the agent has to answer get at most the usable tokens divided by this number.
 _FILES = 2
 #: Overheard messages get at most the usable tokens divided by this number.
 _OBSERVED = 8
 _INCIDENTS = "Problems since your last reply here:"
 _INCIDENT_TOKENS = 500
-#: Before sticky facts are added, the messages to answer get a reserve of at most the usable tokens divided by `_ASKED`.
-#: The newest round, and the answers that must stay, each get a reserve of at most the usable tokens divided by
-#: `_ROUNDS`.
+#: Sticky facts must leave tokens for three parts: the messages that the agent has to answer (at most the usable tokens
+#: divided by `_ASKED`), the newest round, and people's answers to questions of this turn (each at most the usable
+#: tokens divided by `_ROUNDS`).
 _ASKED = 2
 _ROUNDS = 4
-#: The minimum reserve (tokens) for the messages to answer, before sticky facts are added.
+#: Sticky facts must leave at least this many tokens for the messages that the agent has to answer.
 _LEAST_CURRENT = 200
 
 
@@ -195,18 +199,18 @@ class Prompt:
     system: str
     #: The part that may change in each turn; it follows `system`.
     changing: str
-    #: The line with the time; it is the end of the prompt.
+    #: The line with the current time. It may change in each call, so providers put it near the end of the prompt.
     now: str
-    #: The history and the messages to answer; they follow `changing`.
+    #: The history and the messages that the agent has to answer; they follow `changing`.
     turns: tuple[Turn, ...]
     #: The rounds of the turn; they follow `turns`.
     rounds: tuple[Turn, ...]
-    #: The maximum number of tokens of the rounds without people's messages, and with them.
+    #: The maximum number of tokens of the rounds: `rounds_room` does not count people's messages, `rounds_most` does.
     rounds_room: int
     rounds_most: int
     #: The estimated tokens of each layer.
     layers: Mapping[str, int]
-    #: The number of messages of the history that did not fit, and the tokens that the history could use.
+    #: `left_out` is the number of messages of the history that did not fit into `room` tokens.
     left_out: int
     room: int
     #: The taint of the text in the prompt, without the rounds.
@@ -216,12 +220,13 @@ class Prompt:
 
     @property
     def read(self) -> list[str]:
-        """The ids of the messages to answer whose text is in the prompt."""
+        """The ids of the messages that the agent has to answer and whose text is in the prompt."""
         return read_in((*self.turns, *self.rounds))
 
 
 def compose(given: Ingredients) -> Prompt:
-    """Compose the prompt. The obligatory parts get their tokens first; then the others, in order of importance."""
+    """Compose the prompt. The obligatory parts get their tokens first; then the other parts follow in order of
+    importance."""
     sheet = _Sheet(given)
     system = sheet.system()
     now = sheet.counted("clock", clock_line(given.now, given.zone))
@@ -281,7 +286,7 @@ class _Sheet:
         self.usable = given.budget.usable // part
         self._most = given.budget.most // part
         self._room_for_tools = given.budget.room_for_tools // part
-        #: The tokens reserved for the newest round and for answers that must stay.
+        #: The tokens reserved for the newest round, and for people's answers to questions of this turn.
         self._least_rounds = 0
         if given.rounds:
             share, estimator = self.usable // _ROUNDS, given.estimator
@@ -304,7 +309,8 @@ class _Sheet:
         return self.counted(PLUGINS, instructions.block_text(self._given.extras.blocks, changing=changing))
 
     def sticky(self) -> Notes:
-        """Return the sticky facts that fit into the model's window beside the messages to answer."""
+        """Return the sticky facts that fit into the model's window together with the messages that the agent has to
+        answer."""
         asked = self._talk_cost([self._line(message) for message in self._given.current])
         reserved = max(_LEAST_CURRENT, min(asked, self.usable // _ASKED)) + self._least_rounds
         room = self.left(self._most) - reserved
@@ -313,8 +319,9 @@ class _Sheet:
         return found
 
     def current(self) -> list[Line]:
-        """Return the messages to answer, even if they exceed the usable tokens. If the model would refuse them
-        together, leave the later messages for another turn. If the first message alone is too long, cut it."""
+        """Return the messages that the agent has to answer, even if they exceed the usable tokens. If the model would
+        refuse a prompt with all of them, leave the later messages for another turn. If the first message alone is too
+        long, cut it."""
         given = self._given
         room = self.left(self._most) - self._least_rounds
         lines: list[Line] = []
@@ -364,7 +371,8 @@ class _Sheet:
         return self.counted("incidents", cut_to_fit(text, _INCIDENT_TOKENS, self._cost))
 
     def observed(self, current: Sequence[Line]) -> list[Line]:
-        """Return the newest overheard messages that fit into their share, as at most one message."""
+        """Return the newest overheard messages that fit into their part of the tokens. They are combined into one
+        message; if none fits, return an empty list."""
         kept = list(self._given.observed)
         room = min(self.usable // _OBSERVED, self.left(self.usable)) - self._per_message
         while kept:
@@ -376,8 +384,8 @@ class _Sheet:
         return []
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. Also
-        return how many messages of the history these are."""
+        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`; and the
+        number of the messages of the history among them."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (self._line(message) for message in reversed(given.history))
@@ -397,7 +405,7 @@ class _Sheet:
         return text
 
     def left(self, limit: int) -> int:
-        """Return the tokens that remain up to this limit, after the layers so far."""
+        """Return the tokens that remain up to `limit` after the layers that were added so far."""
         return limit - sum(self.layers.values())
 
     def _line(self, message: PastMessage | StoredMessage) -> Line:
@@ -406,7 +414,7 @@ class _Sheet:
         return line if added is None else line_with(line, added)
 
     def _cost(self, text: str) -> int:
-        """Return the tokens of a text with the empty line after it. The number is cached, because most texts are
+        """Return the tokens of a text and of the empty line after it. The result is cached, because most texts are
         counted twice."""
         if text not in self._costs:
             self._costs[text] = self._count(f"{text}\n\n") if text else 0
@@ -417,7 +425,8 @@ class _Sheet:
 
 
 def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
-    """Return the taint of these messages. The asker's own words, spoken or written, add no label; a file does."""
+    """Return the taint of these messages. The text and the voice messages of the person who asks add no label; any
+    other file adds the label `FILES`."""
     attached = [file for message in messages for file in message.attachments]
     files = any(file.kind is not FileKind.VOICE for file in attached)
     return CLEAN.union(*(message.taint for message in messages)) | ({Label.FILES} if files else CLEAN)

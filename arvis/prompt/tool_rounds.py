@@ -14,17 +14,18 @@ from arvis.domain.runs import RunRequest, Turn, joined
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from arvis.llm.tokens import Estimator, measure_request
 
-# -- cutting a text: its beginning and its end stay, and a mark states the size of the gap -----------------------------
+# -- cutting a text: its beginning and its end stay, and a line between them states how many characters are missing ----
 
 
-#: A text is cut to this part of the estimated size, because its ends may have more tokens per character than its
-#: middle.
+#: A text is cut to this part of the length that is estimated to fit, because its ends may have more tokens per
+#: character than its middle.
 _CAREFUL = 0.95
 
 
 def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
-    """Return the text cut to at most `room` tokens by `count`, or "" if not even the mark fits. A cut cannot create a
-    tag, because the mark has its own line and a tag is on one line."""
+    """Return the text cut to at most `room` tokens, measured by `count`. Return "" if not even the line about the
+    missing characters fits. A cut cannot create a tag, because this line separates the two ends and a tag is on one
+    line."""
     if room <= 0:
         return ""
     tokens, size, shorter = count(text), len(text), text
@@ -38,7 +39,7 @@ def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
-    """Return the largest size to which all texts may be cut so that together they fit into `room`."""
+    """Return the largest size for which all texts fit into `room` together if every longer text is cut to this size."""
     left = max(room, 0)
     for position, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - position)
@@ -54,11 +55,11 @@ def _ends(text: str, size: int) -> str:
     return f"{head}\n[… {len(text) - size} characters omitted …]\n{tail}"
 
 
-#: The minimum number of tokens to which an output is cut. Instead of further cuts, the oldest rounds become a record.
+#: The minimum number of tokens to which an output is cut. If this is not enough, the oldest rounds become a record.
 _LEAST = 100
-#: The record takes at most a quarter of the tokens for all rounds.
+#: The record takes at most the tokens for all rounds divided by this number.
 _RECORD = 4
-#: The maximum number of characters of a call's arguments, and of a text, in the record.
+#: In the record, the arguments of a call have at most `_ARGUMENTS` characters, and a text at most `_TEXT`.
 _ARGUMENTS, _TEXT = 160, 200
 
 _HEADING = (
@@ -68,8 +69,8 @@ _HEADING = (
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A person's text during a turn, in the form for the prompt. `message`: the id of the stored message; "": the text
-    answers a question and is no message."""
+    """A person's text during a turn, in the form for the prompt. `message` is the id of the stored message. It is empty
+    if the text answers a question of the turn, because such an answer is not stored as a message."""
 
     text: str
     message: str = ""
@@ -77,18 +78,18 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A reply of the model with its calls and their outputs."""
+    """A reply of the model, with its tool calls and the outputs of the calls."""
 
     text: str
     #: Empty if the reply is only text.
     calls: tuple[ToolCall, ...]
-    #: Empty until the calls were made.
+    #: Empty until the calls are made.
     outputs: tuple[ToolOutput, ...] = ()
     #: The messages of people that follow the outputs.
     words: tuple[Words, ...] = ()
     #: A reminder of the daemon that follows `words`.
     then: str = ""
-    #: The reasoning before the calls, in the form that the vendor requires back.
+    #: The model's reasoning before the calls. The next request sends it back in the form in which the vendor sent it.
     thoughts: Mapping[str, Any] | None = None
 
 
@@ -103,7 +104,7 @@ def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: i
 
     The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning. A
     call and its output are kept or dropped together; the newest round always stays. If people's messages do not all fit
-    into `most`, the first that does not fit and all later messages are left out, with their ids.
+    into `most`, the first message that does not fit and all later ones are left out, with their ids.
     """
     if not rounds:
         return ()
@@ -126,8 +127,8 @@ def behind(turns: Sequence[Turn], rounds: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def least_room(rounds: Sequence[Round], estimator: Estimator) -> int:
-    """Return the minimum number of tokens of the newest round: its text, its calls, and `_LEAST` tokens of each
-    output."""
+    """Return the minimum number of tokens that the newest round needs: its text, its calls, and `_LEAST` tokens for
+    each output."""
     if not rounds:
         return 0
     newest = _pair(replace(rounds[-1], words=()))
@@ -135,7 +136,8 @@ def least_room(rounds: Sequence[Round], estimator: Estimator) -> int:
 
 
 def answers_room(rounds: Sequence[Round], estimator: Estimator) -> int:
-    """Return the tokens of people's answers without a stored message, which are never left out."""
+    """Return the tokens of people's answers to questions of the turn. They are never left out, because they are not
+    stored as messages."""
     return sum(_cost_of(words, estimator) for each in rounds for words in each.words if not words.message)
 
 
@@ -152,8 +154,8 @@ def _pair(each: Round) -> tuple[Turn, Turn]:
 
 
 def _with_words_that_fit(rounds: Sequence[Round], room: int, estimator: Estimator) -> list[Round]:
-    """Return the rounds without the messages of people that do not fit. Answers without a stored message stay, because
-    no later turn would contain them."""
+    """Return the rounds without the messages of people that do not fit. People's answers to questions of the turn stay,
+    because they are not stored as messages and no later turn would contain them."""
     kept: list[Round] = []
     full = False
     for each in rounds:
@@ -176,8 +178,8 @@ def _cost_of(words: Words, estimator: Estimator) -> int:
 
 
 def _condensed(rounds: Sequence[Round], room: int, estimator: Estimator) -> int:
-    """Return the number of oldest rounds that must become a record, so that the other rounds keep `_LEAST` tokens of
-    each output."""
+    """Return how many of the oldest rounds must become a record, so that the other rounds keep `_LEAST` tokens of each
+    output."""
     bare = [_cost(_bare(_pair(replace(each, words=()))), estimator) + _LEAST * len(each.outputs) for each in rounds]
     if sum(bare) <= room:
         return 0
@@ -203,8 +205,8 @@ def _laid_out(rounds: Sequence[Round], condensed: int, room: int, estimator: Est
 
 
 def _record(rounds: Sequence[Round], room: int, estimator: Estimator) -> Turn:
-    """Return the record as one user turn. Its lines take at most `room` tokens; the oldest ones are combined if they do
-    not fit. People's messages remain between the lines, unshortened."""
+    """Return the record as one user turn. Its lines take at most `room` tokens; if they do not fit, the oldest lines
+    are combined into one. People's messages remain between the lines and are not shortened."""
     lines = [[*_lines(each)] for each in rounds]
     shown = _newest_lines([line for group in lines for line in group], room - _overhead(estimator), estimator)
     hidden = sum(map(len, lines)) - shown
@@ -225,7 +227,7 @@ def _record(rounds: Sequence[Round], room: int, estimator: Estimator) -> Turn:
 
 
 def _overhead(estimator: Estimator) -> int:
-    """Return the tokens of the record without its lines."""
+    """Return the tokens of the record without the lines about single calls."""
     return estimator.tokens(f"{_HEADING}\n- and before: {'some_tool ×100, ' * 3}\n\n")
 
 
@@ -294,6 +296,6 @@ def _outputs(turns: Sequence[Turn]) -> list[ToolOutput]:
 
 def _cost(turns: Sequence[Turn], estimator: Estimator, tools: Sequence[ToolSpec] = ()) -> int:
     request = RunRequest(system="", turns=tuple(turns), model=None, agent_name="", tools=tuple(tools))
-    # The request itself and its system text are counted elsewhere.
+    # The fixed cost of a request and the message with the system text are counted elsewhere.
     found = measure_request(request)
     return estimator.of(replace(found, requests=0, messages=found.messages - 1))
