@@ -3,8 +3,8 @@
 The process that has a role regularly writes a new number, its beat, to the database. Another process takes the role
 over if, by its own monotonic clock, the beat has not changed for a certain time; so the clocks of the machines need not
 agree. The process that has the role stops its work if it could not write a beat for some time. This time is shorter
-than the time that the others wait, so two processes never have the role at the same time. Its commits also check that
-no other process has taken the role over.
+than the time that the others wait, so two processes never have the role at the same time. Each commit for the role also
+checks that no other process has taken it over.
 """
 
 from __future__ import annotations

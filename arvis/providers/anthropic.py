@@ -1,9 +1,9 @@
 """Anthropic's models, and servers that speak the messages format, through the vendor's SDK.
 
-This module makes exactly one call; the runner waits, retries and chooses other accounts. The SDK provides the address,
-the headers and the names. This module reads the bytes of an answer itself, within the same limits as the other
-providers, because the SDK sets no limits. The SDK has its own HTTP client (ADR 0005). Importing the SDK takes seconds
-and memory, so this module is imported only by its entry point.
+The provider makes exactly one call for each request; the runner waits, retries and chooses other accounts. The SDK
+provides the addresses, the headers and the field names of requests. This module reads the bytes of an answer itself,
+within the same limits as the other providers, because the SDK sets no limits. The SDK has its own HTTP client (ADR
+0005). Importing the SDK takes seconds and memory, so this module is imported only by its entry point.
 """
 
 from __future__ import annotations
@@ -71,22 +71,24 @@ class AnthropicProvider:
 _SUCCESS = range(200, 300)
 _MAX_FAILURE = 65_536
 
-#: The bytes of a stream that are allowed for each byte of its text.
+#: The number of bytes of a stream that are allowed for each byte of the reply's text.
 _STREAM_OVERHEAD = 256
 
-#: The seconds to wait for the last bytes of a body after the end of its message.
+#: The seconds to wait for the last bytes of an answer after the message in it is complete.
 _LINGER = 0.05
 
-#: The module of the SDK's HTTP client. While an answer is read, the SDK does not convert that client's errors.
+#: The module of the HTTP client that the SDK uses. While an answer is read, the errors of this client are raised
+#: unchanged by the SDK.
 _CLIENT = "httpx2"
 
-#: As for the other providers: no proxies from the environment, and no compression, because a compressed answer could
-#: expand without limit.
+#: The other providers have the same settings: no proxies from the environment, and no compression, because a compressed
+#: answer could expand without limit.
 _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
-#: If more clients than this are open, the idle ones are closed. Otherwise the clients of replaced keys would accumulate.
+#: If more clients than this are open, idle clients are closed. Otherwise the clients for keys that were replaced would
+#: accumulate.
 _MOST_CLIENTS = 16
 
 
@@ -99,14 +101,14 @@ class _Kept:
 
 
 class SdkExchange:
-    """The open clients of the SDK, with their connections: one for each of the most recently used keys and addresses,
-    until `aclose`."""
+    """The open clients of the SDK with their connections, until `aclose`. There is one client for each key and address
+    that was used recently."""
 
     def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
         self._clock = clock
         self._timeouts = timeouts
         self._failure = failure
-        #: The clients in the order of their last use, by key and address.
+        #: The clients by key and address, in the order of their last use.
         self._clients: dict[tuple[str, str], _Kept] = {}
         self._opening = asyncio.Lock()
 
@@ -208,15 +210,15 @@ async def _hold_failures(
     try:
         body = await SdkResponse(response, base=str(request.url), most=_MAX_FAILURE).body()
     except HttpError:
-        body = b""  # The status alone determines the error.
+        body = b""  # Without a body, the status alone determines the error.
     finally:
         await response.close()
     raise _Failed(response.status_code, response.headers, body)
 
 
 class SdkResponse:
-    """An `HttpResponse` of at most `most` bytes, read at most once; `until` is its deadline in the loop's time (None:
-    no deadline)."""
+    """An `HttpResponse` of at most `most` bytes that can be read once. `until` is the deadline for reading it, in the
+    time of the event loop; None means no deadline."""
 
     def __init__(
         self, response: anthropic.AsyncAPIResponse[Any], *, base: str, most: int, until: float | None = None
@@ -245,7 +247,8 @@ class SdkResponse:
         return self
 
     async def drain(self) -> None:
-        """Read the remaining bytes if they have already arrived: only then can the connection serve the next call."""
+        """Read the remaining bytes of the answer if they arrive at once. The connection can be used for another call
+        only after all bytes have been read."""
         with contextlib.suppress(HttpError, TimeoutError):
             async with asyncio.timeout(_LINGER):
                 async for _ in self:
@@ -291,7 +294,7 @@ class _Faults:
 
 
 def _in_words(kind: type[BaseException | None]) -> str:
-    """Describe the failure of a connection for people, from the class name of the HTTP client's error."""
+    """Describe a failed connection for people. The description depends on the class name of the HTTP client's error."""
     descriptions = {
         "ConnectError": "the server could not be reached",
         "ConnectTimeout": "it took too long",
@@ -311,7 +314,7 @@ def _read(body: bytes, account: Account) -> object:
 
 
 def _base(account: Account) -> str:
-    """Return the base address without `/v1`, because the SDK adds the version. Users may have written it, because the
+    """Return the base address without `/v1`, because the SDK adds it. Users may have written `/v1`, because the
     addresses of other vendors need it."""
     return (account.base_url or BASE_URL).rstrip("/").removesuffix("/v1")
 

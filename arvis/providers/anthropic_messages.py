@@ -1,9 +1,9 @@
 """The messages format without the vendor's SDK: prompts with marks for the prompt cache, and the answers to them.
 
 The vendor recognises a prompt by the bytes of its beginning (tools, then system, then messages). Therefore a prompt
-depends only on the request: two requests of a growing conversation are equal up to the newest message. An answer is one
-whole message or the events of a stream. No value in a document is trusted to have the promised type: a wrong type makes
-the answer unreadable and never crashes.
+depends only on the request: as a conversation grows, each request begins with the same bytes as the request before it,
+up to that request's newest message. An answer is one whole message, or a stream of events. No value in the JSON is
+trusted to have the documented type: a value of a wrong type makes the answer unreadable, but never crashes the daemon.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ BASE_URL = "https://api.anthropic.com"
 #: looks for a cached beginning only 20 blocks before a mark.
 _KEPT = (-2, -4)
 
-#: The call ids and tool names that the vendor accepts; those of other vendors may contain other characters.
+#: The call ids and tool names that the vendor accepts. The ids and names of other vendors may contain further
+#: characters.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 
-#: The parameters of OpenAI that this vendor knows under the same names.
+#: The parameters that have the same names for this vendor as for OpenAI.
 _TUNED = ("temperature", "top_p")
 
 
 def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
-    """Return the body of the request. Thoughts are only sent back to their `origin`, because no other server accepts
-    their signatures."""
+    """Return the body of the request. A model's thoughts are sent back only to the server and model `origin` from which
+    they came, because no other server accepts their signatures."""
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
         "messages": _messages(request.turns, request.now, origin),
@@ -107,7 +108,7 @@ def _blocks(turn: Turn, origin: str) -> Iterator[Block]:
 
 
 def _call(call: ToolCall) -> Block:
-    """Return a call. The vendor accepts only an object as arguments."""
+    """Return a tool call. The vendor accepts arguments only if they are an object."""
     arguments = _clean_value(call.arguments or {})
     return {"type": "tool_use", "id": _plain(call.id), "name": _plain(call.name), "input": arguments}
 
@@ -133,8 +134,8 @@ def _marked(block: Block) -> Block:
 
 
 def _plain(name: str) -> str:
-    """Return a name that the vendor accepts: the same result for the same name, and different results for different
-    names."""
+    """Return a name that the vendor accepts. The same name always has the same result, and different names have
+    different results."""
     if _PLAIN.fullmatch(name):
         return name
     return f"{_NOT_PLAIN.sub('_', name)[:50]}_{zlib.crc32(name.encode('utf-8', 'replace')):08x}"
@@ -180,13 +181,15 @@ _BY_TYPE: Mapping[str, ProviderErrorKind] = {
     "not_found_error": ProviderErrorKind.BAD_REQUEST,
 }
 
-#: Causes that the vendor reports only in the text of an `invalid_request_error`.
+#: The vendor has no separate error types for these causes: it reports them as `invalid_request_error`, with such a
+#: text.
 _TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 
 
 class AnthropicResponse:
-    """One answer while its documents arrive. `finished` is True once a reason for the end was given."""
+    """One answer, built from JSON documents as they arrive. `finished` is True after the vendor has given a reason for
+    the end."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
         self.account = account
@@ -248,7 +251,7 @@ class AnthropicResponse:
             case {"type": "message_start" | "content_block_start" | "content_block_delta" | "message_delta" as name}:
                 raise failures.unreadable(self.account, f"its {name} has a wrong type")
             case {"type": str()}:
-                return True  # a ping, the end of a block, or a type that the vendor has added later
+                return True  # a ping, the end of a block, or an event type that this module does not know
             case _:
                 raise failures.unreadable(self.account, "it is not a message")
         return True
@@ -271,7 +274,7 @@ class AnthropicResponse:
         self._count(message.get("usage"))
 
     def _count(self, usage: object) -> None:
-        """Update the counts. Counts of a stream are cumulative: the last one is final."""
+        """Update the token counts. The counts in a stream are cumulative, so the last one is the final count."""
         for name, value in usage.items() if isinstance(usage, Mapping) else ():
             if (count := token_count(value)) is not None:
                 self._usage[str(name)] = count
@@ -289,7 +292,7 @@ class AnthropicResponse:
                 raise failures.unreadable(self.account, "its content has a wrong type")
             case _:
                 self._thoughts.begin(index, block)
-                return True  # the model's thoughts are not for the chat
+                return True  # the model's thoughts are not shown in the chat
 
     def _take_delta(self, index: int, delta: Mapping[str, object]) -> bool:
         match delta:

@@ -1,12 +1,13 @@
 """Models through the user's own `claude` program, for users with a subscription instead of a key.
 
-Each call starts a new program without knowledge of earlier calls. Its input is one message with the whole history, in
-which earlier messages are JSON, one per line, so that no content of a message can look like the next message. The
-program gets no tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except
-those that `_environment` names. Its output is JSON, one document per line, and the last document reports the outcome.
-The output is limited, and as untrusted as a server's answer. Most failures contain the HTTP status of the vendor's
-answer; the others contain only a text. If a limit of the subscription is reached, the failure names the time at which
-the limit ends. The user installs the program. This module is written for its versions 2.1.
+Each call starts a new process of the program, which knows nothing about earlier calls. Its input is one message with
+the whole history, in which earlier messages are JSON, one per line, so that no content of a message can look like the
+next message. The program gets no tools, settings, plugins or permissions of its user, and no variables of the daemon's
+environment except those that `_environment` names. Its output is JSON, one document per line, and the last document
+reports the outcome. The output is limited, and as untrusted as a server's answer. Most reports of failures contain the
+HTTP status of the vendor's answer; the others contain only a text. If a limit of the subscription is reached, the
+report names the time at which the limit ends. Arvis does not contain the program: the user installs it. This module is
+written for the versions 2.1 of the program.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _PRIVATE_FOLDER = 0o700
 #: The names that are safe for folders; `_safe` replaces other names by their hashes.
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
-#: The maximum bytes of standard error, and of the program's memory.
+#: The maximum number of bytes of standard error, and of the program's memory.
 _MAX_OUTPUT = 65_536
 _MEMORY = 4_294_967_296
 
@@ -96,7 +97,7 @@ class ClaudeCliProvider:
 
 
 class ClaudeRunner:
-    """The program, which runs once for each request."""
+    """A runner of the program, which starts it once for each request."""
 
     def __init__(self, *, programs: Programs, folder: Path, environ: Mapping[str, str], timeout: float) -> None:
         self._programs = programs
@@ -130,7 +131,8 @@ class ClaudeRunner:
 
     def _environment(self, request: RunRequest, account: Account) -> dict[str, str]:
         """Return the program's environment. For an account with a key, HOME is a private folder; without a key, it is
-        the daemon's HOME, which contains the login. Times in the output are in UTC."""
+        the daemon's HOME, which contains the login. The environment sets the time zone UTC, so that times in the output
+        are in UTC."""
         private = self._folder / "homes" / _safe(account.name)
         home = str(private) if account.api_key else self._environ.get("HOME", str(private))
         given = {
@@ -153,7 +155,8 @@ class ClaudeRunner:
 
 
 def _command(request: RunRequest, account: Account, system: str, *, stream: bool) -> list[str]:
-    """Return the command. Values of options follow a `=`, so that a model's name cannot become another option."""
+    """Return the command. The values of options are written after a `=`, so that the name of a model cannot be read as
+    another option."""
     model = request.model or account.model
     pieces = ["--include-partial-messages"] if stream else []
     return [_PROGRAM, *_OPTIONS, *pieces, f"--model={model}", f"--system-prompt-file={system}"]
@@ -170,8 +173,8 @@ def _safe(name: str) -> str:
 
 def _not_started(account: Account, error: ToolError) -> ProviderError:
     """Return the error for a program that did not start. A missing program counts as a refused key: the account is
-    skipped until a person installs the program. Any other reason counts as a bad request that another account may
-    accept."""
+    skipped until a person installs the program. Any other reason counts as a bad request; another account may accept
+    it."""
     if error.code == PROGRAM_MISSING:
         text = f"the account {account.name} needs the program claude, which is not installed for the daemon's user. "
         text += "Install it (npm install -g @anthropic-ai/claude-code) and log in with `claude`"
@@ -201,8 +204,8 @@ def system_text(request: RunRequest) -> str:
 
 
 def prompt_of(request: RunRequest) -> bytes:
-    """Return one line for standard input in the format `stream-json`. Pictures come before the text, each with the
-    number that the text uses for it."""
+    """Return one line for standard input in the format `stream-json`. The pictures come before the text. Each has the
+    number by which the text refers to it."""
     pictures = [picture for turn in request.turns for picture in turn.images]
     blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
     text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
@@ -229,7 +232,7 @@ def _text(turns: tuple[Turn, ...]) -> str:
 
 
 def _numbers(turns: tuple[Turn, ...]) -> list[list[int]]:
-    """Return the numbers of the pictures of each turn."""
+    """Return for each turn the numbers of its pictures."""
     numbers: list[list[int]] = []
     first = 1
     for turn in turns:
@@ -262,9 +265,10 @@ def _apart(text: str) -> str:
 # -- output ------------------------------------------------------------------------------------------------------------
 
 
-#: The bytes of output that are allowed for each byte of the reply's text.
+#: The number of bytes of output that are allowed for each byte of the reply's text.
 _OVERHEAD = 256
-#: The bytes that are counted for each line in addition to its own, because even an empty line costs time.
+#: The number of bytes that are added to the size of each line when the output is measured, because even an empty line
+#: costs time.
 _LINE = 100
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 2_000
@@ -278,7 +282,7 @@ _ENDS: Mapping[str, str] = {
 
 
 class ClaudeCliResponse:
-    """One answer while its lines arrive."""
+    """One answer of the program, built from lines as they arrive."""
 
     def __init__(self, *, reply: ReplyText, account: Account, clock: Clock, max_bytes: int) -> None:
         self._reply = reply
@@ -342,7 +346,7 @@ class ClaudeCliResponse:
         )
 
     def _take(self, line: bytes) -> None:
-        """Read a line. Lines that are not JSON are ignored, because the program may also print other text."""
+        """Process a line. A line that is not JSON is ignored, because the program may also print other text."""
         if not line.lstrip().startswith(b"{"):
             return
         document = parse(line.decode("utf-8", "replace"), self._account)
@@ -400,7 +404,7 @@ class Trouble:
     status: int | None = None
     #: The program's own name for the failure.
     reason: str = ""
-    #: The end of a limit, in seconds since 1970.
+    #: The time at which the limit ends, in seconds since 1970.
     resets_at: float | None = None
     exit_code: int = 1
 
@@ -468,7 +472,7 @@ def _kind(trouble: Trouble) -> ProviderErrorKind:
 
 
 def _wait(trouble: Trouble, clock: Clock) -> float | None:
-    """Return the seconds until the limit ends, if the program names them."""
+    """Return the seconds until the limit ends, if the report names that time."""
     now = clock.now() / 1000
     if trouble.resets_at is not None:
         return _bounded(trouble.resets_at - now)
@@ -487,8 +491,8 @@ def _bounded(seconds: float) -> float:
 
 
 def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
-    """Return the next time that matches the text: today or tomorrow, or on the named day of this year or the next.
-    Return None if there is no such day."""
+    """Return the next time that matches the text. If the text names a day, it is on that day in this year or the next;
+    otherwise it is today or tomorrow. Return None if the named day does not exist."""
     hour, minute = int(reset["hour"]), int(reset["minute"] or 0)
     if reset["half"]:
         hour = hour % _NOON + (_NOON if reset["half"].lower() == "pm" else 0)
@@ -504,7 +508,7 @@ def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
 
 
 def _zone(name: str | None) -> tzinfo:
-    """Return the named zone, or UTC, which Arvis sets for the program."""
+    """Return the named time zone. Without a name, return UTC, which Arvis sets in the program's environment."""
     try:
         return ZoneInfo(name) if name else UTC
     except (KeyError, ValueError, OSError):

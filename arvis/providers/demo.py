@@ -42,7 +42,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class DemoReply:
-    """A part of the reply and the output tokens that it is reported to have cost."""
+    """A part of the reply, and the number of output tokens that are reported for it."""
 
     text: str
     tokens: int
@@ -134,13 +134,13 @@ def directives(text: str) -> list[Directive]:
 
 
 def _reply_of(text: str) -> DemoReply:
-    """Return a reply; the demo counts a word as a token."""
+    """Return the text as a part of the reply. The demo counts each word as a token."""
     return DemoReply(text, len(text.split()))
 
 
 def _repeated_word(argument: str) -> DemoReply:
-    """Return a reply with this number of words, at most `_MOST_WORDS`. The reported tokens are always the number in the
-    directive."""
+    """Return a part of the reply with this number of words, but at most `_MOST_WORDS`. The number of reported tokens is
+    always the number in the directive."""
     digits = argument.strip()[:_MOST_DIGITS]
     number = int(digits) if digits.isdecimal() else 0
     return DemoReply(" ".join(["word"] * min(number, _MOST_WORDS)), number)

@@ -22,19 +22,21 @@ from arvis.ports.http import HttpClient, HttpError, HttpResponse
 from arvis.providers import failures
 from arvis.providers.reply import ReplyText
 
-#: The maximum bytes of one document (an answer in one piece, or one event of a stream), and of an error answer.
+#: The maximum number of bytes of one document (a complete answer, or one event of a stream), and of an answer with an
+#: error status.
 MAX_DOCUMENT = 16 * 1024 * 1024
 _MAX_FAILURE = 65_536
 
 #: The maximum number of brackets and commas in a document, because parsing costs memory and time: `[{},{},…]` takes 24
-#: times its own size, and an object with 500,000 members blocks the event loop for half a second. A normal reply in one
-#: piece has a few thousand.
+#: times its own size, and an object with 500,000 members blocks the event loop for half a second. A normal complete
+#: reply has a few thousand.
 _MAX_MARKS = 100_000
 
-#: The bytes of a stream that are parsed before other tasks run on the event loop.
+#: The number of bytes of a stream that are parsed at once, before other tasks on the event loop may run.
 _SLICE = 16_384
 
-#: The bytes of a stream that are allowed for each byte of its text: vendors send some 300 bytes for a token of 4 bytes.
+#: The number of bytes of a stream that are allowed for each byte of the reply's text. Vendors send some 300 bytes for a
+#: token of 4 bytes.
 _STREAM_OVERHEAD = 256
 
 _SUCCESS = range(200, 300)
@@ -42,8 +44,8 @@ _SUCCESS = range(200, 300)
 #: The object that `events` yields for the mark `[DONE]`, with which some vendors end a stream.
 DONE = object()
 
-#: Returns the error of an answer with an error status, from the account, the status, the headers, the document and the
-#: clock.
+#: Returns the error for an answer with an error status. The arguments are the account, and the status, the headers and
+#: the JSON document of the answer, and the clock.
 FailureReader = Callable[[Account, int, Mapping[str, str], object, Clock], ProviderError]
 
 
@@ -102,13 +104,14 @@ class Exchange:
         try:
             document = await _read_whole(response, account, _MAX_FAILURE)
         except (HttpError, ProviderError):
-            document = None  # The status alone determines the error.
+            document = None  # Without a document, the status alone determines the error.
         return self._failure(account, response.status, response.headers, document, self._clock)
 
 
 class Beginning:
-    """A time limit of `seconds` for the first byte of an answer (None: only the general time limit). `seen` is True
-    once that byte has arrived. If the time is over, leaving the context raises `HttpError`."""
+    """A context with a time limit of `seconds` for the first byte of an answer; with None, only the general time limit
+    applies. `seen` is True once that byte has arrived. If the time limit is exceeded, leaving the context raises
+    `HttpError`."""
 
     def __init__(self, seconds: float | None) -> None:
         self._scope = asyncio.timeout(seconds)
@@ -186,13 +189,13 @@ class Answered:
                     await asyncio.sleep(0)
         except HttpError as error:
             if error.timeout and not self._begun.seen:
-                raise  # the server has sent nothing
+                raise  # the server has sent nothing, so no stream has begun
             raise Broken(str(error), spent=error.spent) from None
 
 
 class Broken(Exception):
-    """The error of a stream whose connection broke. It has no effect on an answer that was complete before. `spent` is
-    True if the stream used its whole time limit."""
+    """The error of a stream whose connection broke. If the answer was already complete, the error is ignored. `spent`
+    is True if the stream used its whole time limit."""
 
     def __init__(self, text: str, *, spent: bool = False) -> None:
         super().__init__(text)
@@ -210,8 +213,8 @@ async def read_stream(
     documents: AsyncIterator[object], take: Callable[[object], bool], answer: Ending, reply: ReplyText
 ) -> None:
     """Read a stream until `take` returns False or the vendor's end mark arrives. If the connection breaks after the
-    mark, the answer is complete. If the time limit ends while the reply has text, the reply is cut there. Raise
-    `ProviderError` for any other stream without an end mark."""
+    mark, the answer is complete. If the time limit ends after a part of the reply's text has arrived, the reply is cut
+    there. Raise `ProviderError` for any other stream without an end mark."""
     try:
         async for document in documents:
             if document is DONE:
@@ -228,8 +231,8 @@ async def read_stream(
 
 
 def ended_early(account: Account, why: str, *, spent: bool = False) -> ProviderError:
-    """Return the error for an incomplete answer. The error is temporary; the text of the next attempt replaces the text
-    shown so far."""
+    """Return the error for an incomplete answer. It counts as a temporary fault: the runner tries again, and the text
+    of the next attempt replaces the text shown so far."""
     text = f"the stream of the account {account.name} ended early: {why}"
     return ProviderError(ProviderErrorKind.TIMEOUT, text, spent=spent)
 
@@ -251,7 +254,7 @@ def parse(data: str, account: Account) -> object:
         raise failures.unreadable(account, "it has too many values")
     try:
         document: object = json.loads(data)
-    except (ValueError, RecursionError):  # RecursionError: too many nested brackets
+    except (ValueError, RecursionError):  # RecursionError is raised for too many nested brackets
         raise failures.unreadable(account, "it is not JSON") from None
     return document
 
@@ -278,14 +281,14 @@ class EventTooLarge(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event. `kind` is the name that the vendor gave the event, or `message` if it has no name."""
+    """One event. `kind` is the name that the vendor gave the event, or `message` if the event has no name."""
 
     kind: str
     data: str
 
 
 class EventParser:
-    """Parses a stream in pieces of any size; the time is linear in the number of bytes."""
+    """Parses a stream that arrives in pieces of any size. The time that this takes is linear in the number of bytes."""
 
     def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -38,7 +38,8 @@ _BY_STATUS: Mapping[int, ProviderErrorKind] = {
     504: ProviderErrorKind.TIMEOUT,
 }
 
-#: The statuses of a server that does not have the model or the address; another account's server may have it.
+#: The statuses with which a server reports that it does not have the model or the address. The server of another
+#: account may have it.
 _ELSEWHERE = frozenset({404, 405, 410})
 
 #: Codes and types of the error object that are more specific than the status.
@@ -101,8 +102,8 @@ def from_error_object(account: Account, error: object) -> ProviderError:
 
 
 def from_transport(account: Account, error: HttpError, *, silent: bool = False) -> ProviderError:
-    """Return the error of a connection that failed or was cut: a timeout, or a temporary fault of the server.
-    `silent`: no byte of an answer had arrived."""
+    """Return the error of a connection that failed or was cut: a timeout, or a temporary fault of the server. `silent`
+    is True if no byte of the answer had arrived."""
     kind = ProviderErrorKind.TIMEOUT if error.timeout else ProviderErrorKind.OVERLOADED
     text = redact(f"the account {account.name}: {error}", account)
     return ProviderError(kind, text, silent=silent and error.timeout)
@@ -137,7 +138,7 @@ def without_key(text: str, account: Account) -> str:
 
 
 def _forms(key: str) -> Iterator[str]:
-    """Return the forms in which a server may write the key that it received."""
+    """Return the encodings in which a server may repeat the key that it received."""
     if len(key) < _SHORTEST_KEY:
         return
     data = key.encode("utf-8", "replace")
@@ -168,7 +169,7 @@ def _kind(error: object, fallback: ProviderErrorKind) -> ProviderErrorKind:
 
 
 def _message(error: object) -> str:
-    """Return the vendor's text: usually in an object, from some servers a bare string."""
+    """Return the vendor's text. It is usually inside an error object; some servers send only a string."""
     match error:
         case str():
             return error
@@ -199,7 +200,7 @@ _EPOCH, _EPOCH_MS = 1e9, 1e12
 
 
 def wait_in(headers: Mapping[str, str], clock: Clock, *, limited: bool) -> float | None:
-    """Return the wait in seconds; None without a usable header. A date is compared with the server's clock if the
+    """Return the wait in seconds; None if there is no usable header. A date is compared with the server's clock if the
     answer shows it, because our clock may be wrong. If `limited`, the headers of rate limits also count: the result is
     the longest wait of the used-up limits."""
     ms = _number(headers.get("Retry-After-Ms", ""))

@@ -1,9 +1,9 @@
-"""Google's models through `generateContent`, by the public wire format, without an SDK.
+"""Google's models through the public HTTP API `generateContent`, without an SDK.
 
-This module makes exactly one call; the runner waits, retries and chooses other accounts. A prompt is `contents`: text,
-pictures, function calls and their responses. An answer is one document, or several documents of the same form in a
-stream. No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable and never
-crashes.
+The provider makes exactly one call for each request; the runner waits, retries and chooses other accounts. A prompt is
+`contents`: text, pictures, function calls and their responses. An answer is one document, or several documents of the
+same form in a stream. No value in a document is trusted to have the documented type: a value of a wrong type makes the
+answer unreadable, but never crashes the daemon.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
     return f"{base}/models/{quote(request.model or account.model, safe='')}:{method}"
 
 
-#: Google's names of OpenAI's parameters.
+#: Google's names of the sampling parameters, by the names that OpenAI and Arvis use.
 _TUNED = {
     "temperature": "temperature",
     "top_p": "topP",
@@ -150,7 +150,8 @@ _TOO_LONG = re.compile(r"token count .{0,60}exceeds|exceeds the maximum number o
 
 
 class GoogleResponse:
-    """One answer while its documents arrive. `finished` is True once a reason for the end was given."""
+    """One answer, built from JSON documents as they arrive. `finished` is True after Google has given a reason for the
+    end."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
         self.account = account
@@ -226,7 +227,7 @@ class GoogleResponse:
         for part in parts:
             match part:
                 case {"thought": True}:
-                    continue  # the model's thoughts are not for the chat
+                    continue  # the model's thoughts are not shown in the chat
                 case {"text": str(text)}:
                     more = self._reply.add(text) and more
                 case {"functionCall": {"name": str(name), **call}}:
@@ -291,7 +292,7 @@ def _kind(error: Mapping[str, object], plain: ProviderError) -> ProviderErrorKin
 
 
 def _retry_delay(details: object) -> float | None:
-    """Return the wait that an error's details ask for, in seconds."""
+    """Return the wait in seconds that the details of an error object contain."""
     for detail in details[:10] if isinstance(details, list) else ():
         match detail:
             case {"retryDelay": str(delay)} if found := _SECONDS.fullmatch(delay):

@@ -1,10 +1,11 @@
 """Models on an Ollama server, through Ollama's own chat API, because only this API can read and set the size of the
 context.
 
-By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the size
-that it needs. The provider makes one request for each reply. Before the first reply of a model, it makes another
-request, to read the model's maximum context. An answer is one document, or one line of JSON for each piece. No value in
-a document is trusted to have the promised type: a wrong type makes the answer unreadable and never crashes.
+By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the
+context size that it needs. The provider makes one request for each reply. Before the first reply of a model, it makes
+another request, to read the model's maximum context. An answer is one JSON document, or a stream with one JSON document
+on each line. No value in a document is trusted to have the documented type: a value of a wrong type makes the answer
+unreadable, but never crashes the daemon.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ class OllamaProvider:
         return most
 
     async def _shown(self, account: Account, model: str) -> int | None:
-        """Request the maximum context of a model. Return None if the server has no such endpoint, like servers that
-        implement only Ollama's chat. If the model is unknown, the chat reports that later."""
+        """Request the maximum context of a model. Return None if the server does not have the endpoint for this; some
+        servers implement only Ollama's chat. If the model is unknown, the request to the chat reports that later."""
         try:
             async with self._post(account, "show", {"model": model}) as answered:
                 return context_length(await answered.document())
@@ -109,7 +110,7 @@ def _base(account: Account) -> str:
     return base if "://" in base else f"http://{base}"
 
 
-#: OpenAI's parameters that Ollama knows under the same names.
+#: The parameters that have the same names for Ollama as for OpenAI.
 _TUNED = frozenset({"temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"})
 
 
@@ -152,11 +153,11 @@ _MOST_CONTEXT = 1 << 21
 #: The largest context (tokens) that is requested from a server that does not report the model's maximum.
 UNTOLD_CONTEXT = 131_072
 
-#: The bytes per token for a high estimate. A high estimate costs memory, but a low one would lose the beginning of the
-#: prompt.
+#: The number of bytes per token for a high estimate of a prompt's tokens. An estimate that is too high costs memory,
+#: but one that is too low would lose the beginning of the prompt.
 _BYTES_A_TOKEN = 2.5
-#: The bytes per token for a low estimate. A prompt that is too long even by this estimate is refused. The runner's
-#: estimate is more exact, because the runner has learned how the model counts.
+#: The number of bytes per token for a low estimate of a prompt's tokens. A prompt that is too long even by this
+#: estimate is refused. The runner's estimate is more exact, because the runner has learned how the model counts.
 MOST_BYTES_A_TOKEN = 4.5
 _TOKENS_A_PICTURE = 1_600
 
@@ -208,7 +209,8 @@ def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
 
 
 class OllamaResponse:
-    """One answer while its documents arrive. `finished` is True once a document contained `done`."""
+    """One streamed answer, built from JSON documents as they arrive. `finished` is True after a document with `"done":
+    true`."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
         self.account = account
@@ -278,7 +280,7 @@ class OllamaResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Return the error of an answer; Ollama's error is a bare string."""
+    """Return the error for an answer with an error status. Ollama reports an error as a string, not as an object."""
     return _refined(failures.from_answer(account, status, headers, document, clock))
 
 

@@ -1,10 +1,10 @@
 """OpenAI, OpenRouter and every other server that speaks the chat-completions format, without an SDK.
 
-This module makes exactly one call; the runner waits, retries and chooses other accounts. Servers of this format treat
-some fields differently. If a server refuses a request because of such a field, the provider sends the request again
-with another form of the field or without it, and uses the accepted form for later requests. No value in an answer is
-trusted to have the promised type: a wrong type makes the answer unreadable, which the runner may retry, and never
-crashes. Fields that are missing in the answer (usage, model) are left out of the result.
+The runner waits, retries and chooses other accounts; this module does not. Servers of this format treat some fields
+differently. If a server refuses a request because of such a field, the provider sends the request again with another
+form of the field or without it, and uses the accepted form for later requests. No value in an answer is trusted to have
+the documented type: a value of a wrong type makes the answer unreadable, which the runner may retry, but never crashes
+the daemon. Fields that are missing in the answer (usage, model) are left out of the result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _REFUSING = frozenset({400, 422})
 _NAMES = re.compile(r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning|stream_options)\b")
 _REQUIRED = re.compile(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
-#: Maximum characters of a refusal that are examined.
+#: The maximum number of characters of a refusal that are examined.
 _LOOKED_AT = 8_192
 
 #: OpenAI's models that refuse `max_tokens`, on any server.
@@ -81,8 +81,8 @@ class Accepted:
 
 
 def first_try(account: Account, model: str, *, field: str) -> Accepted:
-    """Return the form of the first request; `field` is the vendor's name of the limit. Servers with their own address
-    get the old name of the limit, except for models that refuse it."""
+    """Return the form of the first request. `field` is the name that the vendor uses for the limit of the reply. If the
+    account names its own address, the old name `max_tokens` is used, except for models that refuse it."""
     newer = _NEW_MODELS.match(model.rpartition("/")[2]) is not None
     own = account.base_url is not None and not newer
     return Accepted(OLD_LIMIT if own else NEW_LIMIT if newer and account.provider != "openrouter" else field)
@@ -101,7 +101,7 @@ def failure(account: Account, status: int, headers: Mapping[str, str], document:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """The differences between vendors of this format. If `base_url` is None, every account must name its own
+    """The properties in which vendors of this format differ. If `base_url` is None, every account must name its own
     address."""
 
     base_url: str | None = None
@@ -109,7 +109,7 @@ class Vendor:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-#: OpenRouter shows both values to the user in its statistics.
+#: OpenRouter shows the values of both headers to the user in its statistics.
 _OPENROUTER_HEADERS = {"HTTP-Referer": "http://localhost:5070", "X-Title": "Arvis"}
 
 VENDORS: Mapping[str, Vendor] = {
@@ -255,8 +255,8 @@ def _reasoning(turn: Turn, origin: str, required: bool) -> Message:
 
 
 def _call(call: ToolCall) -> Message:
-    """Return a call with its arguments as the model wrote them, even if they are not an object, because the model must
-    see the text that it is asked to correct."""
+    """Return a tool call with its arguments as the model wrote them, even if they are not an object: the model must see
+    the arguments that it has to correct."""
     arguments = call.written if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
@@ -269,14 +269,14 @@ def _image(image: Image) -> Message:
 # -- answers: one complete document, or the pieces of a stream ---------------------------------------------------------
 
 
-#: Maximum characters of a model's name, and of a refusal that is passed on.
+#: The maximum number of characters of a model's name, and of the text of a refusal in an error.
 _LONGEST_NAME = 200
 _LONGEST_REFUSAL = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first choice of a document; empty for a chunk that only carries usage."""
+    """The first choice in a JSON document. It is empty for a document that contains only token counts."""
 
     text: str = ""
     refusal: str = ""
@@ -286,7 +286,8 @@ class Choice:
 
 
 class CompletionsResponse:
-    """One answer while its documents arrive. `finished` is True once a finish reason was given."""
+    """One answer, built from JSON documents as they arrive. `finished` is True after a document with a finish
+    reason."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
         self.account = account
@@ -302,8 +303,8 @@ class CompletionsResponse:
         self._reasoning = Reasoning(max_bytes)
 
     def take(self, document: object, *, part: str) -> bool:
-        """Read the next document; its text is under `part` (`message` or `delta`). Return False if the reply has
-        reached its maximum size. Raise `ProviderError` for an error object, a refusal or a wrong type."""
+        """Read the next document. `part` is the field that contains its text: `message` or `delta`. Return False if the
+        reply has reached its maximum size. Raise `ProviderError` for an error object, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if document.get("error"):
@@ -368,7 +369,8 @@ class CompletionsResponse:
         raise failures.unreadable(self.account, "its choices have a wrong type")
 
     def _take_call(self, number: int, call: object) -> None:
-        """Read a complete call, or a piece of the call whose number is `index`."""
+        """Read a complete tool call, or a piece of one. The field `index` of the piece is the number of the call;
+        without it, `number` is used."""
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or not isinstance(function, Mapping):
             raise failures.unreadable(self.account, "its tool calls have a wrong type")

@@ -1,7 +1,7 @@
-"""Put the changing parts of a prompt after its constant part, because a vendor's cache only serves prompts with an
+"""Put the changing parts of a prompt after its constant part, because a vendor's cache is used only for prompts with an
 equal beginning.
 
-Only the newest message of the user is changed here: two requests of a growing conversation are equal up to that
+This module changes only the newest message of the user, so two requests of a growing conversation are equal up to that
 message.
 """
 
@@ -15,15 +15,15 @@ from arvis.domain.runs import Account, RunRequest, Turn
 
 
 def system_of(request: RunRequest) -> str:
-    """Return the whole system text, its changing part last. If no message of the user can contain the line with the
-    time, that line is at the end."""
+    """Return the whole system text, with its changing part at the end. If no message of the user can contain the line
+    with the current time, this line follows."""
     line = request.now if asked_at(request.turns) is None else ""
     return "\n\n".join(part for part in (request.system, request.changing, line) if part.strip())
 
 
 def turns_of(request: RunRequest) -> tuple[Turn, ...]:
-    """Return the turns. The line with the time is after the newest text of the user. It is never after tool outputs,
-    because models would treat a text there as the end of the turn."""
+    """Return the turns, with the line with the current time after the newest text of the user. This line is never after
+    tool outputs, because models would treat a text there as the end of the turn."""
     place = asked_at(request.turns)
     if place is None or not request.now.strip():
         return request.turns
@@ -40,6 +40,7 @@ def asked_at(turns: Sequence[Turn]) -> int | None:
 
 
 def origin_of(request: RunRequest, account: Account) -> str:
-    """Return the origin at which the thoughts of a model are valid: the same model of the same server."""
+    """Return a name for the model and the server of a request. Only the same model on the same server accepts the
+    thoughts of the model in later requests."""
     server = zlib.crc32((account.base_url or "").encode("utf-8", "replace"))
     return f"{account.provider} {server:08x} {request.model or account.model}"

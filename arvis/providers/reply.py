@@ -2,7 +2,7 @@
 
 Every provider collects its answer here, so that the size limit and the rule that an empty reply is an error are
 implemented once. The arguments of tool calls are parsed here, but their content is not checked. Arguments that are not
-a JSON object are kept as the model wrote them, so that the model gets an error.
+a JSON object are kept as the model wrote them, and the model gets an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from arvis.providers import failures
 
 _MOST_TOKENS = 1 << 31
 
-#: The reasons, in lower case, with which vendors and servers mark a reply that reached the token limit.
+#: The stop reasons, in lower case, of a reply that was cut at the token limit.
 _AT_THE_LIMIT = frozenset(
     {
         "length",
@@ -58,7 +58,7 @@ class ReplyText:
         if len(data) > self._left:
             self.truncated = True
             data = data[: self._left]
-        # A character that the limit would divide is dropped.
+        # If the limit divides a character, the character is dropped.
         text = data.decode("utf-8", "ignore")
         self._left -= len(data)
         if text:
@@ -74,7 +74,8 @@ class ReplyText:
         return has_text
 
     def is_cut(self, stop_reason: str) -> bool:
-        """Return whether the reply is incomplete: by the vendor's reason, or because reading stopped at the limit."""
+        """Return whether the reply is incomplete, because the vendor's reason says so or because reading stopped at the
+        limit."""
         return self.truncated or normal_stop_reason(stop_reason) == LENGTH
 
     def result(
@@ -160,8 +161,8 @@ class CallDrafts:
         return len(self._drafts)
 
     def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "", signature: str = "") -> None:  # noqa: A002 - its name
-        """Add the next piece of the call that the vendor numbers `key`. Each field except `arguments` arrives once and
-        complete."""
+        """Add the next piece of the call that the vendor numbers `key`. Only `arguments` arrives in several pieces;
+        each other field arrives once and complete."""
         draft = self._drafts.get(key)
         if draft is None:
             if len(self._drafts) == _MOST_CALLS:
@@ -216,7 +217,8 @@ def _arguments_in(text: str) -> tuple[Mapping[str, Any] | None, str]:
 # -- thoughts ----------------------------------------------------------------------------------------------------------
 
 
-#: The field of a block that each type of piece extends, and the text fields of each type of block.
+#: `_PIECES`: for each type of piece, the field of the block to which its text is added. `_KINDS`: for each type of
+#: block, the fields that contain text.
 _PIECES = {"thinking_delta": "thinking", "signature_delta": "signature"}
 _KINDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
 #: The maximum number of blocks. A normal answer has far fewer.

@@ -1,4 +1,4 @@
-"""Speech engines: an API of OpenAI's format, programs that the owner configures, and Whisper on this machine.
+"""Speech engines: an API in OpenAI's format, programs that the owner configures, and Whisper on this machine.
 
 Programs run without a shell; their commands are split into words at the start. Whisper runs in a worker process
 (`speech_worker.py`) that starts with the first voice message and ends after `IDLE_SECONDS` without work, because a
@@ -35,19 +35,19 @@ _SUFFIXES = {
     "audio/flac": ".flac",
     "audio/amr": ".amr",
 }
-#: The variables of Arvis's environment that an owner's program gets.
+#: The environment variables that a program of the owner gets from Arvis's environment.
 _SHOWN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 def name_of(sound: Sound) -> str:
-    """Return a file name for the sound. Engines rely on the extension, and names given by people may have none or a
-    wrong one."""
+    """Return a file name for the sound. Engines rely on the extension of the name, and the names that people give files
+    may have a wrong extension or none."""
     return f"voice{_SUFFIXES.get(sound.content_type, '.bin')}"
 
 
 @contextmanager
 def laid_out(sound: Sound) -> Iterator[Path]:
-    """Write the sound to a private file, and delete it afterwards."""
+    """Write the sound to a private file, and delete the file at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="arvis-voice-") as folder:
         path = Path(folder) / name_of(sound)
         path.write_bytes(sound.data)
@@ -69,7 +69,7 @@ _MOST_SOUND = 20_971_520
 #: The maximum length in characters that the vendor reads aloud at once.
 _MOST_TEXT = 4_096
 
-#: Statuses of temporary faults; every other error status is final.
+#: The HTTP statuses of temporary faults. After every other error status, a retry is useless.
 _PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
 _KEY_REFUSED = frozenset({401, 403})
 
@@ -258,7 +258,7 @@ class _Command:
 # -- Whisper -----------------------------------------------------------------------------------------------------------
 
 
-#: The seconds after which an idle worker ends, and the time limit for one sound, which includes the time to download
+#: An idle worker ends after `IDLE_SECONDS`. One sound may take at most `_LOCAL_SECONDS`, including the time to download
 #: and load the model.
 IDLE_SECONDS = 300.0
 _LOCAL_SECONDS = 900.0

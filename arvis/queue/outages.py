@@ -1,9 +1,9 @@
 """Outages of the database: calls wait for the end of the outage, and leases that expire during it are not taken over.
 
-While the disk is full or the database is away, running work waits instead of failing, because repeating the work would
-call the model again and might send notices twice. No process can renew its leases during an outage. A process that has
-just found the database again therefore does not treat the expired leases of others as crashes until they have had time
-to renew them.
+While the disk is full or the database cannot be reached, running work waits instead of failing, because repeating the
+work would call the model again and might send notices twice. No process can renew its leases during an outage. When a
+process reaches the database again, other processes may not have renewed their leases yet. For some time, it therefore
+does not treat their expired leases as crashes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: The time (s) after an outage, and after the start, in which expired leases of other processes are left alone. It is
-#: long enough for every process to find the database again and renew its leases.
+#: For this time (s) after an outage, and after the start of this process, expired leases of other processes are not
+#: taken over. It is long enough for every process to reach the database again and renew its leases.
 GRACE_SECONDS = 5.0
-#: The pause (s) between two attempts while the database is away.
+#: The pause (s) between two attempts of the queue to reach the database during an outage.
 RETRY_SECONDS = 1.0
 #: The minimum time (s) between two log entries about the same outage.
 _REPEAT_SECONDS = 60.0
@@ -67,11 +67,11 @@ class Contact:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: The pause (s) between two attempts of a call.
+#: The pause (s) between two attempts of a call to the store.
 PAUSE_SECONDS = 1.0
 
-#: The errors after which a call is repeated. Scripts raise the other kinds of `Unavailable`, and would raise them
-#: again.
+#: The errors after which a call is repeated. The other kinds of `Unavailable` are raised by scripts; a repeated script
+#: would raise them again.
 _PASSING = (DatabaseAway, DiskFull)
 
 
@@ -106,7 +106,7 @@ class RetryingStore:
 
 
 async def until_done(clock: Clock, call: Callable[[], Awaitable[R]]) -> R:
-    """Repeat the call while the database is away or its disk is full. Other errors are raised immediately."""
+    """Repeat the call while the database cannot be reached or its disk is full. Other errors are raised immediately."""
     while True:
         try:
             return await call()

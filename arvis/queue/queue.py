@@ -1,5 +1,5 @@
-"""The queue at run time: it starts claimed jobs, retries failed jobs, renews leases, and waits for running jobs at a
-stop.
+"""The queue at run time: it starts claimed jobs, retries failed jobs, renews leases, and waits for running jobs when it
+is stopped.
 
 A process finds its own work without polling: a commit that adds or settles jobs also claims the next jobs (`SlotPool`),
 and one timer waits for the soonest `run_at` or deadline. On a shared database, it also looks for the work of other
@@ -45,15 +45,16 @@ POISON_TEXT = "Job timed out — process likely crashed"
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The rule for attempts after errors: the attempt after the n-th error follows after 2^n units (ms), plus 0–10 %.
-    `random` returns numbers from 0 to 1."""
+    """The rule for attempts after errors: after the n-th error, the next attempt follows after 2^n times `unit_ms`,
+    plus a random 0–10 %. `random` returns numbers from 0 to 1."""
 
     max_attempts: int
     unit_ms: int
     random: Callable[[], float]
 
     def scheduled(self, job: Job, result: Unfinished, now: int) -> Unfinished:
-        """Return the result that is stored: a `Retry` gets its time, or becomes a `Fail` after the last attempt."""
+        """Return the result as it is stored: a `Retry` gets the time of the next attempt, or becomes a `Fail` if the
+        last attempt has failed."""
         if not isinstance(result, Retry):
             return result
         failures = job.attempts + 1
@@ -73,7 +74,7 @@ Rescued = Callable[[Transaction, Sequence[Job], int], None]
 
 
 def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
-    """Write nothing: the default if jobs of a dead process need no further rows."""
+    """Write nothing: the default for `Rescued`, if the jobs of a dead process need no further rows."""
 
 
 def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
@@ -88,9 +89,10 @@ def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_mo
 def rescue(
     tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
-    """Take back the jobs of dead processes, and return these jobs. If `judge` is False, even expired leases of
-    processes with other data folders stay, because their owners could not renew them. `died` is the boot of the
-    previous process of this folder if that process did not stop in an orderly way."""
+    """Take back the jobs of dead processes, and return these jobs. If `judge` is False, the jobs of processes with
+    other data folders are not taken back even if their leases have expired, because these processes could not renew
+    them during an outage. `died` is the boot of the previous process of this folder if that process did not stop in an
+    orderly way."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
@@ -140,8 +142,8 @@ def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None
 
 
 def _process_key(node: str) -> str:
-    """Return the key of the key-value that names the boot running on this node. The value is empty after an orderly
-    stop, and after another process has cleared it (`forget_dead_processes`)."""
+    """Return the key of the key-value that contains the id of the boot that runs on this node. The value is empty after
+    an orderly stop, and after another process has cleared it (`forget_dead_processes`)."""
     return f"process:{node}"
 
 
@@ -149,8 +151,8 @@ log = structlog.get_logger(__name__)
 
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
-#: The maximum time (s) that a stop waits for running jobs. After it, waiting for the last claims and handing jobs back
-#: may take `HAND_BACK_SECONDS` each.
+#: The maximum time (s) for which a stop of the queue waits for running jobs. Then the queue waits for the results of
+#: its last claims, and hands its unfinished jobs back. Each of these two steps takes at most `HAND_BACK_SECONDS`.
 DRAIN_SECONDS = 24.0
 HAND_BACK_SECONDS = 1.0
 LONGEST_TIMER_SECONDS = 60.0
@@ -226,7 +228,7 @@ class Queue:
 
     async def start(self) -> None:
         """Take back the jobs that an earlier boot left running, then begin to claim jobs."""
-        with self._tried_again("rescue"):  # after an error, the sweep takes them back
+        with self._tried_again("rescue"):  # after an error, the sweep takes the jobs back later
             now, judge = self._clock.now(), self._judges_leases()
             rescued = await self._store.write(begin, self._node, self._boot, now, self._rescued, judge=judge)
             if rescued:
@@ -243,8 +245,8 @@ class Queue:
         await self._failure
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Stop claiming, wait up to `drain_seconds` for the running jobs, and hand back the unfinished jobs. This does
-        not count as an attempt."""
+        """Stop claiming, wait up to `drain_seconds` for the running jobs, and hand back the unfinished jobs. For an
+        unfinished job, this does not count as an attempt."""
         self._draining = True
         quiet = asyncio.Event()
         self._slots.close(partial(self._on_loop, quiet.set))
@@ -255,9 +257,9 @@ class Queue:
         left = self._slots.running()
         await _end(self._tasks.values())
         await _end(self._duties)
-        with suppress(TimeoutError):  # the result of a claim stays unknown while the database is away
+        with suppress(TimeoutError):  # the result of a claim stays unknown during an outage of the database
             async with asyncio.timeout(HAND_BACK_SECONDS):
-                await quiet.wait()  # then `_unfinished` contains the jobs of the last claims
+                await quiet.wait()  # after this, `_unfinished` contains the jobs of the last claims
         self._store.attend(None)
         await self._hand_back([*left, *self._unfinished.values()])
 
@@ -273,8 +275,8 @@ class Queue:
             self._keep(self._tick())
 
     async def _hand_back(self, jobs: Sequence[Job]) -> None:
-        """Hand jobs back. If this takes longer than `HAND_BACK_SECONDS`, the next boot takes them back and counts a
-        crash for each."""
+        """Release jobs, so that another process can claim them. If this takes longer than `HAND_BACK_SECONDS`, the next
+        boot takes the jobs back and counts a crash for each of them."""
         try:
             async with asyncio.timeout(HAND_BACK_SECONDS):
                 await self._store.write(hand_back, self._node, jobs, self._clock.now())
@@ -371,8 +373,9 @@ class Queue:
                 await self._renew()
 
     async def _renew(self) -> None:
-        """Renew the leases of this process and take back expired jobs, in one commit, so that a jump of the clock does
-        not take back a job that runs here. Cancel the tasks of jobs that another process has taken over."""
+        """Renew the leases of this process and take back expired jobs, in one commit. The leases are renewed first, so
+        that no job that runs here is taken back if the clock jumps. Cancel the tasks of jobs that another process has
+        taken over."""
         asked, now = self._slots.running(), self._clock.now()
         held, rescued = await self._store.write(
             renew,
@@ -407,7 +410,7 @@ class Queue:
 
     @contextmanager
     def _tried_again(self, duty: str) -> Iterator[None]:
-        """Log and suppress errors of the database in the body, which the caller repeats later."""
+        """Log and suppress errors of the database in the `with` block. The caller runs the block again later."""
         try:
             yield
         except DatabaseAway as error:
@@ -452,7 +455,8 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 def _cancelled_by_us() -> bool:
-    """Return True if this task itself was cancelled, and False if only an awaited task was cancelled."""
+    """Return True if the current task itself was cancelled, and False if only a task for which it waits was
+    cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
