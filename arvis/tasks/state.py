@@ -26,11 +26,11 @@ from arvis.tasks.rounds import Rounds
 # -- the task ----------------------------------------------------------------------------------------------------------
 
 
-#: The key of the task in the state. An execution with this key is a run.
+#: The key of the task in the state. An execution whose state has this key is a run.
 RUN = "run"
-#: The key, in the task, of the messages that the prompt contains (`TaskSpec.messages`).
+#: The key of `TaskSpec.messages` in the stored task.
 MESSAGES = "messages"
-#: The key, in the task of a child, of the source of the run that the child works for (`RunTask.under`).
+#: The key of `RunTask.under` in the stored task.
 UNDER = "under"
 
 
@@ -41,16 +41,16 @@ class TaskSpec:
     prompt: str
     #: Instructions that are added to the agent's own instructions.
     instructions: str = ""
-    #: `explicit`: each reply must have a status; `implicit`: a reply without a status is done (None: the agent's
-    #: setting).
+    #: `explicit`: each reply must have a status. `implicit`: a reply without a status counts as done. None: the setting
+    #: of the agent applies.
     completion: str | None = None
     #: Pairs of role and text that precede the prompt.
     history: Sequence[tuple[str, str]] = ()
     #: The subset of the agent's tools that the run may use (None: all).
     tools: Sequence[str] | None = None
-    #: The id of the message to whose sender the reply is streamed (None: it is not streamed).
+    #: The reply is streamed to the sender of the message with this id. None: the reply is not streamed.
     audience: str | None = None
-    #: The sources of the prompt other than the person for whom the work is done.
+    #: The taint of the prompt.
     taint: Taint = CLEAN
     #: The pictures of the prompt: name, media type and hash of each (`pictures_of`).
     pictures: Sequence[Sequence[str]] = ()
@@ -62,7 +62,8 @@ class TaskSpec:
     subagents: Sequence[Mapping[str, Any]] = ()
     #: The workflow run whose log records the calls of the subagents.
     within: Mapping[str, Any] | None = None
-    #: True: the run has no powers of a conductor, because no person chose the conductor for this work.
+    #: True: an agent that is a conductor has only the rights of an ordinary agent in this run, because no person chose
+    #: the conductor for this work.
     plain: bool = False
     #: The id and text of each message of a person in the prompt, so that the messages that were read can be recorded.
     messages: Sequence[Sequence[str]] = ()
@@ -93,9 +94,10 @@ class TaskSpec:
 class RunTask(TaskSpec):
     """The task in the state of a run."""
 
-    #: The source of the run: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, whose result is not posted.
+    #: The source of the run: `schedule:ID`, `webhook:ID`, `chat` or another. It is empty for a child run, because the
+    #: result of a child run is not posted.
     source: str = ""
-    #: In the task of a child, the source of the run that it works for; else empty.
+    #: The source of the run for which a child run works; empty for all other runs.
     under: str = ""
 
     @classmethod
@@ -128,7 +130,7 @@ class WorkStatus(StrEnum):
     EXHAUSTED = "exhausted"
     #: Only heartbeats: there was nothing to do, and no model was called.
     IDLE = "idle"
-    #: Only heartbeats: the called execution failed.
+    #: Only heartbeats: the execution that the heartbeat called failed.
     FAILED = "failed"
 
 
@@ -139,12 +141,12 @@ class WorkOutcome:
     status: WorkStatus
     #: The part of the last reply that people may see.
     visible: str = ""
-    #: With the status `continue`.
+    #: The report of the work so far, if the status is `continue`.
     report: str = ""
-    #: With the status `blocked`.
+    #: If the status is `blocked`: the reason, and the requirements for the work to continue.
     reason: str = ""
     requirements: str = ""
-    #: With the status `done`.
+    #: The result of the work, if the status is `done`.
     result: str = ""
     #: The attributes that the agent's plugins require.
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -157,7 +159,7 @@ class WorkOutcome:
 
     @property
     def summary(self) -> str:
-        """The information for the next cycle, or for another agent."""
+        """The text that the next cycle or another agent gets about the work."""
         return self.report or self.result or self.visible or self.reason
 
     def to_json(self) -> dict[str, Any]:
@@ -188,9 +190,9 @@ def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
 class ChildEnd:
     """The end of a child execution."""
 
-    #: None: the child failed or was cancelled.
+    #: None if the child failed or was cancelled.
     outcome: WorkOutcome | None
-    #: If `outcome` is None: the error as a sentence, and the code of the reason.
+    #: The error as a sentence, and the code of the reason. Both are empty unless `outcome` is None.
     error: str = ""
     reason: str = ""
 
@@ -208,13 +210,15 @@ def child_end(answer: Answer) -> ChildEnd:
 # -- pictures for the model, and files of the reply: the state has their names and hashes, never their bytes -----------
 
 
-#: The maximum number of pictures of a request, and of their bytes together. The newest pictures are preferred.
+#: The maximum number of pictures in a model call, and the maximum sum of their sizes in bytes. The newest pictures are
+#: preferred.
 MOST_PICTURES = 10
 MOST_BYTES = 20_000_000
 
 
 def pictures_of(messages: Sequence[StoredMessage]) -> list[list[str]]:
-    """Return name, media type and hash of the pictures of these messages that fit in a request, in their order."""
+    """Return the name, media type and hash of each picture of these messages, oldest first. If not all pictures fit in
+    a model call, leave out the oldest ones."""
     shown = [file for message in messages for file in message.attachments if file.kind is FileKind.IMAGE]
     kept: list[list[str]] = []
     room = MOST_BYTES
@@ -237,14 +241,14 @@ MOST_FILES = 10
 
 
 def with_files(state: Mapping[str, Any], more: Sequence[OutgoingFile]) -> dict[str, Any]:
-    """Return the change of the state that adds these files to the reply, each once and at most `MOST_FILES`
-    together."""
+    """Return the change of the state that adds these files to the reply. Each file is added only once, and a reply has
+    at most `MOST_FILES` files."""
     files = dict.fromkeys((*WorkState.from_json(state).files, *more))
     return {"files": [asdict(file) for file in [*files][:MOST_FILES]]} if more else {}
 
 
-#: The value of `WorkState.read` if the daemon writes the last text of the turn. Such a text needs no prompt and answers
-#: all messages of the turn.
+#: The value of `WorkState.read` if the daemon itself wrote the last text of the turn. Such a text has no prompt, and it
+#: answers all messages of the turn.
 BY_DAEMON = "by daemon"
 
 
@@ -260,7 +264,7 @@ def _files(stored_files: Sequence[Mapping[str, Any]]) -> tuple[OutgoingFile, ...
 class WorkState(PlacedState):
     """The part of the state that all graphs for an agent's work have."""
 
-    #: The sources of the work other than the person for whom it is done.
+    #: The taint of the work.
     taint: Taint = stored(CLEAN, read=_taint, write=sorted)
     #: The task of a run; None in a turn.
     run: RunTask | None = stored(None, key=RUN, read=RunTask.from_json)
@@ -283,9 +287,10 @@ class WorkState(PlacedState):
     waits_since: int = 0
     #: The token limit of the last prompt.
     ceiling: int = 0
-    #: The number of tokens that the prompt has for messages; the compaction of the conversation uses it.
+    #: The number of tokens in the prompt that are available for messages. The compaction of the conversation uses this
+    #: number.
     room: int | None = None
-    #: The result of the compaction within this turn: the number of its rounds, and the reason if it failed.
+    #: The result of a compaction during this turn: the number of its rounds, and the reason if the compaction failed.
     compaction: Mapping[str, Any] | None = None
 
 
@@ -296,17 +301,17 @@ class AgentState(WorkState):
     rounds: Rounds = whole(Rounds.from_json)
     #: The ids of the messages that the prompt contains before the first round; None before the first model call.
     first_messages: Sequence[str] | None = stored(None, key="asked")
-    #: The time (ms) that the prompt states.
+    #: The time (ms) that the prompt states as the current time.
     prompt_time: int | None = stored(None, key="told_at")
     #: True after a model has refused a prompt as too long; pictures and long parts are then left out.
     shrunk: bool = False
     #: True after the model has repeated the same calls; the next model call then offers no tools.
     looping: bool = False
-    #: Decisions of people about calls of the last round, by the index of the call.
+    #: The decisions of people about tool calls of the last round, by the index of the call in the round.
     verdicts: Mapping[str, Any] = stored({})
-    #: The tool call about which a person is asked: index, hash and risk.
+    #: The tool call about which a person is asked: its index in the round, its hash and its risk.
     asking: Mapping[str, Any] | None = None
-    #: The tool call whose subagent is running: index and log event.
+    #: The tool call whose subagent is running: its index in the round and its log event.
     calling: Mapping[str, Any] | None = None
     #: The number of the present cycle (from 1).
     cycle: int = 1

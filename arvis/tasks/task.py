@@ -22,13 +22,13 @@ from arvis.tasks.access import Asker, caller_limits, check_use
 from arvis.tasks.state import RUN, UNDER, RunTask, TaskSpec, WorkState
 
 GRAPH = "agent"
-#: The names of sources in a prompt, by the prefix of the source.
+#: The words for the source of a run in a prompt, by the part of `RunTask.source` before the colon.
 _CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to begin, for which no execution waits."""
+    """A run to begin. No other execution waits for it."""
 
     agent: Agent
     task: TaskSpec
@@ -48,7 +48,7 @@ def begin_run(
     tx: Transaction, run: NewRun, *, kind: JobKind, lane: str, priority: int, now: int, key: str | None = None
 ) -> Execution | None:
     """Write the execution and the job of a run. Return None and write nothing if a job with this `key` waits or runs.
-    Raise `Unprocessable` if the person or an author may not use the agent."""
+    Raise `Unprocessable` if the person, or an author of the executed text, may not use the agent."""
     check_use(tx, run.agent, asker_of_run(tx, run))
     execution_id = tx.new_id()
     job = NewJob(
@@ -87,8 +87,8 @@ def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
 
 
 def child_state(parent: Mapping[str, Any], task: TaskSpec, *, agent_id: str | None = None) -> dict[str, Any]:
-    """Return the state of a child run, for `Call("agent", …)`. `parent` is the state of the calling execution; the
-    child has the same place, person and conversation, and the taint of its parent and its task."""
+    """Return the state of a child run, for `Call("agent", …)`. `parent` is the state of the calling execution. The
+    child has the same place, person and conversation as the parent, and the taint of both the parent and the task."""
     state = WorkState.from_json(parent)
     return {
         **changes(
@@ -114,16 +114,18 @@ def source_of(execution: Execution) -> str:
 
 
 def messages_of(execution: Execution, person: Principal | None) -> list[StoredMessage]:
-    """Return the prompt of a run as messages: one for each message that the task names, or else one for the whole
-    prompt."""
+    """Return the prompt of a run as messages: one for each entry of `TaskSpec.messages`, or a single message with the
+    whole prompt if there are no entries."""
     whole, task = message_of(execution, person), WorkState.from_json(execution.state).run or RunTask("")
     return [replace(whole, id=message_id, content=text) for message_id, text in task.messages] or [whole]
 
 
 def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
-    """Return the prompt of a run as one message. The message has no row; the execution stores the prompt."""
+    """Return the prompt of a run as one message. No row of the database contains this message; the prompt is stored in
+    the execution."""
     state = WorkState.from_json(execution.state)
-    # A schedule or web hook is named, so that the model does not take it for a person.
+    # The author's name mentions the schedule or web hook, so that the model does not take the prompt for a person's
+    # message.
     caller = _CALLERS.get(_begun_by(state).partition(":")[0], "")
     name = person.name if person is not None else ""
     return StoredMessage(

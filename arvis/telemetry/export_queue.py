@@ -1,9 +1,9 @@
-"""Converts executions that have ended to spans, and exports them to a collector.
+"""Converts executions that have ended to spans, and exports the spans to a collector.
 
-The spans follow OpenTelemetry's conventions for generative AI; this module does not need its packages. The ids of spans
-are derived from Arvis's ids, so an execution has the same trace in every process and every export. The span of a child
-execution is below the span of its caller. The queue is limited, no caller waits for it, and an unreachable collector is
-logged once.
+The spans follow OpenTelemetry's conventions for generative AI, but this module needs none of OpenTelemetry's packages.
+The ids of spans are derived from Arvis's ids, so an execution has the same trace in every process and every export. The
+span of a child execution is below the span of its caller. The length of the queue is limited, no caller waits for the
+queue, and an unreachable collector is logged once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from arvis.ports.receipts import ModelCall, Receipts, ToolUse
 
 Value = str | int | float | bool | Sequence[str]
 
-#: The providers whose names differ in the conventions.
+#: The names of providers in OpenTelemetry's conventions, where they differ from Arvis's names.
 _PROVIDERS = {"google": "gcp.gemini", "claude_cli": "anthropic"}
 _MICROS = 1_000_000
-#: The maximum number of characters of one text, if content is included.
+#: The maximum number of characters of one exported text.
 _LONGEST = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span, with times in ms. `outward`: the span is a request to an external server. `error` is None if it
-    succeeded."""
+    """A span of a trace, with times in ms. `outward`: the span is a request to an external server. `error` is None if
+    the operation of the span succeeded."""
 
     name: str
     trace_id: int
@@ -48,7 +48,8 @@ class Span:
 
 
 def spans_of(receipts: Receipts, *, content: bool) -> list[Span]:
-    """Return the spans of an execution, the span of the execution first. `content`: include the texts."""
+    """Return the spans of an execution, with the span of the execution itself first. `content`: the spans include the
+    texts of people and agents."""
     execution = receipts.execution
     trace = _number((receipts.ancestors or [execution.id])[-1], 16)
     root = _span_id(execution.id)
@@ -165,7 +166,7 @@ def _span_id(text: str) -> int:
 
 
 def _number(text: str, size: int) -> int:
-    """Return a number of `size` bytes, which is always the same for a text, and never 0."""
+    """Derive a number of `size` bytes from a text. Equal texts give equal numbers, and the number is never 0."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size], "big") or 1
 
 
@@ -174,8 +175,8 @@ log = structlog.get_logger(__name__)
 #: The maximum number of executions that wait for export, and of executions in one request.
 _MOST_WAITING = 5_000
 _MOST_AT_ONCE = 50
-#: The time (s) in which executions are collected, so that a busy process sends few requests; and the maximum time (s)
-#: for the last exports at a stop.
+#: The time (s) for which the queue collects executions before it sends them in one request, and the maximum time (s)
+#: for the last exports when the daemon stops.
 _GATHER = 1.0
 _LAST = 3.0
 _OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
@@ -194,8 +195,8 @@ class Exporter(Protocol):
 
 
 class ExportQueue:
-    """The queue of executions to export. `receipts` reads the records of an execution. `content`: include the texts of
-    people and agents."""
+    """The queue of executions to export. `receipts` returns the records of an execution. `content`: the spans include
+    the texts of people and agents."""
 
     def __init__(
         self,
@@ -213,15 +214,16 @@ class ExportQueue:
         self._lost = 0
 
     def add(self, execution_id: str) -> None:
-        """Queue an execution; `run` skips it if it has not ended. Never blocks: if the queue is full, the execution is
-        dropped."""
+        """Queue an execution. `run` skips it if it has not ended. This method never waits: if the queue is full, the
+        execution is dropped."""
         try:
             self._waiting.put_nowait(execution_id)
         except asyncio.QueueFull:
             self._missed(1, "the collector does not keep up")
 
     async def run(self) -> None:
-        """Export until cancelled; then export the waiting executions for at most `_LAST` seconds."""
+        """Export executions until cancelled. Then export the executions that still wait, for at most `_LAST`
+        seconds."""
         try:
             while True:
                 await self._send([await self._waiting.get()])
@@ -260,8 +262,8 @@ class ExportQueue:
         return spans_of(found, content=self._content)
 
     def _missed(self, number: int, why: str) -> None:
-        """Count lost exports. The first one is logged at once, the total number when the collector accepts spans
-        again."""
+        """Count lost executions and spans. The first loss is logged at once. The total is logged when the collector
+        accepts spans again."""
         if not self._lost:
             log.warning("telemetry_lost", why=why, fix="see `telemetry.endpoint` in config.yaml")
         self._lost += number

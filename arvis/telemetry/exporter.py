@@ -1,4 +1,5 @@
-"""Sends spans with OpenTelemetry's own exporter (OTLP over HTTP). Imported only if an endpoint is configured."""
+"""Sends spans with OpenTelemetry's own exporter (OTLP over HTTP). This module is imported only if an endpoint is
+configured."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ class OtlpExporter:
     """The `Exporter` for OTLP. `endpoint` is the collector's address, with or without the path."""
 
     def __init__(self, *, endpoint: str, headers: Mapping[str, str], service: str, version: str) -> None:
-        # The library logs each failure with the collector's address and answer; the log line of `ExportQueue` is
-        # enough.
+        # The library would log each failure with the collector's address and answer, but the log line of `ExportQueue`
+        # is enough.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         base = endpoint.rstrip("/")
         url = base if base.endswith(_PATH) else base + _PATH

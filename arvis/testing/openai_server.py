@@ -26,7 +26,7 @@ class ReceivedRequest:
 
     path: str
     headers: Mapping[str, str]
-    #: The JSON of the body.
+    #: The parsed JSON of the body.
     document: Mapping[str, Any]
     #: The HTTP request that an entry of the script answers.
     http: web.Request = field(repr=False)
@@ -48,16 +48,16 @@ class Behaviour(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A successful answer in these pieces."""
+    """A successful answer whose text is sent in these pieces."""
 
     pieces: tuple[str, ...] = ("Hello", " from the", " loopback model.")
-    #: The seconds before the headers.
+    #: The seconds to wait before the headers are sent.
     delay: float = 0.0
-    #: The seconds before each piece.
+    #: The seconds to wait before each piece of a stream.
     pause: float = 0.0
     #: The tokens of the prompt and of the reply.
     usage: tuple[int, int] | None = (7, 5)
-    #: None: the answer does not mark its end.
+    #: The reason for the end of the reply. None: the answer does not say that the reply is complete.
     finish_reason: str | None = "stop"
     #: True if a stream ends with `[DONE]`.
     done: bool = True
@@ -98,8 +98,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CallsTools:
-    """An answer with tool calls: pairs of a name and the arguments as text. A stream contains the calls one after the
-    other, and their arguments in pieces of seven characters."""
+    """An answer with tool calls. Each call is a pair of the tool's name and the arguments as text. A stream sends one
+    call after the other, and the arguments of a call in pieces of seven characters."""
 
     calls: tuple[tuple[str, str], ...]
     text: str = ""
@@ -176,8 +176,8 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """An answer that stops until the client disconnects: before the headers, or after the headers and the bytes
-    `first`."""
+    """An answer that never ends. The server waits until the client disconnects, either before the headers or after the
+    headers and the bytes `first`."""
 
     after_headers: bool = False
     first: bytes = b""
@@ -277,7 +277,8 @@ async def _send(
     cut_at: int | None = None,
     pause: float = 0.0,
 ) -> web.StreamResponse:
-    """Send a body piece by piece. After `cut_at` bytes the connection is closed without the mark that ends a body."""
+    """Send a body piece by piece. After `cut_at` bytes, close the connection without the chunk that marks the end of a
+    body."""
     response = web.StreamResponse(status=status, headers=headers)
     await response.prepare(request)
     left = cut_at

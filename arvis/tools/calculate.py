@@ -1,8 +1,8 @@
-"""Exact arithmetic for models: fractions and a parser of our own; nothing is ever evaluated as code.
+"""Exact arithmetic for models, with fractions and a parser of its own: no text is ever evaluated as code.
 
-Two characters are ambiguous. `%` between two operands is the remainder, which has the sign of the dividend; at the end
-or before a sign it is percent: `10 % 3` is 1, `10% + 3` is 3.1. A comma is allowed only between groups of three digits,
-because `1,5` means different numbers to different people.
+Two characters are ambiguous. `%` before a number or a parenthesis is the remainder: `10 % 3` is 1, and the result has
+the sign of the dividend. In all other places `%` means percent: `10% + 3` is 3.1. A comma is allowed only between
+groups of three digits, because `1,5` means different numbers to different people.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<sign>\*\*|[-+*/%^()]))"
 )
-#: Larger numbers are refused, so that no expression takes noticeable time.
+#: The maximum size of a number in bits, the largest exponent, and the maximum depth of parentheses. With these limits,
+#: no expression takes noticeable time.
 _MOST_BITS = 10_000
 _MOST_EXPONENT = 3000
 _MOST_DEPTH = 60
@@ -82,7 +83,8 @@ def _tokens(expression: str) -> list[str]:
 
 
 class _Parser:
-    """A parser with one method for each precedence, the lowest first. Every method raises `ToolError`."""
+    """A parser with one method for each level of precedence, from the lowest to the highest. Every method raises
+    `ToolError` for an invalid expression."""
 
     def __init__(self, *, tokens: Sequence[str]) -> None:
         self._tokens = tokens

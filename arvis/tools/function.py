@@ -1,6 +1,6 @@
-"""A tool made of one typed function: the model gets its name, its docstring and its parameters.
+"""A tool made of one typed function. The model gets the name, the docstring and the parameters of the function.
 
-The schema that the model sees also checks the arguments.
+The schema that the model sees also checks the arguments of a call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.tool import Caller
 
-#: The name of the parameter that Arvis itself passes, if the function has it. The model passes all others.
+#: The name of an optional parameter of the function. Arvis itself passes its value; the model passes all other
+#: arguments.
 _CALLER = "caller"
 _BLANKS = re.compile(r"\s+")
 
@@ -67,7 +68,8 @@ def _model_of(function: Callable[..., Awaitable[str]]) -> type[BaseModel]:
 
 
 def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema without the titles that pydantic derives from the names, which would cost tokens."""
+    """Return the JSON Schema of the parameters, without the titles that pydantic derives from their names, because
+    titles would cost tokens."""
     schema = model.model_json_schema()
     schema.pop("title", None)
     for parameter in schema.get("properties", {}).values():

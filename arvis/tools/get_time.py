@@ -32,7 +32,8 @@ def create(services: ToolServices) -> Tool:
 
 
 def time_in(zone: str, now: int) -> str:
-    """Return the time in ISO 8601 with offset, weekday and zone; `now` in milliseconds. Raise `ToolError`."""
+    """Return the time `now` (ms) in a zone: in ISO 8601 with the offset, then the weekday and the name of the zone.
+    Raise `ToolError` if there is no such zone."""
     name, place = _find(zone)
     moment = datetime.fromtimestamp(now // 1000, tz=UTC).astimezone(place)
     return f"{moment.isoformat()}, {_WEEKDAYS[moment.weekday()]}, {name}"
@@ -52,7 +53,7 @@ def _find(zone: str) -> tuple[str, tzinfo]:
 
 
 def _close(zone: str, known: Collection[str]) -> list[str]:
-    """Return at most two zone names that begin with the text, or resemble it by their city or as a whole."""
+    """Return at most two names of zones that begin with the text, or whose city or whole name resembles it."""
     wanted = zone.strip().lower().replace(" ", "_")
     cities = {name.rpartition("/")[2].lower(): name for name in sorted(known)}
     whole = {name.lower(): name for name in sorted(known)}

@@ -14,7 +14,7 @@ from arvis.ports.store import Transaction
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-#: The maximum number of existing keys that are named to a model that asked for a missing key.
+#: If a model asks for a missing key, the error names at most this many existing keys.
 _MOST_NAMED = 50
 
 

@@ -1,4 +1,4 @@
-"""The tool that reads a web page: as text, cut to the requested length, with a note about the cut.
+"""The tool that reads a web page as text. A long text is cut to the requested length, with a note about the cut.
 
 The result comes from an unknown author, so the caller must mark it as untrusted.
 """
@@ -32,7 +32,7 @@ _META_WITHIN = 4096
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 #: The encodings of pages. Python's other codecs do not produce text, or their time grows with the square of the length.
 _ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
-#: Pages with these labels are decoded as Windows code page 1252, as browsers do.
+#: Pages that declare one of these encodings are decoded as Windows code page 1252, as in browsers.
 _MISLABELLED = frozenset({"ascii", "iso8859-1"})
 
 
@@ -50,7 +50,8 @@ def create(services: ToolServices) -> Tool:
 
 
 def read_answer(answer: Fetched, max_chars: int) -> str:
-    """Return the answer as text for the model: a head, and at most `max_chars` characters of the page."""
+    """Return the answer as text for the model: first the address, a status other than 200 and the title, then at most
+    `max_chars` characters of the page."""
     status = "" if answer.status == _OK else f" (status {answer.status})"
     head = f"{answer.url}{status}\n"
     if _is_html(answer):
@@ -81,15 +82,15 @@ def _is_html(answer: Fetched) -> bool:
 
 
 def _is_text(answer: Fetched) -> bool:
-    """Return whether the answer is text, by its type; without a type, by its content."""
+    """Return whether the answer is text. The content type decides or, if the server sent none, the content."""
     if answer.content_type:
         return _TEXT.fullmatch(answer.content_type) is not None
     return b"\0" not in answer.body[:_META_WITHIN]
 
 
 def _decoded(answer: Fetched) -> str:
-    """Return the decoded answer. The encoding comes from the byte order mark, the header or the page, in this order,
-    which browsers also use; else it is UTF-8."""
+    """Return the decoded answer. The encoding comes from the byte order mark, the header or the page, in this order, as
+    in browsers. If none of them names an encoding, it is UTF-8."""
     for mark, name in _MARKS:
         if answer.body.startswith(mark):
             return answer.body[len(mark) :].decode(name, "replace")

@@ -472,7 +472,7 @@ class ThingCases(StageCases):
 # -- sends that fail ---------------------------------------------------------------------------------------------------
 
 
-#: More refusals than the retries of any client library.
+#: A number of refusals that is higher than the number of retries of any client library.
 _MANY = 100
 #: The guarantees under which a reply appears in the chat exactly once, even if a send is interrupted.
 _ONCE = {Guarantee.IDEMPOTENT, Guarantee.RECONCILED, Guarantee.RESERVE_THEN_FILL}

@@ -55,7 +55,7 @@ class Shown:
     platform_id: str
     #: The displayed text, or its source if the platform renders Markdown itself.
     text: str
-    #: The message to which this one replies.
+    #: The displayed text. If the platform renders Markdown itself, this is the Markdown source of the text.
     reply_ref: str | None = None
     #: The ids that clicks on the buttons return.
     buttons: tuple[str, ...] = ()
@@ -72,20 +72,21 @@ class Stage(Protocol):
 
     @property
     def can(self) -> frozenset[str]:
-        """Return the supported features, some of `ABILITIES`."""
+        """Return the features that the platform supports, as names from `ABILITIES`."""
         ...
 
     @property
     def text_limit(self) -> int:
-        """Return the maximum length of a text, by `length`; 0 if there is none."""
+        """Return the maximum length of a text, measured with `length`; 0 if the platform has no limit."""
         ...
 
     def length(self, text: str) -> int:
-        """Return the length in the platform's unit."""
+        """Return the length of a text in the unit in which the platform measures texts."""
         ...
 
     async def connector(self, **values: Any) -> Connector:
-        """Return a connector with these settings in addition to the required ones; it is closed with the stage."""
+        """Return a connector with these settings in addition to the required ones. The connector is closed at the end
+        of the stage."""
         ...
 
     def address(self, channel: str = "room", *, direct: bool = False, thread: str = "", user: str = "ann") -> Address:
@@ -102,18 +103,18 @@ class Stage(Protocol):
         channel: str = "room",
         thread: str = "",
     ) -> str:
-        """Let a person write a message. In a group, if `addressed`, the message begins with a mention of the bot.
-        Return the `ref`."""
+        """Let a person write a message, and return its `ref`. In a group, `addressed` puts a mention of the bot at the
+        beginning of the message."""
         ...
 
     async def say_file(
         self, name: str, content_type: str, data: bytes, *, voice: bool = False, user: str = "ann", text: str = ""
     ) -> str:
-        """Let a person send a file in their direct chat. Return the `ref`."""
+        """Let a person send a file in their direct chat with the bot. Return the `ref` of the message."""
         raise NotImplementedError
 
     async def say_as_bot(self, text: str, *, own: bool) -> None:
-        """Let a program write in the group `room`: this bot (`own`), or another program."""
+        """Let a program write in the group `room`. `own`: the program is this bot; otherwise it is another program."""
         raise NotImplementedError
 
     async def edit(self, ref: str, text: str) -> None:
@@ -128,11 +129,11 @@ class Stage(Protocol):
         raise NotImplementedError
 
     async def redeliver(self, ref: str) -> None:
-        """Send the event of this message once more."""
+        """Report this message to the connector once more, with the same event."""
         raise NotImplementedError
 
     async def drop_connections(self) -> None:
-        """Close every connection; new ones are accepted."""
+        """Close every open connection. New connections are accepted."""
         raise NotImplementedError
 
     def refuse_sends(self, count: int, *, status: int = 429, retry_after: float | None = None) -> None:
@@ -140,11 +141,13 @@ class Stage(Protocol):
         raise NotImplementedError
 
     def reset_sends(self, count: int, *, after: bool) -> None:
-        """Close the connection of each of the next `count` sends: before the send is carried out, or `after` it."""
+        """Close the connection of each of the next `count` sends. `after`: the platform carries out the send first;
+        otherwise the send has no effect."""
         raise NotImplementedError
 
     def close_channel(self, *, user: str = "ann") -> None:
-        """Refuse all messages of the bot in the direct chat of a person, because it was blocked or removed."""
+        """Refuse all messages of the bot in the direct chat of a person, as if the person had blocked or removed the
+        bot."""
         raise NotImplementedError
 
     def shown(self, address: Address) -> Sequence[Shown]:
@@ -158,7 +161,7 @@ class Stage(Protocol):
 
 
 def need(stage: Stage, *abilities: str) -> None:
-    """Skip a case if the platform lacks the feature that it tests."""
+    """Skip the calling test case if the platform lacks one of these features."""
     assert set(stage.can) <= set(ABILITIES)
     missing = [ability for ability in abilities if ability not in stage.can]
     if missing:
@@ -240,7 +243,7 @@ class RememberingInbox:
         return 0
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Wait until `holds` returns a true value; it is checked after every event."""
+        """Wait until `holds` returns a true value. `holds` is called at the start and after every event."""
         async with asyncio.timeout(PATIENCE), self._changed:
             await self._changed.wait_for(lambda: bool(holds()))
 

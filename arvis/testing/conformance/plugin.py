@@ -1,7 +1,7 @@
 """The rules of the `Plugin` port as tests: subclass `PluginConformance` and override `plugin`.
 
-A plugin passes if it answers every hook within a second and within its limits, even in a conversation without any data,
-and if it can forget a conversation twice. The cases need pytest-asyncio in its auto mode.
+A plugin passes if every hook answers within a second and within its limits, even in a conversation without any data,
+and if the plugin can reset the same conversation twice. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class PluginConformance(ABC):
         assert failures == []
 
     async def test_the_same_state_gives_the_same_words(self, tmp_path: Path) -> None:
-        """If the text changed, no provider could cache a prompt."""
+        """If a plugin returned different texts for the same state, no provider could cache the prompt."""
         plugin, turn = self.plugin(), plugin_turn(tmp_path)
         await plugin.init()
         assert list(await plugin.blocks(turn)) == list(await plugin.blocks(turn))

@@ -1,7 +1,7 @@
 """The rules of the `Provider` port as tests: subclass `ProviderConformance` and override `scene`.
 
-A provider passes if it returns complete texts and limited replies, raises only errors with a kind, puts no secret into
-an error text, and ends a cancelled call immediately.
+A provider passes if it returns complete texts, cuts a reply that is too long at the end of a character, raises only
+errors with a kind, puts no secret into an error text, and ends a cancelled call immediately.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ProviderScene(Protocol):
         ...
 
     def fail(self, kind: ProviderErrorKind) -> RunRequest:
-        """Make the vendor fail the next call in this way, and return the request to make."""
+        """Make the vendor fail the next call with an error of this kind, and return the request to make."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
@@ -50,7 +50,7 @@ class ProviderScene(Protocol):
         ...
 
     def hang(self) -> RunRequest:
-        """Make the vendor never answer the next call, and return the request to make."""
+        """Make the vendor leave the next call unanswered, and return the request to make."""
         ...
 
     async def called(self) -> None:
@@ -59,11 +59,12 @@ class ProviderScene(Protocol):
 
 
 def ignore(piece: str) -> None:
-    """Ignore the pieces of a stream."""
+    """Ignore a piece of a streamed reply."""
 
 
 class ProviderConformance:
-    """Cases for every provider that streams. Override `scene`, and `kinds` if the vendor cannot fail in some way."""
+    """Cases for every provider that streams. Override `scene`. If the vendor cannot cause all kinds of errors, also
+    override `kinds`."""
 
     kinds: frozenset[ProviderErrorKind] = frozenset(ProviderErrorKind)
     calls_tools = True

@@ -26,7 +26,8 @@ class ToolError(Exception):
 
 
 class _Tools:
-    """The script's end of the bridge. It makes one call at a time, even if the script has several threads."""
+    """The script's end of the bridge to the daemon. It makes one call at a time, even if the script has several
+    threads."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

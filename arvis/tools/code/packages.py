@@ -2,8 +2,8 @@
 allows are installed, and each set of packages has its own folder.
 
 The interpreter is the daemon's own, without the daemon's packages. pip fetches packages inside the sandbox, where it
-can access no files of the machine except its own folder; a wheel runs no code when it is unpacked. pip and its settings
-decide the index; this module contains no address.
+can access no files of the machine except its own folder; a wheel runs no code when it is unpacked. The address of the
+package index comes from pip and its settings, not from this module.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The interpreter of scripts."""
+    """The Python interpreter that runs scripts."""
 
     program: Path
-    #: The folders that it reads in addition to the system's.
+    #: The folders that the interpreter must read in addition to the folders of the system.
     readable: tuple[Path, ...]
-    #: A part of the name of each package set.
+    #: The version of Python, such as `3.13`. The name of each package set depends on it.
     version: str
     #: The path of a pip that the interpreter can run (None: there is no pip).
     pip: Path | None
@@ -49,8 +49,8 @@ def daemons_interpreter() -> Interpreter:
 
 
 def _pip() -> Path | None:
-    """Return the path of the package pip, or of the archive of pip that comes with Python; both can be run by their
-    path. Return None if there is neither."""
+    """Return the path of the installed package pip, or of the pip archive that comes with Python. The interpreter can
+    run either of them by its path. Return None if both are missing."""
     found = find_spec("pip")
     if found is not None and found.submodule_search_locations:
         return Path(found.submodule_search_locations[0])
@@ -90,8 +90,9 @@ _OPTIONS = (
 
 
 class PackageSets:
-    """The installed sets of packages, in `folder`, for `interpreter`. `allowed` are names of packages, or `ANY`;
-    `settings` are settings of pip, by the names of their environment variables."""
+    """The installed sets of packages, each in a folder inside `folder`. They are installed with `interpreter`.
+    `allowed` contains names of packages, or `ANY`. `settings` are settings of pip, by the names of their environment
+    variables."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class PackageSets:
 
     @asynccontextmanager
     async def held(self, libraries: Sequence[str]) -> AsyncIterator[Path | None]:
-        """Provide the folder with these packages, which is not removed during the context; None if no package is
+        """Provide the folder with these packages; it is not removed during the context. Provide None if no package is
         needed. Raise `ToolError` if a package is not allowed or cannot be installed."""
         wanted = self._wanted(libraries)
         if not wanted:
@@ -135,8 +136,8 @@ class PackageSets:
             self._held[key] -= 1
 
     def _wanted(self, libraries: Sequence[str]) -> list[str]:
-        """Return the requirements for pip, sorted, so that equal sets give equal lists. Names of the standard library
-        are never fetched, because a package with such a name is probably malicious."""
+        """Return the requirements for pip, sorted, so that equal sets give equal lists. Skip names of standard library
+        modules unless the owner allows them by name, because a package with such a name is probably malicious."""
         found: dict[str, str] = {}
         for written in libraries:
             asked = _REQUIREMENT.fullmatch(written.strip())
@@ -185,7 +186,7 @@ class PackageSets:
             raise ToolError(f"The packages could not be installed ({', '.join(wanted)}): {why}")
 
     def _make_room(self, draft: Path) -> None:
-        """Make the folder for a new set. Remove incomplete sets, and the complete sets that are neither in use nor
+        """Create the folder for a new set. Remove incomplete sets, and the complete sets that are neither in use nor
         among the `MOST_SETS - 1` last used."""
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         for left in self._folder.glob("*.part"):
@@ -203,7 +204,7 @@ def _plain(name: str) -> str:
 
 
 def _used_now(place: Path) -> bool:
-    """Return whether the set exists, and mark it as used now."""
+    """Return whether the set exists. If it does, mark it as used now."""
     if not place.is_dir():
         return False
     os.utime(place)

@@ -1,4 +1,4 @@
-"""The code in a reply: two elements inside its metadata block.
+"""The code in a reply: the elements for a script and its packages, inside the reply's metadata block.
 
 The tokenizer finds the block, so that an example in fenced code or in the body of another tag is never run. The
 elements are read from the raw text, because a script may be longer than the tokenizer's limit for a tag.
@@ -17,7 +17,7 @@ from arvis.domain.markup_grammar import MARKERS_OF, MESSAGE_MARK, METADATA, OPEN
 
 LIBRARIES, SCRIPT = "pip-dependencies-to-install", "execution-code"
 
-#: The maximum number of opening marks that are examined.
+#: The maximum number of opening tags of metadata blocks that are examined.
 _MOST_BLOCKS = 16
 
 _OPENING = re.compile(OPENING)
@@ -42,7 +42,8 @@ class Code:
 
 
 def code_of(text: str) -> Code | None:
-    """Return the code; None if the reply asks to run nothing or its block is broken."""
+    """Return the script, packages and text of a reply. Return None if the reply asks to run nothing, or its metadata
+    block is broken."""
     found = _block(text)
     if found is None:
         return None
@@ -52,7 +53,8 @@ def code_of(text: str) -> Code | None:
     if script is None:
         return None
     mark = _MARK.search(behind)
-    # The probe in front makes the text follow a block, so that the text ends at the beginning of the next block.
+    # A complete block (`_PROBE`) is put before the text, because only a text that follows a block ends at the beginning
+    # of the next block.
     said = visible(_PROBE + behind[mark.end() :]) if mark else ""
     return Code(script, _listed(elements.get(LIBRARIES, "")), said)
 
@@ -65,8 +67,9 @@ def envelope(script: str, libraries: Sequence[str], said: str) -> str:
 
 
 def _block(text: str) -> tuple[str, str] | None:
-    """Return the body of the first metadata block and the text after it; None if there is no complete block. A probe
-    in place of each opening mark shows whether the tokenizer would recognise a tag there."""
+    """Return the body of the first metadata block and the text after it; None if there is no complete block. An opening
+    tag in a code example does not count: for each opening tag, the function puts a complete test tag (`_PROBE`) in its
+    place and checks whether the tokenizer finds that tag."""
     openings = (found for found in _OPENING.finditer(text) if name_of(found) == METADATA)
     for opening in islice(openings, _MOST_BLOCKS):
         if opening[0].endswith("/>"):
@@ -82,7 +85,8 @@ def _block(text: str) -> tuple[str, str] | None:
 
 
 def _elements(block: str) -> dict[str, str]:
-    """Return the first element of each name, by name, unchanged; an empty dict if one of them is not closed."""
+    """Return the raw content of the first element of each name, by name. Return an empty dict if any element is not
+    closed."""
     found: dict[str, str] = {}
     position = 0
     while (opening := _ELEMENT.search(block, position)) is not None:
@@ -96,8 +100,8 @@ def _elements(block: str) -> dict[str, str]:
 
 
 def _script(written: str) -> str | None:
-    """Return the Python source to run, without its wrapping and without an indent that all lines share; None if there
-    is no script or its wrapping is not closed."""
+    """Return the Python source to run, without the CDATA section or code fence around it and without the indent that
+    all lines share. Return None if there is no script or the CDATA section is not closed."""
     if (plain := _CDATA.fullmatch(written)) is not None:
         written = plain["text"]
     elif written.lstrip().startswith("<![CDATA["):
@@ -105,7 +109,7 @@ def _script(written: str) -> str | None:
     if (fenced := _FENCE.fullmatch(written)) is not None:
         written = fenced["text"]
     script = dedent(written).strip("\n").rstrip()
-    # A script cannot begin with an indent; its first line has one if it is on the line of its tag.
+    # A script cannot begin with an indent. Its first line has one if the script begins on the line of its opening tag.
     return script.lstrip(" \t") or None
 
 

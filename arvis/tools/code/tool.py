@@ -53,7 +53,8 @@ class Workbench:
 
 
 def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
-    """Return the tool. `callable_tools` are the tools that a script may call, by the names that models know."""
+    """Return the tool `code_execution`. `callable_tools` are the tools that a script may call, by the names that models
+    know."""
 
     async def code_execution(
         script: Annotated[str, Field(min_length=1, max_length=_LONGEST_SCRIPT, description="Python.")],
@@ -123,14 +124,14 @@ def named(tools: Mapping[str, Tool]) -> dict[str, Tool]:
 
 
 def function_name(tool: str) -> str:
-    """Return the function name of a tool: each character that Python does not accept becomes `_`, and `_` is put before
-    a leading digit."""
+    """Return the function name of a tool. Each character that Python does not accept becomes `_`, and a name that is
+    empty or begins with a digit gets a `_` in front."""
     name = _NOT_IN_NAMES.sub("_", tool)
     return f"_{name}" if name[:1].isdigit() or not name else name
 
 
 def told_of(tools: Mapping[str, Tool]) -> str:
-    """Return the descriptions of the functions for the model: for each function a line, and a line with the schema of
+    """Return a description of all functions for the model: two lines for each function, the second with the schema of
     its arguments."""
     return "\n".join(_described(name, tool.spec) for name, tool in named(tools).items())
 
@@ -163,8 +164,9 @@ class ScriptCalls:
         self.made: list[str] = []
 
     async def answer(self, line: bytes) -> bytes | None:
-        """Answer one call. Invalid calls count, too. The first call above the limit gets an error, and later calls get
-        None instead of an answer. An exception other than `ToolError` and `TimeoutError` is raised."""
+        """Answer one call of the script. Invalid calls also count towards the limit `MOST_CALLS`. The first call above
+        the limit gets an error; for later calls, return None. Raise all exceptions of the tool except `ToolError` and
+        `TimeoutError`."""
         self._asked += 1
         if self._asked > MOST_CALLS + 1:
             return None
