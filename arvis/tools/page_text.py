@@ -16,7 +16,7 @@ _UNSEEN = frozenset(
     {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "datalist"}
 )
 _MENUS = frozenset({"nav"})
-#: Elements that authors always close, so a hidden one ends at its closing tag.
+#: Elements that authors always close. If such an element is hidden, its content ends at its closing tag.
 _CLOSED = frozenset(
     {"div", "span", "section", "article", "aside", "header", "footer", "main", "ul", "ol", "table", "form"}
 )
@@ -31,11 +31,11 @@ _LONGEST_LINK = 300
 
 
 def page_text(html: str, *, base: str, limit: int) -> tuple[str, str, bool]:
-    """Return title and text of a page, and whether the text continues after about `limit` characters. `base` is the
-    address that links are relative to."""
+    """Return the title and the text of a page, and True if the text was cut after about `limit` characters. Links are
+    relative to the address `base`."""
     reader = _read(html, base, limit, _UNSEEN | _MENUS)
     if not reader.text and not reader.enough:
-        # A menu without a closing tag hides the whole page: read the page again with its menus.
+        # A menu without a closing tag hides the whole page. In this case, read the page again with its menus.
         reader = _read(html, base, limit, _UNSEEN)
     return reader.title, reader.text, reader.enough
 
@@ -43,7 +43,7 @@ def page_text(html: str, *, base: str, limit: int) -> tuple[str, str, bool]:
 def _read(html: str, base: str, limit: int, unseen: frozenset[str]) -> _Reader:
     reader = _Reader(base=base, limit=limit, unseen=unseen)
     try:
-        # `close` is never called, because its time grows with the square of the length of an unfinished end.
+        # `close` is never called, because its time grows with the square of the length of an unfinished tag at the end.
         reader.feed(html)
     except _Enough:
         reader.enough = True

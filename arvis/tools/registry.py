@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class Offer:
     """The tools of one model call, by the names under which the model knows them. They are sorted by these names, so
-    that the prompt stays the same."""
+    that the same tools always give the same prompt."""
 
     tools: Mapping[str, Tool]
 
@@ -106,8 +106,8 @@ def _whole(made: Any) -> Tool:
 # -- permissions: a tool runs always, after a person's approval, or never ----------------------------------------------
 
 
-#: The permission by risk, unless the configuration has a rule. In any case, an agent can call only the tools that its
-#: settings name.
+#: The permission for the tools of each risk, unless the configuration has a rule. In any case, an agent can call only
+#: the tools that its settings name.
 DEFAULTS: Mapping[Risk, Permit] = {
     Risk.READ: Permit.ALWAYS,
     Risk.EGRESS: Permit.ALWAYS,
@@ -116,14 +116,14 @@ DEFAULTS: Mapping[Risk, Permit] = {
     Risk.MONEY: Permit.ASK,
 }
 
-#: Built-in tools that only write the agent's or the asker's own notes, or start and end workflows that people made,
-#: within limits. No person is asked unless a rule says so; the modules of these tools give the reasons.
+#: Built-in tools that only write notes of the agent or of the asker, or that start and end workflows that people made,
+#: within limits. They need no approval unless a rule requires one; the modules of these tools give the reasons.
 OWN_NOTES = frozenset({"update_project", "schedule", "start_workflow", "abort_workflow"})
 
 
 class Policy:
-    """The permissions of tools. `rules` has the name of a tool, `server.*`, or a risk as keys; the most specific rule
-    applies."""
+    """The permissions of tools. The keys of `rules` are names of tools, `server.*` for all tools of a server, and
+    risks. The most specific rule applies."""
 
     def __init__(self, *, rules: Mapping[str, Permit]) -> None:
         self._rules = rules

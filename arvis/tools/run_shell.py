@@ -67,7 +67,8 @@ def end_of(finished: Finished, timeout: float) -> str:
 
 
 def _shortened(text: str, longest: int) -> str:
-    """Return the text, or only its beginning and its end: errors are at the end, their context at the beginning."""
+    """Return the text. Of a long text, return only the beginning and the end, because errors are at the end and their
+    context is at the beginning."""
     if len(text) <= longest:
         return text
     half = longest // 2

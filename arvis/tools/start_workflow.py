@@ -35,7 +35,7 @@ def create(services: ToolServices) -> Tool:
 
 
 class StartTool(FunctionTool):
-    """Implements `Wary`, `Current` and `EndsTurn`."""
+    """The tool `start_workflow`, which implements `Wary`, `Current` and `EndsTurn`."""
 
     def __init__(self, function: Any, services: ToolServices) -> None:
         super().__init__(function, risk=Risk.WRITE)

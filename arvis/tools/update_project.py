@@ -51,7 +51,7 @@ def create(services: ToolServices) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The record to write; `day` as 2026-11-22."""
+    """The record to write. `day` is a date such as 2026-11-22."""
 
     slug: str
     note: str

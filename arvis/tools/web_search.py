@@ -21,7 +21,7 @@ _MAX_BYTES = 1_000_000
 _OK = 200
 _MOST_FACTS = 6
 _MOST_TOPICS = 5
-#: The maximum length of one part in characters, so that the other parts are also seen.
+#: The maximum length of one part of the result in characters, which leaves space for the other parts.
 _LONGEST_PART = 2000
 
 
@@ -100,7 +100,7 @@ def _topic(entry: Mapping[str, Any]) -> str:
 
 
 def _flat(topics: object) -> Iterator[Mapping[str, Any]]:
-    """Yield topics; groups of topics are flattened, one level deep."""
+    """Yield the topics. A group of topics is replaced by its topics, one level deep."""
     for entry in _entries(topics):
         yield from _entries(entry["Topics"]) if "Topics" in entry else (entry,)
 

@@ -25,14 +25,14 @@ from arvis.ports.store import Store
 #: The maximum size in bytes of a file that is sent.
 _MOST_SENT = 20_971_520
 
-#: The maximum length of a path in characters, and its maximum number of names.
+#: The maximum length of a path in characters, and the maximum number of names in a path.
 _LONGEST = 1_000
 _DEEPEST = 32
 
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: O_NONBLOCK: opening a pipe must not block.
+#: `O_NONBLOCK` is set, because opening a pipe must not block.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -49,7 +49,8 @@ _REASONS = {
 
 
 def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
-    """Return the first `most` bytes of a file, and its size. Raise `ToolError`."""
+    """Return the first `most` bytes of a file, and the size of the whole file. Raise `ToolError` if the file cannot be
+    read."""
     with _told(path), _parent_of(workspace, path, make=False) as (folder, name):
         descriptor = os.open(name, _READ, dir_fd=folder)
         try:
@@ -64,8 +65,8 @@ def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
 
 
 def write_bytes(workspace: Path, path: str, data: bytes) -> None:
-    """Replace a file completely, or leave the old one unchanged on failure; create missing folders. The file is on
-    the disk when this returns. Raise `ToolError`."""
+    """Write a file completely, or leave the old file unchanged and raise `ToolError`. Create missing folders. The data
+    is on the disk when this function returns."""
     with _told(path), _parent_of(workspace, path, make=True) as (folder, name):
         with suppress(FileNotFoundError):
             _must_be_ours(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -81,7 +82,8 @@ def write_bytes(workspace: Path, path: str, data: bytes) -> None:
 
 
 async def outgoing_file(store: Store, workspace: Path, path: str) -> OutgoingFile:
-    """Store a file of a conversation's folder, and return it ready to be sent. Raise `ToolError`."""
+    """Copy a file from a conversation's folder to the store, and return it for a delivery. Raise `ToolError` if the
+    file cannot be sent."""
     data, size = await asyncio.to_thread(read_bytes, workspace, path, _MOST_SENT)
     if size > _MOST_SENT:
         raise ToolError(f"The file has {size} bytes; at most {_MOST_SENT} can be sent.")
@@ -105,8 +107,8 @@ def _write_whole(folder: int, name: str, data: bytes) -> None:
 
 @contextmanager
 def _parent_of(workspace: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """Open the folder that contains the file; yield its handle and the file's own name. `make`: missing folders are
-    created."""
+    """Open the folder that contains the file. Yield the handle of the folder and the file's own name. `make`: missing
+    folders are created."""
     *folders, name = _names(path)
     if make:
         workspace.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -179,7 +181,7 @@ def _refused(path: str, why: str) -> ToolError:
 # -- the folder as a whole ---------------------------------------------------------------------------------------------
 
 
-#: The maximum number of files that are examined, because a program may have created any number of files.
+#: The maximum number of files that a listing examines. A program may have created any number of files.
 _MOST_SEEN = 10_000
 
 
@@ -210,7 +212,7 @@ def list_files(workspace: Path, most: int) -> Listed:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder with its content, but not the targets of its links. Do nothing if the folder does not exist.
-    Raise `OSError`."""
+    Raise `OSError` if the folder cannot be removed."""
     try:
         if stat.S_ISLNK(os.lstat(folder).st_mode):
             folder.unlink()

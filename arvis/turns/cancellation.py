@@ -1,4 +1,5 @@
-"""Cancel turns and runs, and close conversations: the scripts, and the events to publish after their commit."""
+"""Transaction scripts that cancel turns and runs and close conversations, and a function that publishes the events
+after the commit."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ class CancelledTurn:
 
     #: The user messages of the turn.
     messages: Sequence[StoredMessage]
-    #: The ids of the cancelled jobs. `announce_cancelled` ends their tasks.
+    #: The ids of the cancelled jobs. `announce_cancelled` ends the tasks that run these jobs.
     jobs: Sequence[str]
-    #: The id of the run, if it was a run of a workflow.
+    #: The id of the run if it is a run of a workflow, else None.
     run: str | None = None
 
 
@@ -42,8 +43,8 @@ def cancel_turn(
     tx: Transaction, execution_id: str, by: str, now: int, *, shown: Shown = nothing_shown
 ) -> CancelledTurn:
     """Cancel a turn or a run on request, with all executions that work for it. `by` names the person in the timeline
-    and in the log of a run. The part of the reply that people have already seen (`shown`) is stored as the reply; if
-    there is none, a notice reports the end."""
+    and in the log of a run. The part of the reply that people have already seen (`shown`) is stored as the reply. If
+    people have seen nothing, a notice reports the end."""
     before = tx.executions.get(execution_id)
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
@@ -81,7 +82,8 @@ def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn
 
 
 def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
-    """Publish the events of a cancelled turn after the commit. They end the tasks of its jobs."""
+    """Publish the events of a cancelled turn or run after the commit. The events also end the tasks that run its
+    jobs."""
     for job_id in turn.jobs:
         bus.publish(JobSettled(job_id, "cancelled"))
     for message in turn.messages:
@@ -93,7 +95,7 @@ def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
 
 #: The maximum number of active runs that `_stop_runs` examines.
 _MOST_RUNS = 1_000
-#: A turn with a wait of one of these kinds can be cancelled: for people, for children, and timers.
+#: The kinds of waits in which a turn can be cancelled: waits for people, for children and for timers.
 _STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
 
 
@@ -106,8 +108,9 @@ def stop_turns(
     asked_by: str | None = None,
     shown: Shown = nothing_shown,
 ) -> list[CancelledTurn]:
-    """Cancel the work in this place, with every agent: the turn that runs or is the next to run, the turns that wait,
-    and the runs. Later turns stay in the queue. `asked_by`: cancel only the work that this principal asked for."""
+    """Cancel the work of all agents in this place: in each conversation, the turn that runs or is the next to run, and
+    the turns that wait for people, children or timers; also the runs that people started there. Turns that are queued
+    behind these stay in the queue. `asked_by`: cancel only the work that this principal asked for."""
     talks = tx.conversations.in_place(address)
     lanes = [conversation.lane for conversation in talks]
     for execution_id in _stoppable(tx, lanes, asked_by):
@@ -164,9 +167,9 @@ def _is_of(tx: Transaction, execution_id: str, principal_id: str) -> bool:
 
 
 def close(tx: Transaction, conversation_id: str, by: str, now: int) -> Sequence[CancelledTurn]:
-    """Close a conversation: it stays stored, and the next message begins a new conversation. Its waiting turns are
-    cancelled; its running turns continue and end in the closed conversation. Raises `NotFound`, or `Conflict` if it is
-    closed already."""
+    """Close a conversation: it stays stored, and the next message begins a new conversation. Turns that wait for
+    people, children or timers are cancelled; all other turns continue and end in the closed conversation. Raise
+    `NotFound`, or `Conflict` if the conversation is closed already."""
     conversation = tx.conversations.get(conversation_id)
     if conversation is None:
         raise NotFound(f"There is no conversation {conversation_id}")

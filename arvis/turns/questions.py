@@ -29,7 +29,7 @@ from arvis.tasks.task import is_run
 
 
 def proposals_lane(conversation_id: str) -> str:
-    """Return the lane of the proposed changes of a conversation, which wait for an approval."""
+    """Return the lane of the changes that were proposed in a conversation and wait for an approval."""
     return f"proposals:{conversation_id}"
 
 
@@ -40,14 +40,14 @@ def open_questions(tx: Transaction, talk: Conversation) -> list[Wait]:
 
 
 def requester_of(tx: Transaction, wait: Wait) -> str | None:
-    """Return the id of the principal who asked for the work that asks this question."""
+    """Return the id of the principal who asked for the work during which this question was asked."""
     execution = tx.executions.get(wait.execution_id)
     return lifecycle.root_of(tx, execution).principal_id if execution is not None else None
 
 
 def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now: int) -> None:
-    """Show the newest open question again after a reply of another turn of the same person, because a following yes
-    could mean that reply. Each question is repeated once."""
+    """After a reply of another turn of the same person, show the newest open question again, because a “yes” could
+    otherwise be meant for that reply. Each question is repeated only once."""
     if not tx.waits.any_open() or turn.lane != conversation_lane(reply.conversation_id or ""):
         return
     talk = tx.conversations.get(reply.conversation_id or "")
@@ -75,8 +75,8 @@ def _in_lane(tx: Transaction, lane: str) -> Iterator[Wait]:
 
 
 def _is_of_run(tx: Transaction, wait: Wait) -> bool:
-    """Return True if a run asks the question. (A question of a turn is answered in `begin_turn`: the message joins the
-    turn. A run has no messages.)"""
+    """Return True if a run asks the question. The questions of turns are answered in `begin_turn`, where the message
+    joins the turn; a run has no messages."""
     execution = tx.executions.get(wait.execution_id)
     return execution is not None and is_run(execution)
 
@@ -99,7 +99,7 @@ _NOTED = re.compile(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<
 
 
 def plain_word(text: str) -> WaitAnswer | None:
-    """Read a message that consists only of a yes or a no; None if it has another text."""
+    """Return the answer if the message consists only of a word for yes or no, else None."""
     word = text.strip(_ENDS).casefold()
     if word in YES:
         return WaitAnswer(decision="approve")
@@ -107,8 +107,8 @@ def plain_word(text: str) -> WaitAnswer | None:
 
 
 def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
-    """Read a message that names its decision: `approve` or `reject`. If `noted` is True, a note may follow the
-    decision; if not, the message may also be `edit {…}`. Return None if the message has another form."""
+    """Return the answer if the message names its decision with a word such as `approve` or `reject`, else None. If
+    `noted` is True, a note may follow the decision. If `noted` is False, the message may also be `edit {…}`."""
     if text.strip(_ENDS).casefold() in _APPROVE | _REJECT:
         return plain_word(text)
     if not noted:
@@ -121,14 +121,15 @@ def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
 
 
 def of_choices(text: str, choices: Sequence[str]) -> WaitAnswer | None:
-    """Read a message that consists only of one of the choices; None if it has another text."""
+    """Return the answer if the message consists only of one of the choices, else None."""
     word = text.strip(_ENDS).casefold()
     chosen = next((choice for choice in choices if choice.casefold() == word), None)
     return WaitAnswer(decision="answer", text=chosen) if chosen is not None else None
 
 
 def feedback(text: str) -> WaitAnswer | None:
-    """Read a reply to a question as feedback for the agent that asked; None if it is empty or a text command."""
+    """Return a reply to a question as feedback for the agent that asked; None if the reply is empty or a text
+    command."""
     return WaitAnswer(decision="feedback", text=text) if text.strip() and not text.startswith("/") else None
 
 
@@ -140,9 +141,10 @@ def _edited(text: str) -> WaitAnswer | None:
     return WaitAnswer(decision="edit", arguments=arguments) if isinstance(arguments, dict) else None
 
 
-#: After this time (ms) a plain yes or no no longer answers a question, because it may be about another subject.
+#: After this time (ms), a plain “yes” or “no” does not answer a question, because it may be about another subject.
 _STALE = 86_400_000
-#: The assumed difference (ms) between a platform's clock and this machine's; platforms give whole seconds.
+#: The assumed maximum difference (ms) between a platform's clock and this machine's clock. Platforms give times in
+#: whole seconds.
 _CLOCKS_APART = 5_000
 #: A person who has just answered a question cannot have read a question that is younger than this (ms).
 _READING = 2_000
@@ -189,8 +191,9 @@ def review_reply(
 def review(
     tx: Transaction, written: WrittenAnswer, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
-    """Answer the newest question of the conversation with a message that replies to no other. Return the text for the
-    person; None if the message is not an answer. Questions that are younger than the message are ignored."""
+    """Answer the newest question of the conversation with a message that does not directly reply to another message.
+    Return the text for the person; None if the message is not an answer. Questions that are younger than the message
+    are ignored."""
     written_at = now if written.at is None else written.at + _CLOCKS_APART
     asked = [each for each in open_questions(tx, talk) if each.asked_at <= written_at]
     theirs = [each for each in asked if _is_for(tx, each, talk, by, approvers)]
@@ -213,8 +216,9 @@ def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, appr
 def _plainly(
     tx: Transaction, text: str, wait: Wait, talk: Conversation, *, by: Principal, now: int
 ) -> WaitAnswer | None:
-    """Read a message that replies to no other; None if it is not an answer. A plain yes or no does not answer a
-    question that is older than `_STALE` or is followed by another reply of the agent."""
+    """Return the answer in a message that does not directly reply to another message; None if it is not an answer. A
+    plain “yes” or “no” does not answer a question that is older than `_STALE` or is followed by another reply of the
+    agent."""
     fresh = now - wait.asked_at < _STALE and not tx.waits.is_overtaken(talk, wait.id, by.id)
     if wait.kind is WaitKind.USER:
         return _free_text(text) if fresh else None
@@ -225,7 +229,7 @@ def _plainly(
 
 
 def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
-    """Read a message that directly replies to the question; None if it is not an answer."""
+    """Return the answer in a message that directly replies to the question; None if it is not an answer."""
     if wait.kind is WaitKind.USER:
         return _free_text(text)
     if wait.kind is WaitKind.REVIEW or (wait.subject or "").startswith(TOOL_EFFECT):

@@ -5,7 +5,8 @@ ids of the messages in its request in the state of the turn. The transaction tha
 Each other message gets a turn of its own, before all turns that wait in the conversation.
 
 An owner or operator can change the text of a message whose turn failed or was cancelled. The message keeps its position
-and its sender, and a new turn begins with the new text. The rows of the old turn stay stored and do not affect it.
+and its sender, and a new turn begins with the new text. The rows of the old turn stay stored and do not affect the new
+turn.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from arvis.services.graph_selection import default_graph, marked, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.state import BY_DAEMON, AgentState
 
-#: Keys of a turn's state that describe its person. A new turn of the same message takes them over.
+#: The keys of a turn's state that describe the person of the turn. A new turn of the same message gets their values.
 _OF_THE_PERSON = ("reach", "paired")
 _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
@@ -112,7 +113,7 @@ def _job(job: Job, execution: Execution, content: str) -> NewJob:
 
 log = structlog.get_logger(__name__)
 
-#: The entry in the timeline of a message that gets a turn of its own, and the two reasons of the entry.
+#: The code of the timeline entry of a message that gets a turn of its own, and the two possible reasons in this entry.
 PUT_BACK = "requeued"
 UNREAD, CRASHED = "unread", "crashed"
 
@@ -138,8 +139,8 @@ def read_messages(
 
 
 def separate(tx: Transaction, execution: Execution, now: int) -> None:
-    """Give each message that joined this turn a turn of its own. It is called after crashes: if one of the messages
-    crashes the process, the others are still answered."""
+    """Give each message that joined this turn a turn of its own. This script is called after crashes: if one of the
+    messages causes the crashes, the others are still answered."""
     joined = tx.jobs.joined_messages(execution.id)
     messages = [message for message in tx.messages.of_turn(execution.id) if message.id in joined]
     if messages:
@@ -169,13 +170,13 @@ def _unread(tx: Transaction, execution: Execution, asked: Sequence[StoredMessage
 
 
 def _read(execution: Execution, asked: Sequence[StoredMessage]) -> set[str]:
-    """Return the ids of the messages that the turn has read. A workflow reads only the message that it began with."""
+    """Return the ids of the messages that the turn has read. A workflow reads only the first message of its turn."""
     if is_workflow(execution):
         return {asked[0].id}
     state = AgentState.from_json(execution.state)
     if state.read is not None:
         return set(state.read)
-    # An earlier version of Arvis made the last model call; it stored the messages of the prompt in these two places.
+    # The state is from an earlier version of Arvis, which stored the messages of the prompt in these two places.
     return {*(state.first_messages or ()), *state.rounds.messages}
 
 
@@ -190,7 +191,7 @@ def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
 
 
 def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: int) -> NewJob:
-    """Write the execution of the message's own turn, and return its job for the caller to add."""
+    """Write the execution of the message's own turn. Return its job, which the caller adds to the queue."""
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
         raise ExecutionError(

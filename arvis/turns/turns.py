@@ -79,8 +79,8 @@ def begin_turn(
     now: int,
     run_at: int | None = None,
 ) -> StoredMessage:
-    """Store an accepted message together with the work that answers it: it continues a turn that waits for its person,
-    or begins a turn (execution and job). A new turn does not start before `run_at` (ms; None: now)."""
+    """Store an accepted message together with the work that answers it: the message continues a turn that waits for its
+    person, or begins a new turn (an execution and a job). A new turn does not start before `run_at` (ms; None: now)."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, message, now)
@@ -110,8 +110,8 @@ def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> Sto
 def _answer_question(
     tx: Transaction, conversation: Conversation, principal: Principal, message: StoredMessage, now: int
 ) -> Execution | None:
-    """Answer an open question to this person with the message, and return the root execution that continues with it.
-    None if no question is open or another answer came first; the message then begins a turn."""
+    """Use the message as the answer to an open question to this person, and return the root execution that continues.
+    Return None if no question is open or another answer came first; the message then begins a turn."""
     for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
         asking = tx.executions.get(wait.execution_id)
         given = Answer({"decision": "answer", "text": message.content, "message": message.id}, principal.id)
@@ -123,8 +123,8 @@ def _answer_question(
 
 
 def _questions(tx: Transaction, waits: Sequence[Wait]) -> Iterator[Wait]:
-    """Yield the open questions to people among these waits. If a wait is for a child, yield the questions of the
-    child."""
+    """Yield the open questions to people among these waits. For a wait for a child execution, yield the open questions
+    of that child."""
     for wait in waits:
         if wait.kind is WaitKind.USER and wait.answer is None:
             yield wait
@@ -150,7 +150,8 @@ def _queue_turn(
     now: int,
     run_at: int | None = None,
 ) -> StoredMessage:
-    """Write the execution and the job of a turn. Return the message with the execution's id and its position."""
+    """Write the execution and the job of a turn. Return the message with the id of the execution and with the message's
+    position in the conversation."""
     if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
         # A workflow has no node that examines its input, so it is examined here.
         message = replace(message, taint=message.taint | {Label.FLAGGED})
@@ -204,8 +205,8 @@ class Task:
 def begin_agent_turn(
     tx: Transaction, task: Task, *, agent: Agent, address: Address, priority: int, now: int
 ) -> StoredMessage:
-    """Begin a turn of `agent` with this task, in the agent's conversation at `address` and behind the turns that wait
-    there."""
+    """Begin a turn of `agent` with this task, in the agent's conversation at `address`. The turn runs after the turns
+    that already wait there."""
     conversation = tx.conversations.open(agent.id, address, now, direct=task.direct)
     message = StoredMessage(
         id=tx.new_id(),

@@ -29,7 +29,7 @@ STARTER = "starter"
 
 #: The maximum number of characters of an error in the log.
 _LONGEST_ERROR = 4_000
-#: The maximum number of characters of a node's output in the report, of nodes, and of characters of a name.
+#: The limits of the report: the characters of a node's output, the number of nodes, and the characters of a name.
 LONGEST_OUTPUT = 200
 _MOST_NODES = 100
 _LONGEST_NAME = 60
@@ -59,7 +59,8 @@ class StartedState(State):
 
 def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> None:
     """Write the last line in the log of an ended run and of the runs that were cancelled with it, and report to the
-    agent that started the run. `by` names the person or reason that cancelled it. Other executions are ignored."""
+    agent that started the run. `by` names the person who cancelled the run, or the reason. Executions that are not runs
+    of workflows are ignored."""
     if not is_workflow(execution):
         return
     _last_line(tx, execution, by, now)
@@ -108,11 +109,12 @@ def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None
     tx.workflow_runs.log(execution.id, lines, now)
 
 
-# -- the agent that started it -----------------------------------------------------------------------------
+# -- the agent that started the run -----------------------------------------------------------------------------
 
 
 def _has_own_charge(tx: Transaction, execution: Execution) -> bool:
-    """Return whether a turn caused this run and does not wait for it. A called run is charged with its caller."""
+    """Return whether a turn caused this run and does not wait for it. Such a run is charged separately; a run that was
+    called is charged together with its caller."""
     given = tx.delegations.get(execution.id)
     if given is None or execution.parent_wait is not None or not is_run(execution):
         return False

@@ -1,4 +1,5 @@
-"""One open connection to a server, through the protocol's package. Only `transports` also uses the package's client.
+"""One open connection to a server, made with the package `mcp`. Apart from this module, only `transports` uses the
+client of that package.
 
 `remote` imports this module when the first server is needed, never before.
 """
@@ -48,16 +49,16 @@ from arvis.tools.mcp.transports import Door, News, address, environment_of, guar
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
 _MAX_COMPLAINT = 2_000
-#: The maximum number of declined questions that are kept until a result shows them.
+#: The maximum number of declined questions of a server that are kept for the next result.
 _MAX_QUESTIONS = 10
-#: The seconds until a lost subscription to changes is opened again.
+#: The seconds after which a lost subscription to changes is opened again.
 _LISTEN_AGAIN = 30.0
 
 
 @contextlib.asynccontextmanager
 async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], None]) -> AsyncIterator[OpenLink]:
-    """Open a connection for the duration of the context; then end the program or the session, in the same task. `say`
-    gets the lines that a program writes to its standard error."""
+    """Open a connection for the duration of the context. Afterwards end the server's program or session, in the same
+    task. `say` gets the lines that the program writes to its standard error."""
     _keep_the_package_quiet()
     news, door = News(), Door()
 
@@ -87,8 +88,8 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
 
 
 class OpenLink:
-    """A `Link` over the package's client. `questions` are the server's questions that were declined and that no result
-    has shown yet."""
+    """A `Link` over the client of the package `mcp`. `questions` are the server's declined questions that no result has
+    shown yet."""
 
     def __init__(self, *, client: Client, news: News, door: Door, seconds: float, questions: list[str]) -> None:
         self._client = client
@@ -98,7 +99,7 @@ class OpenLink:
         self._questions = questions
 
     async def offers(self) -> Sequence[Offer]:
-        """Return the offers, at most `_MAX_TOOLS` of at most `_MAX_PAGES` pages."""
+        """Return the tools that the server offers: at most `_MAX_TOOLS`, from at most `_MAX_PAGES` pages."""
         found: list[Offer] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
@@ -159,8 +160,8 @@ def _way_to(settings: McpServer, door: Door, say: Callable[[str], None]) -> Tran
 
 @contextlib.contextmanager
 def _refusals_told(door: Door) -> Any:
-    """Raise `LinkLost` with the HTTP status of a refusal, because the package's error only says that the server
-    refused."""
+    """Raise `LinkLost` with the HTTP status if the server refused the request, because the error of the package `mcp`
+    does not contain the status."""
     try:
         yield
     except* MCPError:
@@ -171,8 +172,8 @@ def _refusals_told(door: Door) -> Any:
 
 @contextlib.asynccontextmanager
 async def _listening(client: Client, news: News, clock: Clock) -> AsyncIterator[None]:
-    """Subscribe to changes of the tools during the context, because servers of the newer protocol report changes only
-    to subscribers."""
+    """Subscribe to changes of the server's tools while the context is open. Servers of the newer protocol report
+    changes only to subscribers."""
     tools = client.server_capabilities.tools
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
         yield
@@ -197,13 +198,13 @@ async def _listen(client: Client, news: News, clock: Clock) -> None:
 
 
 def _keep_the_package_quiet() -> None:
-    """Silence the package's log: it writes whole messages and a traceback for each unreadable one, and a server can
-    send any number of them. `remote` reports the relevant errors."""
+    """Silence the log of the package `mcp`. It would contain whole messages, and a traceback for each unreadable
+    message, and a server can send any number of messages. `remote` logs the relevant errors."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
-# -- results as text for a model: text is joined, everything else is named and not dumped ------------------------------
+# -- results as text for a model: texts are joined, and all other content is only described ---------------------------
 
 
 #: The maximum number of bytes of text in one result.

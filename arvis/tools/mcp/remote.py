@@ -66,10 +66,11 @@ EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
 
 #: The seconds between attempts to connect; the last value repeats.
 _PAUSES = (1.0, 5.0, 30.0)
-#: The seconds after which a connection counts as good, so that the next pause between attempts is the shortest again.
+#: A connection that lasts at least this many seconds counts as good: after its loss, the pauses begin again with the
+#: shortest one.
 _STEADY = 60.0
-#: The time limit in seconds for a server to start and to complete the handshake; the first start of a package may
-#: download it.
+#: The time limit in seconds for a server to start and to complete the handshake. It is long because the first start of
+#: a server may download its package.
 _MOST_TO_START = 60.0
 #: The seconds that a caller waits for the first attempt to connect.
 _MOST_TO_WAIT = 15.0
@@ -177,8 +178,9 @@ class RemoteServer:
         self._tools = self._make(self, await link.offers())
 
     async def _outcome(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
-        """Return the result of the work, or the exception that ended it, as a value; `TimeoutError` after `timeout`
-        seconds. A cancellation of the caller ends the work and is raised."""
+        """Run the work in a separate task. Return the result of the work, or the exception that ended it; a
+        `TimeoutError` after `timeout` seconds. If the caller is cancelled, cancel the work and raise the
+        cancellation."""
         task = asyncio.create_task(work)
         self._calls.add(task)
         task.add_done_callback(self._forget)
@@ -199,11 +201,11 @@ class RemoteServer:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._calls.discard(task)
         if not task.cancelled():
-            # Retrieved, so that asyncio does not report an unretrieved exception.
+            # Retrieve the exception, so that asyncio does not report it as never retrieved.
             task.exception()
 
     def _lost(self, failure: Any) -> None:
-        """Record that the connection has ended. Log the failure, but only once until the server can be reached
+        """Record that the connection has ended. Log the failure, and no further failure until the server was reached
         again."""
         self._link = None
         self._tried.set()
@@ -226,7 +228,7 @@ def _load() -> Any:
 
 
 class _Words:
-    """The limit on the lines that a server writes to the log per minute."""
+    """The limit on the number of lines per minute that a server may write to the log."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock

@@ -25,7 +25,7 @@ _MAX_COMPLAINTS = 5
 _MAX_COMPLAINT = 300
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format")
-#: The exceptions that the package raises for unexpected numbers, types and depths.
+#: The exceptions that the package `jsonschema` raises for unexpected numbers, types and depths.
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
@@ -75,7 +75,8 @@ class ArgumentCheck:
             raise ToolError(f"The arguments are not valid. {'; '.join(wrong)}.")
 
     def _validator(self) -> Any:
-        """Return a validator for a single check, because it counts the references that it follows."""
+        """Return a validator for a single check. It cannot be used again, because it counts the references that it
+        follows."""
         left = iter(range(_MAX_REFERENCES))
 
         def counted(keyword: str) -> Any:

@@ -19,11 +19,12 @@ from arvis.ports.clock import Clock
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.mcp.remote import Offer, RemoteServer
 
-# -- one tool of a server, as the registry and the gate know tools -----------------------------------------------------
+# -- a tool of a server, with the interface of the port `Tool` ---------------------------------------------------------
 
 
 class McpTool:
-    """A `Tool` of a server. `name` is the server's name for the tool; `check` raises `ToolError`."""
+    """A `Tool` of a server. `name` is the server's name for the tool. `check` raises `ToolError` for invalid
+    arguments."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class _Offers:
         if not _TOOL_NAME.fullmatch(offer.name):
             self._leave_out(settings, offer, "its name cannot be used")
             return None
-        # Already imported by the module that made the offers.
+        # The module that made the offers has already imported `schemas`.
         schemas: Any = importlib.import_module("arvis.tools.mcp.schemas")
         try:
             check = schemas.ArgumentCheck(offer.schema)

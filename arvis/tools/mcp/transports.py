@@ -39,14 +39,15 @@ from arvis.tools.mcp.remote import LinkLost
 # -- limits on messages ------------------------------------------------------------------------------------------------
 
 
-#: The maximum number of the server's questions that wait for our answer.
+#: The maximum number of the server's questions that wait for an answer of Arvis.
 _MAX_OPEN = 64
-#: The maximum number of messages per second.
+#: The maximum number of messages per second that are read from a server.
 _MAX_RATE = 1_000
 
 
 class News:
-    """The reports of changed tools and of a lost connection to the task that owns the connection."""
+    """The reports that the task that owns the connection waits for: that tools have changed, or that the connection is
+    lost."""
 
     def __init__(self) -> None:
         self._told = asyncio.Event()
@@ -76,7 +77,7 @@ async def guarded(transport: Transport, news: News, clock: Clock) -> AsyncIterat
 
 
 class _Open:
-    """The number of the server's questions without an answer."""
+    """The number of the server's questions that have no answer yet."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -180,17 +181,17 @@ class _Outgoing:
 # -- an address, by streamable HTTP ------------------------------------------------------------------------------------
 
 
-#: The maximum bytes of one answer, or of one event of a stream.
+#: The maximum size in bytes of one answer, or of one event of a stream.
 MAX_ANSWER = 4 * 1024 * 1024
 _MAX_CONNECTIONS = 20
-#: The time limit in seconds for connecting and sending; the answer has the limit of its call.
+#: The time limit in seconds for connecting and sending. The time limit of the call applies to the answer.
 _PATIENCE = 30.0
 _FIRST_REFUSAL = 400
 
 
 class Door(httpx2.AsyncBaseTransport):
-    """The HTTP transport of one server. It limits answers, refuses compressed answers, and remembers in `refusal` the
-    status of the last answer if that was a refusal, because the package does not report it."""
+    """The HTTP transport of one server. It limits the size of answers and refuses compressed answers. `refusal` is the
+    status of the last answer if the server refused the request, because the package does not report this status."""
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)
@@ -241,12 +242,12 @@ async def address(url: str, headers: Mapping[str, str], door: Door) -> AsyncIter
 
 MAX_LINE = 4 * 1024 * 1024
 _MAX_STDERR_LINE = 1_000
-#: The maximum number of lines without a message that a program may print: a program that prints more does not speak the
-#: protocol.
+#: The maximum number of lines without a protocol message that a program may print. A program that prints more of them
+#: does not speak the protocol.
 _MAX_STRAY_LINES = 1_000
-#: The seconds that a program has to end by itself, and again after the first signal.
+#: The seconds that a program has to end after its input is closed, and again after the first signal.
 _GRACE = 1.0
-#: The seconds that the guard has to end all processes.
+#: The seconds that the guard process has to end all processes of the program.
 _MOST_TO_END = 5.0
 _LOOK = 0.01
 #: The seconds that a program has to read a message.
@@ -262,8 +263,8 @@ async def program(
 ) -> AsyncIterator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Start the program, and end it after the context. Raise `OSError` if it is missing. `say` gets the lines that the
-    program writes for people."""
+    """Start the program, and end it after the context. Raise `OSError` if the program is missing. `say` gets the lines
+    of the program that are not messages of the protocol."""
     with contextlib.closing(Lifeline()) as lifeline:
         process = await _start(command, environment, lifeline)
         try:
@@ -290,13 +291,14 @@ async def _start(command: Sequence[str], environment: Mapping[str, str], lifelin
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server: the `given` variables, and the daemon's PATH, HOME and LANG, because the
-    daemon's other variables may contain secrets."""
+    """Return the environment of a server's program: the `given` variables and, from the daemon's environment, only
+    PATH, HOME and LANG, because its other variables may contain secrets."""
     return {**{name: ours[name] for name in ("PATH", "HOME", "LANG") if name in ours}, **given}
 
 
 async def _read(process: Process, incoming: _Messages, say: Say) -> None:
-    """Forward the program's messages until its output ends; this also ends the connection."""
+    """Forward the program's messages. The connection ends when the output ends or contains too many lines without a
+    message."""
     strays = 0
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with incoming:
@@ -338,12 +340,12 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
             async with asyncio.timeout(_MOST_TO_READ):
                 await process.stdin.drain()
     except OSError:  # `TimeoutError` is also an `OSError`
-        # Closing ends the connection and wakes the tasks that wait for a message.
+        # Closing `incoming` ends the connection and wakes the tasks that wait for a message.
         await incoming.aclose()
 
 
 async def _hear(process: Process, say: Say) -> None:
-    """Read the program's standard error line by line; long lines are cut."""
+    """Pass the program's standard error to `say` line by line; long lines are cut."""
     assert process.stderr is not None  # noqa: S101 - made with a pipe
     rest = b""
     while piece := await process.stderr.read(8_192):
