@@ -52,7 +52,7 @@ class EndpointHandler:
             endpoint = by_method[request.method]
             try:
                 found = await attempt(self._serve(endpoint, request))
-            except asyncio.CancelledError:  # a request is cancelled only when the server stops and its grace has passed
+            except asyncio.CancelledError:  # the server stops, and the request did not end in time
                 found = STOPPING
             if isinstance(found, Failure):
                 response = found.to_response() if endpoint.errors is None else endpoint.errors.response(found)
@@ -113,7 +113,8 @@ def build_application(
     return application
 
 
-#: The first segments of paths for programs. Errors at these paths never return the page.
+#: The first segments of the paths that programs use. An error at such a path is never answered with a page of the
+#: dashboard.
 _FOR_PROGRAMS = frozenset({"api", "v1", "ws", "hooks", "mcp", "health", "ready", "metrics", "openapi.json"})
 
 

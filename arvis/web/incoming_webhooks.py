@@ -36,8 +36,8 @@ from arvis.web.http.rate_limits import Buckets
 from arvis.web.http.requests import BodyLimit, read_body
 from arvis.web.http.schema import BOOLEAN, STRING, object_schema
 
-# Signatures of the raw bytes, with one scheme for each preset, and the caller's id of the call. A header that occurs
-# twice, or a signature in any other notation, counts as missing.
+# The verification of calls: the signature of the raw body, in the form that the preset of the webhook defines, and the
+# id that the caller gave the call. A header that occurs twice, or a signature in any other notation, counts as missing.
 
 #: The maximum difference in seconds between the time in a signature and the daemon's clock.
 TOLERANCE = 300
@@ -62,8 +62,8 @@ _MOST_SIGNATURES = 10
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """A call with a valid signature. `id` is the same for every repetition of the call; None: repetitions cannot be
-    recognised."""
+    """A call with a valid signature. `id` is the same for every repetition of the call. None: repetitions of the call
+    cannot be recognised."""
 
     id: str | None
 
@@ -128,7 +128,7 @@ def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCal
     offered = _SIGNATURE.findall(form["signatures"])[:_MOST_SIGNATURES]
     signed = form["time"].encode() + b"." + body
     wanted = _digest(secret, signed)
-    if not sum(_same(value, wanted) for value in offered):  # compares all, so that the time reveals nothing
+    if not sum(_same(value, wanted) for value in offered):  # `sum` compares all, so that the time reveals nothing
         return None
     return VerifiedCall(_event_id(body) or f"signed:{hashlib.sha256(signed).hexdigest()}")
 
@@ -144,8 +144,8 @@ def _event_id(body: bytes) -> str | None:
 
 
 def _id(kind: str, value: str) -> str | None:
-    """Return the stored form of a caller's id: with its kind, and hashed if it is too long or has unusual characters.
-    Return None for an empty id."""
+    """Return the id that a caller gave a call, in its stored form: with the kind of the id in front, and hashed if it
+    is too long or has unusual characters. Return None for an empty id."""
     if not value:
         return None
     if len(value) > _LONGEST_ID or not (value.isascii() and value.isprintable()):
@@ -165,14 +165,14 @@ def _same(given: str, wanted: str) -> bool:
 # Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate, disk.
 # After them the body is parsed, and the call is committed before the caller gets an answer.
 
-#: The limits of calls and of platform events: the bytes of one body, the seconds to receive it (for an event: and to
-#: store it), and the number of concurrent calls or events.
+#: The limits of calls and of platform events: the maximum size of a body in bytes, the seconds to receive a call (for
+#: an event: to receive and store it), and the maximum number of concurrent calls or events.
 MOST_BYTES = 1_048_576
 _TIMEOUT = 10.0
 _AT_ONCE = 32
 #: The maximum number of calls of one webhook per minute.
 _A_MINUTE = 60
-#: JSON with more opening brackets and commas than this is treated as text.
+#: A JSON text with more than this number of opening brackets and commas is not parsed but treated as text.
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 

@@ -23,7 +23,7 @@ from arvis.web.http.errors import Failure, attempt
 
 _MINUTE_MS = 60_000
 _DAY = 1440
-#: The minutes between two writes of the samples.
+#: The number of minutes after which the samples are stored again.
 _EVERY = 5
 _KEY = "queue_depths"
 
@@ -51,7 +51,8 @@ class QueueDepths:
         return max((self._depths[each] for each in range(first, first + length) if each in self._depths), default=None)
 
     async def keep(self) -> None:
-        """At the first call, read the stored samples. Later calls write the samples every `_EVERY` minutes."""
+        """At the first call, read the stored samples. Each later call writes the samples if the last write was at least
+        `_EVERY` minutes ago."""
         minute = self._now()
         if not self._loaded:
             kept = await self._store.read(_kept)
@@ -76,8 +77,8 @@ def _keep(tx: Transaction, depths: list[tuple[int, int]], now: int) -> None:
 
 #: Minutes per bucket in the view of a day.
 _TEN = 10
-#: The time in ms after which the replies of a minute are complete. A reply is visible only after its commit, which is
-#: a little later than the time in its id.
+#: The replies of a minute are complete this many ms after the minute, because a reply is visible only after its commit,
+#: which is a little later than the time in its id.
 _SETTLED_MS = 10_000
 _SAMPLE_SECONDS = 60.0
 
@@ -118,8 +119,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """The series of answered messages, latencies and queue depths. The read of the queue's depth also reads the costs
-    of the day, in the time zone `zone`."""
+    """The series of answered messages, latencies and queue depths. `zone` is the time zone of days: the query for the
+    queue's depth also returns the costs of the day."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -170,7 +171,7 @@ class LatencySeries:
         return list(points.values())
 
     async def _read(self, first: int) -> dict[int, _Minute]:
-        """Return the data of all minutes since minute `first`, by minute. Read only unknown minutes from the
+        """Return the data of all minutes since minute `first`, by minute. Read only the unknown minutes from the
         database."""
         now = self._clock.now()
         newest, settled = now // _MINUTE_MS, (now - _SETTLED_MS) // _MINUTE_MS
@@ -188,8 +189,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """Read the data from minute `first` to before minute `end`. Read data that is too old for the view of an hour
-        in blocks of ten minutes, and store each block under its first minute."""
+        """Read the data of the minutes from `first` on and before `end`. Read data that is too old for the view of an
+        hour in blocks of ten minutes, and store each block under its first minute."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:
@@ -227,8 +228,8 @@ class LatencySeries:
 
 
 def percentile(counted: Counter[int], share: float) -> int | None:
-    """Return the percentile: the smallest value that at least the `share` of all values do not exceed. Return None
-    without values."""
+    """Return the percentile for `share`: the smallest value so that at least this share of all values is not larger.
+    Return None if there are no values."""
     wanted, seen = counted.total() * share, 0
     for value, number in sorted(counted.items()):
         seen += number

@@ -35,15 +35,15 @@ from arvis.web.openapi import describe
 # rows since the previous read.
 
 
-#: The age in ms from which rows are read. Newer rows are left for the next read, because their transactions may be
-#: open.
+#: Rows are read when they are older than this (ms). Newer rows are left for the next read, because their transactions
+#: may still be open.
 _SETTLED = 3_000
 #: The number of models with their own metrics. Further models are counted together.
 _MOST_MODELS = 200
 _OTHERS = ("other", "other")
 _MICROS = 1_000_000
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1800)
-#: The maximum period in ms whose rows one read counts. Older rows are skipped.
+#: The longest period, in ms, that one read covers. Rows older than that are never counted.
 _LONGEST_LOOK = 86_400_000
 
 

@@ -204,7 +204,7 @@ def _keep_the_package_quiet() -> None:
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
-# -- results as text for a model: texts are joined, and all other content is only described ---------------------------
+# -- results as text for a model: texts are joined, and all other content is only described ----------------------------
 
 
 #: The maximum number of bytes of text in one result.

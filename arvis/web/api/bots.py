@@ -158,7 +158,7 @@ def _view(spec: BotSpec, status: BotStatus | None) -> Json:
 
 
 def written(fields: Fields) -> BotChanges:
-    """Read the body. Null removes a setting or a secret."""
+    """Return the changes that the body describes. Null removes a setting or a secret."""
     settings, secrets = fields.mapping("settings") or {}, fields.mapping("secrets") or {}
     if len(settings) > _MOST_SETTINGS or len(secrets) > _MOST_SETTINGS:
         raise unusable("settings", f"and `secrets` may each contain at most {_MOST_SETTINGS} entries")

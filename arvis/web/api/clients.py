@@ -41,11 +41,12 @@ from arvis.web.http.views import Json, page_view
 
 E = TypeVar("E", bound=StrEnum)
 
-#: The maximum amount in US dollars. It is above any real charge, and small enough for exact millionths.
+#: The maximum amount in US dollars. It is larger than any real charge, but small enough to be converted exactly to
+#: millionths of a dollar.
 _MOST = 1_000_000_000
 _MOST_FACTOR = 1000
 _NOTES = 10_000
-#: Charges that a person may enter. The daemon enters charges for answers itself.
+#: The types of charges that a person may enter. The daemon itself enters the charges for answers.
 ENTERED = (ChargeType.ADJUSTMENT, ChargeType.PAYMENT, ChargeType.SUBSCRIPTION)
 
 CHANNEL = object_schema({"platform": LABEL, "channel": LABEL})
@@ -145,7 +146,8 @@ def changed_client(known: Client, fields: Fields) -> Client:
 
 
 def entered_charge(fields: Fields) -> tuple[ChargeType, int, str]:
-    """Return type, amount in micros and description of a charge that a person enters."""
+    """Return the type, the amount in micros (millionths of a US dollar) and the description of a charge that a person
+    enters."""
     kind = choice(fields, "type", ChargeType)
     if kind not in ENTERED:
         raise unusable("type", "must be one of " + ", ".join(ENTERED))
@@ -209,7 +211,7 @@ def _factor(fields: Fields, known: int) -> int:
 
 
 def _monthly_limit(fields: Fields, known: int | None) -> int | None:
-    """Return the monthly limit. It is the only field for which `null` is a value: no own limit."""
+    """Return the monthly limit. Only this field has a meaning for `null`: the customer has no limit of their own."""
     if fields.has("monthlyLimitUsd") and fields.raw("monthlyLimitUsd") is None:
         return None
     return _micros(fields, "monthlyLimitUsd", 0) if fields.has("monthlyLimitUsd") else known
@@ -220,7 +222,7 @@ _ONE = "/api/clients/{client}"
 
 
 class ClientRoutes:
-    """Routes of customers. `zone` is the time zone of the months."""
+    """Routes of customers. Months begin and end in the time zone `zone`."""
 
     def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -362,7 +364,7 @@ class ClientRoutes:
         return answer({"month": month, **{name: micros / MICROS for name, micros in money.items()}, **shown})
 
     def _bounds(self, month: str) -> tuple[int, int]:
-        """Return the start of the month and the start of the next month, in ms."""
+        """Return the start of this month and the start of the next month, in ms."""
         try:
             first = date.fromisoformat(f"{month}-01") if re.fullmatch(r"[12]\d{3}-\d\d", month, re.ASCII) else None
         except ValueError:

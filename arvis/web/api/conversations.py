@@ -379,7 +379,8 @@ def _moment(at: int) -> str:
     return datetime.fromtimestamp(at / _MS, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-#: Characters of text per page of messages, because serialising one page blocks the event loop.
+#: The maximum number of characters of text on a page of messages. It is limited because serialising a page blocks the
+#: event loop.
 _PAGE_CHARACTERS = 1_000_000
 _FILTERS = {"agent": LABEL, "platform": LABEL, "channel": LABEL, "thread": LABEL}
 
@@ -477,7 +478,7 @@ class ConversationRoutes:
 
 
 def _what_fits(messages: Sequence[ShownMessage]) -> Sequence[ShownMessage]:
-    """Return the first messages with at most `_PAGE_CHARACTERS` characters together, but at least one message. The
+    """Return the first messages that have at most `_PAGE_CHARACTERS` characters together, but at least one message. The
     others follow on the next page."""
     left = _PAGE_CHARACTERS
     for count, shown in enumerate(messages):

@@ -24,14 +24,15 @@ from arvis.web.http.identity import OPERATE, OWN, PLATFORM
 from arvis.web.http.schema import BACKUP, BOOLEAN, OK, STRING, TIME, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import backup_view, page_view
 
-# The progress of the first setup, derived from existing rows. Only the dismissal is stored.
+# The progress of the first setup. It is derived from existing rows; only the fact that a person dismissed the setup is
+# stored.
 
 _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
 #: The names of agents that exist from the first start on.
 _GIVEN_AGENTS = frozenset({"helper", "conductor"})
-#: The search for a first reply reads this number of recent conversations of the dashboard and the API, and the same
-#: number of newest messages in each.
+#: The search for a first reply reads this many of the newest conversations of the dashboard and the API, and this many
+#: of the newest messages in each of these conversations.
 _LOOK = 20
 
 SETUP = object_schema(
@@ -120,7 +121,7 @@ def _set_dismissed(tx: Transaction, now: int) -> None:
 #: Seconds for which findings are cached.
 _KEEP = 5.0
 
-#: Returns the output of `arvis doctor --json`. The argument limits the examination to the security checks.
+#: Returns the output of `arvis doctor --json`. If the argument is True, only the security checks run.
 Examine = Callable[[bool], Awaitable[str]]
 
 FINDING = object_schema(

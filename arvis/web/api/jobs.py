@@ -38,7 +38,7 @@ from arvis.web.http.schema import (
 from arvis.web.http.views import Json, job_view, page_view, story_steps, timeline_view
 
 _MICROS = 1_000_000
-#: The maximum number of jobs per bulk request: by ids, and by filter.
+#: The maximum number of jobs per bulk request: for a request with ids, and for a request with a filter.
 MOST_IDS, MOST_FOUND = 500, 200
 ACTIONS = ("retry", "cancel", "delete")
 
@@ -149,7 +149,8 @@ def _head(item: QueueItem) -> Json:
     }
 
 
-#: Concurrent writes of a bulk action: enough to share commits, but too few to delay messages.
+#: The number of concurrent writes of a bulk action. It is large enough that the writes share commits, and small enough
+#: that they do not delay messages.
 _AT_ONCE = 16
 _COUNTED = 100_000
 _LONGEST_ID = 64

@@ -24,7 +24,7 @@ from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, o
 # that it does not delay other requests. The daemon redacted the lines when it wrote them.
 
 
-#: Levels by weight. Other levels count as `info`.
+#: The weight of each level. Every other level has the weight of `info`.
 LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 _FILE = re.compile(r"arvis-(\d{4}-\d{2}-\d{2})\.log", re.ASCII)
@@ -42,7 +42,7 @@ _OWN = frozenset({"timestamp", "level", "logger", "event", "exception"})
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """A position in the log. The next line to read ends before byte `offset` of the file of `day` (UTC)."""
+    """A position in the log. The next line to read ends at byte `offset` of the file of `day` (UTC) or before it."""
 
     day: str
     offset: int
@@ -71,7 +71,7 @@ class LogLine:
 
     #: The position of the line, which never changes.
     id: str
-    #: In ms; None if the line has no time.
+    #: The time of the line in ms; None if the line has no time.
     at: int | None
     level: str
     logger: str
@@ -116,7 +116,7 @@ def file_of(folder: Path, day: str) -> Path | None:
 
 def read_back(folder: Path, wanted: LogFilter, start: LogPosition | None, limit: int) -> LogPage:
     """Read the matching lines before `start`, newest first: at most `limit` lines, from about `_MOST_READ` bytes. The
-    page has a cursor unless the whole log was read."""
+    cursor of the page is None if no more lines can match."""
     found: list[LogLine] = []
     left = _MOST_READ
     for day, size in days_of(folder):

@@ -42,7 +42,7 @@ class Draft:
     taint: Taint = CLEAN
     #: The id of the message that this message answers.
     reply_to: str | None = None
-    #: Parameters for the model (`IncomingMessage`).
+    #: Parameters for the model (`IncomingMessage.wishes`).
     wishes: Mapping[str, Any] = field(default_factory=dict)
     #: The slug of the agent that answers; None: the agent of the channel.
     agent: str | None = None
@@ -55,7 +55,8 @@ class Sent:
 
 
 class MessageParser:
-    """The parser of messages, which passes them to the inbox. `new_token` creates the ids of messages without an id."""
+    """The parser of messages, which passes them to the inbox. `new_token` creates an id for each message that the
+    client sent without an id."""
 
     def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:
         self._inbox = inbox
@@ -65,7 +66,8 @@ class MessageParser:
     @property
     def body_limit(self) -> BodyLimit:
         """Return the limits of a JSON body that contains a message. In JSON, an escaped character is up to six times as
-        long, and base64 adds a third. A text can consist only of commas, which count as marks."""
+        long, and base64 adds a third. The number of marks (`BodyLimit.marks`) may be as large as the size of the text,
+        because a text can consist only of commas."""
         text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
         return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
 

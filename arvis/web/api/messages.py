@@ -50,8 +50,8 @@ SETTLED_STATUSES = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Watch:
-    """A request that waits for a message or a run. `closed`: the wait must end. `refused`: the caller's credential has
-    ended, and this is the error to return."""
+    """A request that waits for a message or a run. `closed`: the wait must end. `refused`: the error to return, because
+    the caller's credential has ended."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()

@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 _MOST_CHANGES = 50
 _LONGEST_CODE = 40
-#: The maximum number of dashboard users to read. Real installations have far fewer.
+#: The maximum number of dashboard users that one request reads. Real installations have far fewer users.
 _MOST_USERS = 10_000
 
 PERSON = object_schema(

@@ -142,7 +142,7 @@ def _wanted(view: WaitView) -> Json:
         change = {"text": view.wait.prompt, "hash": question["hash"]}
         return {"tool": None, "arguments": None, "risk": None, "change": change}
     asking = state.asking
-    # The state describes only the open question. Of an answered question, only the prompt is known.
+    # The state describes only the open question. If the question is answered, only its prompt is known.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
     call = Rounds.from_json(view.execution.state).last.tool_calls()[asking["call"]]
@@ -154,7 +154,8 @@ def _wanted(view: WaitView) -> Json:
     }
 
 
-#: The maximum number of pages that one request searches for entries that pass a filter the database cannot apply.
+#: The database cannot apply every filter. If such a filter is used, one request reads at most this many pages to find
+#: matching entries.
 _MOST_PAGES = 10
 _LOOK = 200
 
@@ -193,8 +194,8 @@ class QuestionRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        """List questions. Apply the filters that the database cannot apply, to at most `_MOST_PAGES` pages in each
-        request."""
+        """List questions. The database cannot apply every filter; one request applies the other filters to at most
+        `_MOST_PAGES` pages."""
         by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))

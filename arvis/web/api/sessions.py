@@ -24,11 +24,11 @@ from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
 from arvis.web.http.views import page_view
 
-#: The number of digits of a login's hash that form its id.
+#: The number of hexadecimal digits of a login's hash that are used as the id of the login.
 _SHOWN = 16
 _ID = re.compile(rf"[0-9a-f]{{{_SHOWN}}}", re.ASCII)
 _CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
-#: The position before the newest login: a time and a hash that are greater than all others.
+#: The position before the newest login. Its time and its hash are greater than those of all logins.
 _FIRST = (10**15, "g")
 
 SESSION = object_schema(

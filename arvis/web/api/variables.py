@@ -93,7 +93,7 @@ class VariableRoutes:
         return answer({"ok": True})
 
     async def _sealed(self, variable: Variable) -> Variable:
-        """Encrypt the value of a secret in a thread, because the first call ever writes a new key to the disk."""
+        """Encrypt the value of a secret in a thread, because the very first encryption writes a new key to the disk."""
         if not variable.secret:
             return variable
         return replace(variable, value=await asyncio.to_thread(self._secrets.seal, variable.value))

@@ -169,7 +169,7 @@ class WebhookRoutes:
         return await self._shown(webhook_id, secret=secret)
 
     async def _sealed(self, secret: str) -> dict[str, str]:
-        """Encrypt the secret in a thread, because the first call ever writes a new key to the disk."""
+        """Encrypt the secret in a thread, because the very first encryption writes a new key to the disk."""
         return {"secret": await asyncio.to_thread(self._secrets.seal, secret), "secret_end": secret[-_END:]}
 
     async def _shown(self, webhook_id: str, *, status: int = 200, secret: str | None = None) -> Response:

@@ -198,7 +198,8 @@ def version_view(row: VersionRow) -> Json:
 
 
 def problems_view(problems: Sequence[Problem]) -> list[Json]:
-    """Return at most `_MOST_PROBLEMS` problems; if there are more, errors first. A document can have thousands."""
+    """Return at most `_MOST_PROBLEMS` problems, because a document can have thousands. If some problems are left out,
+    errors come before warnings."""
     if len(problems) <= _MOST_PROBLEMS:
         return [problem_view(each) for each in problems]
     worst = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)

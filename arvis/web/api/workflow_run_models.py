@@ -161,14 +161,15 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
 
 
 def _has_logged_failure(view: RunView) -> bool:
-    """Return whether a node has stored its failure. Otherwise a failed run stopped at its current nodes."""
+    """Return whether a node has stored its failure. If no node has, a failed run has failed at the nodes at which it
+    stopped."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
 
 def _is_blocked(view: RunView, place: Place) -> bool:
-    """Return whether the token is blocked: it waits for something other than its child execution, it is before a gate,
-    or it pauses because another branch asks a question."""
+    """Return whether the token is blocked: it waits for something other than its child execution, it waits for other
+    branches before a node that joins them, or it pauses because another branch asks a question."""
     if place.waits_for is not None:
         return place.waits_for is not WaitKind.CHILD
     return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED
@@ -273,7 +274,7 @@ RUN_DOCUMENT = object_schema(
 
 # The run as a stream of events: each line of its log exactly once and in order, and each change of its status.
 
-#: Log lines per read.
+#: The maximum number of log lines per read.
 _LINES = 200
 
 
@@ -284,8 +285,8 @@ class RunStream:
         self._timeouts = timeouts
 
     async def events(self, run_id: str, after: int, watch: Watch) -> AsyncIterator[str]:
-        """Yield the log lines after line `after` and the changes of the status, until the run ends. An error becomes
-        the last event."""
+        """Yield the log lines after the line with number `after` and the changes of the status, until the run ends. An
+        error becomes the last event."""
         last_status: Json | None = None
         while True:
             # The status is read before the lines, so that a finished run has all its lines.

@@ -57,10 +57,10 @@ _AFTER = {
     "after": {**INTEGER, "minimum": 0, "description": "The number of the last known line; default 0."},
 }
 _INPUT = BodyLimit(size=1_000_000, marks=250_000)
-#: Log lines in the response of a run.
+#: The maximum number of log lines in the response for a run.
 _LOGS = 100
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
-#: Concurrent streams: in total, and per key.
+#: The maximum number of concurrent streams: in total, and per key.
 _MOST, _MOST_OF_ONE = 256, 64
 _DECIDED = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW})
 

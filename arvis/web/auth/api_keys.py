@@ -43,7 +43,8 @@ class ApiKeyCache:
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 
     async def renew(self, key_id: str) -> Identity | None:
-        """Return the holder of this product key with the current rights; None if the key was revoked."""
+        """Return the holder of this key, which was created in the product, with the current rights; None if the key was
+        revoked."""
         found = await self._store.read(_get, key_id)
         return None if found is None else _identity(found)
 

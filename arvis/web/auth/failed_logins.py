@@ -23,7 +23,8 @@ _MOST_LINES = 20
 _SECONDS = 60.0
 _LONGEST_NAME = 100
 
-#: For the audit: the period of one count, the maximum number of counts, and the name that replaces further addresses.
+#: For the audit: the seconds after which a count begins again, the maximum number of counts, and the name under
+#: which all further addresses are counted.
 _HOUR = 3600.0
 _MOST_KEYS = 50
 _OTHERS = "other addresses"
@@ -33,7 +34,7 @@ _OTHERS = "other addresses"
 class _AttemptCount:
     """The attempts of one kind from one address within an hour."""
 
-    #: The start of the hour in seconds.
+    #: The start of the hour, in seconds of the monotonic clock.
     begun: float
     #: The number of attempts in this hour.
     times: int = 0

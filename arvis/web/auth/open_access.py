@@ -64,7 +64,7 @@ class OpenAccess:
     @contextlib.contextmanager
     def held(self, identity: Identity, end: Callable[[], None]) -> Iterator[None]:
         """Call `end` if the credential becomes invalid while the context is open. If any rights have changed since the
-        start, check the credential soon, because it may have ended after the request was admitted."""
+        start of the daemon, check the credential soon, because it may have ended after the request was admitted."""
         each = _Held(identity, end)
         self._held.add(each)
         if self._changed:

@@ -24,13 +24,14 @@ from arvis.web.http.identity import Access, Identity
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
-# The topics of changes. `application.py` announces the change that a request made under the topic of its route.
+# The topics of changes. After a request that changed data, `application.py` announces the change under the topic of the
+# request's route.
 
 
 _API = "/api/"
 _LONGEST_ID = 200
 
-#: The topic for the first path segment after /api, if their names differ.
+#: The topics of path segments after `/api/` whose names differ from the name of the topic.
 _OTHERS: Mapping[str, ChangeTopic] = {
     "api_keys": ChangeTopic.KEYS,
     "attachments": ChangeTopic.MESSAGES,
@@ -51,8 +52,8 @@ _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTo
 
 
 def topic_of(path: str) -> ChangeTopic | None:
-    """Return the topic of a route's path, or None for a path outside the API. An API path without a topic gets the
-    topic of settings, so that every change is announced."""
+    """Return the topic of a route's path, or None for a path outside the API. An API path without a topic of its own
+    gets the topic of settings, so that every change is announced."""
     if not path.startswith(_API):
         return None
     return _KNOWN.get(path.removeprefix(_API).partition("/")[0], ChangeTopic.SETTINGS)
@@ -81,7 +82,7 @@ PAGING: Mapping[str, Schema] = {
 }
 FLAG: Schema = BOOLEAN
 
-#: Methods that write, and the header that makes repeating a write safe.
+#: The methods that write, and the header that makes it safe to repeat a write.
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
@@ -110,8 +111,7 @@ class Call:
         return value
 
     def named(self, name: str, pattern: re.Pattern[str]) -> str | None:
-        """Return a name from the path, for names that do not have the form of an id. Return None if it does not match
-        `pattern`."""
+        """Return a path parameter that is a name and not an id; None if the name does not match `pattern`."""
         value = str(self.request.path_params[name])
         return value if pattern.fullmatch(value) else None
 
@@ -183,11 +183,12 @@ class Endpoint:
     names: Mapping[str, Schema] = field(default_factory=dict)
     #: The last path parameter may contain slashes.
     deep: bool = False
-    #: The route accepts `Idempotency-Key`. False: it writes nothing, or has its own protection against repetition.
+    #: The route accepts `Idempotency-Key`. False: the route writes nothing, or has its own protection against
+    #: repetition.
     keyed: bool = True
     #: The route finds its earlier work by the `Idempotency-Key`, so it can run again after a crash (`request_of`).
     repeatable: bool = False
-    #: Content types of its responses, separated by ", ".
+    #: The content types of the responses, separated by ", ".
     media: str = "application/json"
     #: The format of the errors, if it is not the format of the API.
     errors: ErrorForm | None = None

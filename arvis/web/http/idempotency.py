@@ -35,10 +35,10 @@ _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 _REPEATABLE = frozenset({"PUT", "DELETE"})
 #: The headers that are stored with a response.
 _KEPT_HEADERS = ("content-type", "etag", "location")
-#: The time in ms in which another process can still be working on the first request.
+#: The maximum time in ms for which another process may still be working on the first request.
 _IN_PROGRESS_MS = 120_000
 _SERVER_ERROR = 500
-#: Responses with this status or a server error are not stored, because a repeated request can succeed.
+#: Responses with this status or a server error are not stored, because the same request can succeed later.
 _TOO_MANY = 429
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -47,8 +47,8 @@ Mark = tuple[str, str]
 
 
 class Idempotency:
-    """The execution of writes with a key, each of which runs once. Requests without a key go directly to their
-    handler."""
+    """The handler of writes with an `Idempotency-Key`, each of which runs once. Requests without a key go directly to
+    the handler of their route."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
         self._store = store

@@ -1,10 +1,11 @@
 """The caller of a request and their rights.
 
-The credential determines the user: a login belongs to its user, the sender with an owner key may name the user of a
-message, and every other key is a separate user. The credential also determines the channels. Owners and operators may
-use any channel. Other users may use their own channels (`web-ID`, `cli-ID`, and these with a `-suffix`) and
-`dashboard-agent-X` with their user id as the thread, so that people who write to the same agent do not see one
-another's messages.
+The credential determines the user. A login belongs to its user. A request with an owner key may name the user who sends
+a message. Every other key is a separate user.
+
+The credential also determines the channels. Owners and operators may use any channel. Other users may use their own
+channels (`web-ID`, `cli-ID`, and these with a `-suffix`) and `dashboard-agent-X` with their user id as the thread, so
+that people who write to the same agent do not see one another's messages.
 """
 
 from __future__ import annotations

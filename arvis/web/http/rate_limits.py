@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from arvis.domain.errors import TooMany
 from arvis.ports.clock import Clock
 
-#: The maximum number of login attempts from one address, or for one account, in a number of seconds.
+#: The limits of login attempts from one address or for one account: pairs of the maximum number and the seconds in
+#: which attempts are counted.
 _WINDOWS = ((5, 60.0), (20, 3600.0))
-#: The maximum number of wrong keys from one address in a number of seconds.
+#: The limits of wrong keys from one address: pairs of the maximum number and the seconds in which wrong keys are
+#: counted.
 _KEY_WINDOWS = ((30, 60.0), (300, 3600.0))
 _MOST_NAMES = 10_000
 

@@ -27,17 +27,17 @@ _LONGEST_NAME = 100
 class BodyLimit:
     """The limits of JSON input."""
 
-    #: In bytes; for a frame of a socket in characters.
+    #: The maximum size, in bytes for a body and in characters for a frame of a socket.
     size: int
-    #: The number of opening brackets and commas. It limits the memory: a parsed `[{},{},…]` takes 24 times the memory
-    #: of its text.
+    #: The maximum number of opening brackets and commas together. It limits the memory: a parsed `[{},{},…]` takes 24
+    #: times the memory of its text.
     marks: int
 
     def holds(self, text: str) -> bool:
         return len(text) <= self.size and sum(text.count(mark) for mark in "[{,") <= self.marks
 
 
-#: The limit of a request or frame without attachments.
+#: The limits of a request or frame without attachments.
 SMALL = BodyLimit(size=65_536, marks=65_536)
 
 
@@ -127,7 +127,7 @@ class Fields:
         return value[:most].strip() or None
 
     def whole(self, name: str) -> int | None:
-        """Return a whole number from 0."""
+        """Return a whole number that is not negative."""
         value = self._values.get(name)
         if value is None:
             return None

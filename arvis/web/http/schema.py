@@ -247,8 +247,8 @@ class Components:
         return title if self.schemas.get(title, parts) == parts else None
 
     def _parts(self, schema: Schema) -> Schema:
-        """Share the parts of a schema. Properties are treated separately, because a property can have the name of a
-        keyword."""
+        """Replace the shared schemas inside this schema by references. Properties are treated separately, because a
+        property can have the name of a keyword."""
         found = {name: self.share(part) if name in _DEEPER else part for name, part in schema.items()}
         if "properties" in schema:
             found["properties"] = {name: self.share(part) for name, part in schema["properties"].items()}

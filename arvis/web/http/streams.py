@@ -32,7 +32,8 @@ class Timeouts:
     completion: float = 600.0
     #: The time between two keep-alive comments of an idle stream.
     keepalive: float = 15.0
-    #: The longest wait for the answer to a chat completion while no model answers and its message will be retried.
+    #: The longest wait for the answer to a chat completion if no model answers at the moment and the queue will retry
+    #: the message later.
     put_off: float = 30.0
 
 

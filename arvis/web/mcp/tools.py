@@ -45,7 +45,7 @@ class ToolDescription:
     parameters: Schema
     #: The roles that may call the tool.
     access: Access
-    #: The tool changes nothing.
+    #: True: the tool changes nothing.
     reads: bool
 
 
@@ -148,8 +148,8 @@ class ArvisTools:
         return _outcome(timeline, sent.event_id)
 
     async def _rested(self, message_id: str, seconds: float, identity: Identity) -> MessageTimeline:
-        """Wait until the message is finished or needs a person, or for `seconds`. Return its timeline. The wait
-        subscribes before it reads the status, so that it misses no change."""
+        """Wait until the message is finished or needs a person, but at most `seconds` seconds. Return the timeline of
+        the message. The wait subscribes before it reads the status, so that it misses no change."""
         end = self._clock.monotonic() + seconds
         with self._board.watch(message_id, identity) as watch:
             while True:
@@ -246,7 +246,7 @@ def _of(principal: str, messages: Sequence[StoredMessage]) -> list[StoredMessage
 
 
 def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
-    """Return the newest messages that have at most `_CONVERSATION` characters together, in order of time."""
+    """Return as many of the newest messages as fit in `_CONVERSATION` characters, oldest first."""
     left = _CONVERSATION
     shown: list[dict[str, Any]] = []
     for message in newest_first:

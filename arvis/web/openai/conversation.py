@@ -37,15 +37,15 @@ class RequestIdentity:
 
     #: The hash of the user, the agent and the name of the conversation.
     scope: str
-    #: The thread for the name of the conversation.
+    #: The thread of the first conversation with this name. The threads of all other conversations begin with this text.
     base: str
-    #: The request names its conversation in `user`, so it continues this conversation even without a history.
+    #: True: the request names its conversation in `user`, so it continues this conversation even without a history.
     remembers: bool
-    #: `user` or a header names the conversation.
+    #: True: `user` or a header names the conversation.
     named: bool
     #: The hash of the whole request.
     request: str
-    #: The hash of the history with the question.
+    #: The hash of the history together with the question.
     talk: str
     #: The hash of the system texts.
     system: str
@@ -56,7 +56,7 @@ class RequestIdentity:
     answer: str | None
     #: The `Idempotency-Key`.
     key: str | None
-    #: The client's library repeats the request.
+    #: True: the client's library repeats an earlier request.
     retried: bool
 
 
@@ -65,9 +65,9 @@ class PlacedRequest:
     """The stored request with its thread."""
 
     request: CompletionRequest
-    #: The request starts the conversation, so its whole history is new to the agent.
+    #: True: the request starts the conversation, so its whole history is new to the agent.
     fresh: bool
-    #: The system text is new to the agent.
+    #: True: the system text is new to the agent.
     instructed: bool
 
 
