@@ -138,7 +138,7 @@ def _enter(handle: int, name: str, *, make: bool) -> int:
 
 
 def _names(path: str) -> list[str]:
-    """Return the names that the path consists of. Raise `ToolError` if it is not the path of a file inside the
+    """Return the names that the path consists of. Raise `ToolError` if the path does not lead to a file inside the
     folder."""
     if path.startswith("/"):
         raise _refused(path, "it must be relative to your folder: omit the leading slash")

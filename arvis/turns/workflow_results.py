@@ -91,8 +91,8 @@ def _end_called(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None:
-    """Write the last line of the log, unless the node that ended the run has already written it. Calls of subagents
-    that are still open are closed in the log first."""
+    """Write the last line of the log, unless the node that ended the run has already written it. Before that, close the
+    calls of subagents that are still open in the log."""
     run = tx.workflow_runs.get(execution.id)
     if run is None:
         return

@@ -165,8 +165,8 @@ def _same(given: str, wanted: str) -> bool:
 # Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate, disk.
 # After them the body is parsed, and the call is committed before the caller gets an answer.
 
-#: The limits of calls and of platform events: the maximum size of a body in bytes, the seconds to receive a call (for
-#: an event: to receive and store it), and the maximum number of concurrent calls or events.
+#: The limits of calls and of platform events: the maximum size of a body in bytes, the seconds in which it must be
+#: received (an event must also be stored in this time), and the maximum number of concurrent calls or events.
 MOST_BYTES = 1_048_576
 _TIMEOUT = 10.0
 _AT_ONCE = 32

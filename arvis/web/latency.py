@@ -119,8 +119,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """The series of answered messages, latencies and queue depths. `zone` is the time zone of days: the query for the
-    queue's depth also returns the costs of the day."""
+    """The series of answered messages, latencies and queue depths. The depth of the queue comes from a query that also
+    returns the costs of the present day, in the time zone `zone`."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -189,8 +189,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """Read the data of the minutes from `first` on and before `end`. Read data that is too old for the view of an
-        hour in blocks of ten minutes, and store each block under its first minute."""
+        """Read the data of all minutes from `first` on that are before `end`. Read data that is too old for the view of
+        an hour in blocks of ten minutes, and store each block under its first minute."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:
@@ -228,8 +228,8 @@ class LatencySeries:
 
 
 def percentile(counted: Counter[int], share: float) -> int | None:
-    """Return the percentile for `share`: the smallest value so that at least this share of all values is not larger.
-    Return None if there are no values."""
+    """Return the smallest value for which at least `share` of all values are equal or smaller. Return None if there are
+    no values."""
     wanted, seen = counted.total() * share, 0
     for value, number in sorted(counted.items()):
         seen += number

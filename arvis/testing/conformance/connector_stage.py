@@ -188,7 +188,8 @@ PATIENCE = 20
 
 
 class RememberingInbox:
-    """An `Inbox` that records all events. For the first `refusals` events it raises `Unavailable` instead."""
+    """An `Inbox` that records all events. For each of the first `refusals` events, it raises `Unavailable` and records
+    only the name of the method in `refused`."""
 
     def __init__(self, *, refusals: int = 0) -> None:
         self.messages: list[IncomingMessage] = []

@@ -1,4 +1,4 @@
-"""Code execution: runs a model's Python script in the sandbox. The package contains the form in which a reply asks to
+"""Code execution: runs a model's Python script in the sandbox. The package contains the format in which a reply asks to
 run a script, the functions that a script can call, the installed packages, and the tool."""
 
 from arvis.tools.code.packages import Interpreter, PackageSets, daemons_interpreter

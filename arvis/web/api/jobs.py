@@ -115,7 +115,7 @@ def queue_view(item: QueueItem) -> Json:
 
 
 def message_timeline_view(item: QueueItem, timeline: MessageTimeline) -> Json:
-    """Return the timeline of a message's job. Its steps are those of the message's timeline."""
+    """Return the timeline of a message's job. Its steps are the same as in the timeline of the message."""
     timeline_fields: Mapping[str, Any] = timeline_view(timeline)
     same = ("explanation", "content", "steps", "costUsd", "inputTokens", "outputTokens")
     return {**_head(item), **{name: timeline_fields[name] for name in same}}

@@ -35,7 +35,7 @@ class Draft:
     """A message to send."""
 
     content: str
-    #: The client's id of the message, or a new id.
+    #: The client's id of the message; a new id if the client sent none.
     event_id: str
     uploads: tuple[Upload, ...] = ()
     #: The labels of content that does not come from the sender.

@@ -194,8 +194,8 @@ class QuestionRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        """List questions. The database cannot apply every filter; one request applies the other filters to at most
-        `_MOST_PAGES` pages."""
+        """List questions. The database applies some filters; the other filters are applied here, to at most
+        `_MOST_PAGES` pages in one request."""
         by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))

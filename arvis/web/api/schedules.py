@@ -125,7 +125,7 @@ OCCURRENCE = object_schema(
 
 #: The fields of the body, and the fields of `Schedule` to which they belong.
 _TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
-#: Fields that `null` sets to "".
+#: The fields for which `null` means an empty text.
 _EMPTIED = ("connector", "thread")
 
 

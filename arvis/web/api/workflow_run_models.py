@@ -79,8 +79,8 @@ def run_view(row: RunRow) -> Json:
 
 
 def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
-    """Return the state of each node of the run's version, by node id. Until the run has ended, nodes that it has not
-    reached are omitted."""
+    """Return the state of each node of the run's version, by node id. Until the run has ended, leave out the nodes that
+    the run has not reached."""
     asking = {drawn_id(each.node) for each in view.row.open_questions if each.node is not None}
     places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
     found: Json = {}

@@ -35,8 +35,8 @@ class _Held:
 
 
 class OpenAccess:
-    """The open connections. `renew` returns the current identity of a credential; None if the credential is no longer
-    valid or its rights have changed."""
+    """The open connections. `renew` returns the current identity of a credential. It returns None if the credential is
+    no longer valid or its rights have changed."""
 
     def __init__(self, *, renew: Renew) -> None:
         self._renew = renew
@@ -95,8 +95,8 @@ class OpenAccess:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """Check each credential of the connections that must be checked again. A change during the check causes another
-        check."""
+        """Check the credentials of all connections that must be checked again. If another change occurs during the
+        check, check again."""
         try:
             while self._all_stale or self._fresh:
                 doubted = set(self._held) if self._all_stale else set(self._fresh)

@@ -300,8 +300,8 @@ class LoginService:
         self._sessions.announce_end(ended)
 
     async def _fits(self, user: User | None, password: str) -> bool:
-        """Return whether the password is right. The time is the same for an unknown user and for the password in the
-        configuration."""
+        """Return whether the password is right. The check takes the same time for an unknown user and for the password
+        in the configuration."""
         kept = None if user is None else user.password_hash
         # The length is limited, so that a caller cannot cause expensive hashing.
         fits = await self._passwords.matches(password[: LONGEST_PASSWORD + 1], kept)

@@ -98,8 +98,8 @@ class Idempotency:
         return await self._do(endpoint.handler, call, mark)
 
     async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
-        """Run the handler, and store its response before it is sent. If the response cannot be stored, it is still
-        sent, and a repeated request gets the error that the outcome is unknown."""
+        """Run the handler, and store its response before the response is sent. If the response cannot be stored, send
+        it anyway; a repeated request then gets the error that the outcome is unknown."""
         found = await attempt(handler(call))
         response = found.to_response() if isinstance(found, Failure) else found
         body = getattr(response, "body", None)  # a stream has no body

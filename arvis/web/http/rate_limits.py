@@ -71,8 +71,8 @@ class KeyGuesses:
 
 
 class _Tries:
-    """The attempts of each name. If there are more than `_MOST_NAMES` names, the name with the oldest last attempt is
-    dropped."""
+    """The attempts of each name, which is a network or an account. If there are more than `_MOST_NAMES` names, the name
+    with the oldest last attempt is dropped."""
 
     def __init__(
         self,

@@ -110,8 +110,8 @@ class Asset:
 
 
 class Page:
-    """The dashboard: the files in `folder` whose type is known, and their routes. If a file also exists with the
-    additional ending `.gz`, clients that accept gzip get this compressed file."""
+    """The dashboard: the files in `folder` whose type is known, and their routes. If there is also a compressed copy of
+    a file (`.gz`), clients that accept gzip get the copy."""
 
     def __init__(self, folder: Path) -> None:
         # Files whose name begins with a dot are internal files of the build.

@@ -122,8 +122,8 @@ def _handed_on(fields: Fields) -> bytes:
 
 
 def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
-    """Return the ASGI scope for the package: with the verified identity, without credentials, and with headers that
-    request a single JSON response."""
+    """Return the ASGI scope for a call of the package `mcp`: with the verified identity, without credentials, and with
+    headers that request a single JSON response."""
     replaced = {b"content-length": str(length).encode(), b"accept": b"application/json"}
     hidden = {*replaced, b"authorization", b"cookie", b"transfer-encoding"}
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]

@@ -44,7 +44,7 @@ async def serve(tools: ArvisTools) -> Serving:
 
 
 class Serving:
-    """The request manager of the package. One task opens and closes it, because the package requires this."""
+    """The request manager of the package `mcp`. One task opens and closes it, because the package requires this."""
 
     def __init__(self, tools: ArvisTools) -> None:
         server: Server[Any] = Server(

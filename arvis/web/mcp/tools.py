@@ -51,8 +51,8 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool: `data` for programs, and `text` for models. If `text` is empty, models get `data` as
-    JSON."""
+    """The result of a tool: `data` for programs, and `text` for models. If `text` is empty, models get `data` as JSON
+    text."""
 
     data: Mapping[str, Any]
     text: str = ""
