@@ -270,8 +270,8 @@ def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:
 
 
 def _content(media: str, schema: Schema) -> dict[str, Any]:
-    """Return the content of a response for each media type: `schema` for JSON, a string for plain text, and nothing
-    for files and streams."""
+    """Return the OpenAPI description of a response body for each media type: `schema` for JSON, a string for plain
+    text, and an empty description for files and streams."""
     found: dict[str, Any] = {}
     for kind in media.split(", "):
         if kind == "application/json":
@@ -282,7 +282,7 @@ def _content(media: str, schema: Schema) -> dict[str, Any]:
 
 
 def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
-    """Return the error statuses of the handler and of the checks before the handler."""
+    """Return the error responses that the handler, or a check before the handler, can send."""
     possible = {status for _, status in STATUSES} - (
         {401, 403} if endpoint.access == PUBLIC and endpoint.method == "GET" else set()
     )
@@ -300,8 +300,8 @@ def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
 
 
 def _either(status: int, form: Schema, components: Components) -> Schema:
-    """Return the schema of an error status. Status 403 also has the format of the API, because the middleware refuses
-    unknown hosts and origins before it knows the route."""
+    """Return the schema of a response with this error status. A response with status 403 can also have the API's own
+    error format, because the middleware refuses unknown hosts and origins before it knows the route."""
     own = components.share(form)
     return own if form is ERROR or status != HTTPStatus.FORBIDDEN else {"anyOf": [own, components.share(ERROR)]}
 

@@ -24,8 +24,8 @@ from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.wiring import Assembly
 
-# A uvicorn server for a daemon that itself handles signals, opens the listening socket and has a clock. It differs from
-# uvicorn's own server in three ways:
+# A uvicorn server for a daemon that itself handles signals, opens the listening socket and adds the Date header to
+# responses. It differs from uvicorn's own server in three ways:
 # - An idle server does not run a timer ten times a second.
 # - A client that does not read cannot block the end of its connection or the stop of the server.
 # - Clients without a credential cannot keep idle connections, send large frames or occupy the event loop with many tiny
@@ -36,8 +36,8 @@ from arvis.web.wiring import Assembly
 #: tiny frames or chunks would block the event loop. The default of asyncio is 256 KiB.
 _PIECE = 16_384
 
-#: The maximum number of connections without a request, and the seconds between two log lines about connections that
-#: cannot be accepted.
+#: The highest value of `most_connections`, and the minimum seconds between two log lines about connections that cannot
+#: be accepted.
 _MOST_HALF_SENT = 4_096
 _LOG_SECONDS = 60.0
 
@@ -70,7 +70,7 @@ class RequestProtocol(H11Protocol):
 
     def _look(self) -> None:
         if self not in self.connections or self._answering():
-            return  # the connection became a socket, or `on_response_complete` starts the next look
+            return  # the connection became a WebSocket, or `on_response_complete` will call `_look_later`
         before, self._untaken = self._untaken, self.transport.get_write_buffer_size()
         if self._untaken and self._untaken != before:
             self._look_later()
@@ -87,8 +87,8 @@ class RequestProtocol(H11Protocol):
 
     @property
     def half_sent(self) -> bool:
-        """Return whether the connection has no request that is being answered: it has not sent a whole request, or it
-        is idle between two requests."""
+        """Return whether the server is answering no request of this connection: the client has not sent a whole request
+        yet, or the connection is idle between two requests."""
         return not self._answering()
 
 
@@ -114,8 +114,8 @@ def _make_room(newest: RequestProtocol) -> None:
 
 
 class AcceptErrorLimiter:
-    """An error handler of the event loop that limits the log lines about connections that cannot be accepted, because
-    too many files are open.
+    """An error handler of the event loop. It limits the log lines about connections that cannot be accepted because too
+    many files are open.
 
     asyncio itself would log thousands of lines a second.
     """
@@ -141,8 +141,8 @@ class AcceptErrorLimiter:
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """The protocol of a WebSocket. It accepts only small frames until the application calls the function
-    `take_large_frames` in the state of the connection. After the end of the handler, it drops the connection if the
-    client does not read the remaining data."""
+    `take_large_frames`, which is in the connection's state. When the handler has ended and the client does not read the
+    remaining data, the connection is dropped."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -178,8 +178,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 class UvicornServer(uvicorn.Server):
     """The uvicorn server, which serves until `stop` is called. The daemon handles signals, and `AnswerHeaders` adds the
-    date to responses. `max_frame`: the maximum number of bytes of a frame. `grace`: the seconds that closing sockets
-    and, after `stop`, running requests have to end. `idle`: the seconds that a connection may have no request."""
+    date to responses. `max_frame`: the maximum number of bytes of a frame. `grace`: the seconds after which a closing
+    socket, or a request that still runs after `stop`, is aborted. `idle`: the seconds after which a connection without
+    a request is closed."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
@@ -204,7 +205,7 @@ class UvicornServer(uvicorn.Server):
         self._up = asyncio.Event()
 
     async def begin(self, listener: socket.socket) -> asyncio.Task[None]:
-        """Start serving in a separate task, and return this task when connections are accepted."""
+        """Start serving in a separate task, and return this task as soon as the server accepts connections."""
         loop = asyncio.get_running_loop()
         if not isinstance(loop.get_exception_handler(), AcceptErrorLimiter):
             loop.set_exception_handler(AcceptErrorLimiter(loop))
@@ -215,7 +216,7 @@ class UvicornServer(uvicorn.Server):
         return serving
 
     def stop(self) -> None:
-        """Stop the server: sockets are closed with code 1012, and running requests get a few seconds to end."""
+        """Stop the server: sockets are closed with code 1012, and running requests get `grace` seconds to end."""
         self.should_exit = True
         self._stopping.set()
 

@@ -87,12 +87,13 @@ def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 _ASKING = frozenset({"approval", "user-input"})
-#: Maximum steps of the engine for one visit: its questions and calls, and the join before it.
+#: The maximum number of the engine's steps for one visit of a node: its questions and calls, and the join before it.
 _STEPS_OF_A_VISIT = 10
-#: Maximum rounds of a loop without a body, which the engine visits once for each round, with no node between.
+#: The maximum number of rounds of a loop without a body. The engine visits such a loop once per round, with no other
+#: node between two visits.
 _MOST_ROUNDS = 1_000
-#: Maximum branches of a run at the same time. A run with more branches is stopped, because it would multiply them
-#: without end.
+#: The maximum number of branches of a run at the same time. A run with more branches is stopped, because its branches
+#: probably multiply without limit.
 _MOST_BRANCHES = 1_000
 
 
@@ -154,9 +155,9 @@ def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
 
 
 def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
-    """Return the edge that follows the connections with the handle that the node chose. If no connection has this
-    handle, the branch ends without an error. Connections without a handle are then followed only if the document's
-    setting `unlabelled` is `follow`. If the node chose no handle, all connections are followed."""
+    """Return the edge that follows the connections with the handle that the node chose. If the document's setting
+    `unlabelled` is `follow`, connections without a handle are always followed, too. If there is nothing to follow, the
+    branch ends without an error. If the node chose no handle, all connections are followed."""
     always = spec.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
@@ -208,9 +209,9 @@ def _places(nodes: Iterable[str]) -> frozenset[str]:
 
 
 def _rule(spec: NodeSpec) -> str | None:
-    """Return the join rule of a node; None if the node runs once for every arrival. A loop has no join rule, because it
-    distinguishes entries from rounds itself. `joinCount` is checked here, because the fields of unknown kinds were not
-    checked before."""
+    """Return the join rule of a node; None if the node runs once for every arrival. A loop has no join rule, because
+    the loop itself distinguishes new entries from the ends of its rounds. `joinCount` is checked here, because the
+    fields of unknown kinds were not checked before."""
     rule = spec.data.get("join") if spec.kind.name != "loop" else None
     if spec.kind.name == "merge" and rule in {None, "", "each"}:
         return joins.ANY if spec.data.get("strategy") == "first" else joins.ALL

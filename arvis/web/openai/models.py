@@ -23,15 +23,15 @@ from arvis.web.http.schema import (
     optional,
 )
 
-#: The header with the id of the message, in every response to an accepted request.
+#: The response header with the id of the message that an accepted request became.
 MESSAGE_HEADER = "X-Arvis-Message-Id"
-#: The header that prevents OpenAI's libraries from repeating an accepted request, which Arvis answers only once.
+#: The response header that keeps OpenAI's client libraries from sending an accepted request again.
 _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Return the schema with further fields allowed, because clients send more fields. `requests.parameters_of` applies
-    or refuses these fields."""
+    """Return a copy of the schema that allows additional fields, because clients send more fields than it lists.
+    `requests.parameters_of` applies or refuses the additional fields."""
     return {**schema, "additionalProperties": True}
 
 
@@ -95,8 +95,8 @@ _TYPES = {
 }
 _FIRST_OF_THE_SERVER = 500
 _UNPROCESSABLE = 422
-#: The error codes that keep status 422; all other errors with this status get 400, as with OpenAI. The RFC draft on
-#: `Idempotency-Key` requires 422 if a key was used for another request.
+#: The error codes that keep status 422. Every other error with status 422 gets status 400, because OpenAI uses 400 for
+#: invalid requests. The RFC draft on `Idempotency-Key` requires 422 if a key was used for another request.
 _KEPT_CODES = frozenset({"key_reused"})
 
 
@@ -141,7 +141,7 @@ def completion(timeline: MessageTimeline, model: str, text: str) -> dict[str, An
 
 
 def finish_reason_of(timeline: MessageTimeline) -> str:
-    """Return OpenAI's finish reason for the end of the answer."""
+    """Return OpenAI's `finish_reason`: `length` if the answer was cut off, otherwise `stop`."""
     return "length" if timeline.reason == CUT else "stop"
 
 

@@ -1,6 +1,6 @@
 """The parser of chat completion requests: the agent, the conversation, the question, the history and the parameters.
 
-Every parameter is either applied or refused with its name.
+A parameter that an agent cannot apply is refused with an error that names the parameter.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from arvis.domain.taint import Label, Taint
 from arvis.domain.text import CURRENT_MESSAGE, EARLIER_MESSAGES
 from arvis.web.http.requests import Fields, unusable
 
-# The history that a client sends, as text for the agent and as labels of its sources. The client can write anything in
-# the history, even in the role of a tool or of the agent. The text for the agent therefore states that a program sent
-# the history, quotes every line, and has a taint (ADR 0017), so that actions based on it need an approval.
+# The history that a client sends becomes a text for the agent, with the labels of its sources. The client can write
+# anything into the history, even in the role of a tool or of the agent. The text therefore says that a program sent the
+# history, and it quotes every line. Its taint (ADR 0017) has the effect that actions based on the text need an
+# approval.
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 _LABELS: Mapping[str, Label] = {
@@ -34,15 +35,15 @@ class HistoryMessage:
 
     role: str
     text: str
-    #: The files of the message, in the form of attachments of the API.
+    #: The files of the message, in the form that the API uses for attachments.
     files: tuple[Mapping[str, str], ...] = ()
     #: The other fields of the message as JSON, such as the client's tool calls.
     more: str = ""
 
 
 def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
-    """Return the newest messages that fit into `most_bytes` as text: each message under its role, and each line after
-    `> `, so that no line looks like a line that Arvis wrote."""
+    """Return the newest messages that fit into `most_bytes` as one text. Each message follows a line with its role, and
+    each of its lines begins with `> `, so that no line looks like a line that Arvis wrote."""
     blocks: list[str] = []
     left = most_bytes
     for number, message in enumerate(reversed(before)):
@@ -56,8 +57,8 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
 
 
 def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
-    """Return the possible sources of these messages. System text that was sent with an owner's key counts as the
-    owner's own text; with any other key it counts as text of other people."""
+    """Return the taint of these messages. System text that was sent with an owner's key adds no label, because it
+    counts as the owner's own text. With any other key it counts as text of other people."""
     labels = {
         Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role]
         for each in before
@@ -79,8 +80,9 @@ _MOST_STOPS = 4
 _LONGEST_STOP = 200
 _MOST_TOKENS = 1_000_000
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-#: Parameters that other functions read, and parameters that do not change an agent's answer: notes of the client,
-#: settings for the vendor's storage and billing, and the mode of tool calls (because `tools` is refused).
+#: Parameters that are accepted without a check here. Other functions read some of them. The others do not change an
+#: agent's answer: notes of the client, settings for the vendor's storage and billing, and the permission for parallel
+#: tool calls.
 _HEEDED = frozenset(
     {
         "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
@@ -93,7 +95,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
 }
-#: Parameters that are refused unless their value equals the behaviour of Arvis: the test of the value, and the reason.
+#: Parameters that are accepted only if their value describes what Arvis does anyway. Each has a test for such a value,
+#: and the reason for a refusal.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "tools": (lambda value: not value, "is not supported: an agent has its own tools"),
     "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
@@ -125,9 +128,9 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 class Parameters:
     """The parameters of a request."""
 
-    #: The answer ends before the first of these texts.
+    #: The stop sequences: the answer ends before the first of them that occurs in it.
     stops: tuple[str, ...] = ()
-    #: Parameters for the model: `max_tokens`, and under `sampling` all others by their OpenAI names.
+    #: The parameters for the model: `max_tokens`, and `sampling`, which contains all others under OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -206,7 +209,7 @@ _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"
-#: The fields of a message that belong to the conversation, besides its role and content.
+#: The fields of a message, besides its role and content, that are part of the conversation.
 _OTHER_FIELDS = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
@@ -223,7 +226,7 @@ class ParsedRequest:
     #: The messages before the question.
     before: tuple[HistoryMessage, ...]
     stream: bool
-    #: The stream ends with its token usage.
+    #: True: the last event of the stream contains the token usage.
     usage: bool
     parameters: Parameters
 
@@ -286,8 +289,8 @@ def _message(message: Fields, index: int) -> HistoryMessage:
 
 
 def _more(message: Fields) -> str:
-    """Return the fields in `_OTHER_FIELDS` as JSON in a fixed order, or "" if all are empty. Clients send back empty
-    fields of an answer."""
+    """Return the fields in `_OTHER_FIELDS` as JSON in a fixed order, or "" if all are empty. Empty fields are left out,
+    because clients that send an answer back include its empty fields."""
     found = {name: value for name in _OTHER_FIELDS if (value := message.raw(name))}
     return json.dumps(found, ensure_ascii=False, sort_keys=True) if found else ""
 

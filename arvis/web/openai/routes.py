@@ -41,13 +41,13 @@ from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MO
 from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
 from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket, forget_request
 
-#: The maximum number of concurrent waiting requests, in total and per key.
+#: The maximum number of requests that may wait for an answer at the same time, in total and per key.
 _MOST = 256
 _MOST_OF_ONE = 64
 #: The maximum size in bytes of the text made from the earlier messages of a request.
 _MOST_BEFORE = 65_536
-#: The number of brackets and commas that a request may contain in addition to those of one message, because a request
-#: contains the whole conversation.
+#: A request may contain this many more brackets and commas than a single message, because a request contains the whole
+#: conversation.
 _MARKS = 262_144
 _SLUG = re.compile(r"[\w.-]{1,200}")
 
@@ -156,8 +156,8 @@ class CompletionRoutes:
         return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
 
     async def _stop(self, ticket: Ticket) -> None:
-        """Cancel the answer when its client closes the stream, as OpenAI does, unless another request waits for the
-        same answer."""
+        """Cancel the answer whose client closed the stream, as OpenAI does. Do not cancel it if another request waits
+        for the same answer."""
         if self._deps.board.watched(ticket.message_id):
             return
         timeline = await self._deps.insights.message(ticket.message_id)
@@ -173,8 +173,8 @@ class CompletionRoutes:
             await attempt(self._deps.store.write(forget_request, ticket.request_id))
 
     async def _send(self, call: Call, asked: ParsedRequest, placed: PlacedRequest, address: Address) -> Sent:
-        """Send the message. If it is refused, delete the row of the request, so that the next request continues as if
-        this one had not been sent."""
+        """Send the message. If it is refused, delete the row of the request, so that the next request continues the
+        conversation as if this request had not been sent."""
         sender = self._deps.gate.sender(call.identity)
         try:
             draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)

@@ -1,6 +1,6 @@
-"""The wait for the answer to a chat completion, which is returned at its end or streamed while it is written.
+"""Wait for the answer to a chat completion, and return it when it is complete or stream it while it is written.
 
-The message is in the queue, so that it is answered even if the wait ends early.
+The message is in the queue, so the agent answers it even if the wait ends early.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """The pieces of a growing answer, which can restart. Pieces are only appended. Blanks at the end are not sent,
-    because the stored reply has none."""
+    """The pieces of an answer that were sent while the answer was written. The answer may begin again, but pieces that
+    were sent stay. White space at its end is not sent, because the stored reply has none."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -51,14 +51,15 @@ class GrowingAnswer:
         return "".join(self._pieces)
 
     def more(self, text: str) -> str:
-        """Return the next piece to send, if the answer has this text now."""
+        """Return the next piece to send, given the current text of the answer. Return an empty text if nothing is to be
+        sent."""
         text = text.strip()
         if self._sent.startswith(text):
             return ""
         return self._go_to(text)
 
     def last(self, text: str) -> str:
-        """Return the last piece to send, so that the sent text ends with this reply."""
+        """Return the last piece to send, so that the sent text ends with the stored reply `text`."""
         text = text.strip()
         return "" if text == self._sent else self._go_to(text)
 
@@ -110,7 +111,7 @@ class AnswerEvents:
         if event.address != self._address or self._message_id not in {None, event.message_id}:
             return
         known = self._texts.get(event.message_id, "")
-        if event.offset in {0, len(known)}:  # after a gap, the missing text is sent at the end
+        if event.offset in {0, len(known)}:  # text after a gap is sent at the end, from the reply
             self._texts[event.message_id] = known[: event.offset] + event.text
             self._wake()
 
@@ -175,7 +176,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The ids of a request's row and of its message. `stops`: the answer ends before the first of these texts."""
+    """The ids of a request's row and of its message. `stops`: the stop sequences, before which the answer ends."""
 
     request_id: str
     message_id: str
@@ -192,8 +193,9 @@ class AnswerWaiter:
     async def whole(
         self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
     ) -> dict[str, object] | Failure:
-        """Return the completion when the message is finished. Return an error if the wait takes too long, or if the
-        client has disconnected (`left`). A later request with the same content then waits for the same answer."""
+        """Return the completion when the message is finished. Return an error if the wait takes too long, or if `left`
+        reports that the client has disconnected. A later request with the same content then waits for the same
+        answer."""
         message_id = ticket.message_id
         begun = self._clock.monotonic()
         end = begun + self._timeouts.completion
@@ -249,8 +251,8 @@ class AnswerWaiter:
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
         """Return True if the message is finished, and False if the wait must continue. Return an error if no answer is
-        expected soon. `begun`: the start of the wait; None if a part of the answer was sent, so that the wait cannot
-        end with this error."""
+        expected soon. `begun`: the time at which the wait began; None if a part of the answer was already sent, because
+        the wait must then continue."""
         if await self._is_settled(ticket.message_id):
             return True
         put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
@@ -280,8 +282,8 @@ class AnswerWaiter:
         return found is None or found[0] in SETTLED_STATUSES
 
     async def _end(self, ticket: Ticket) -> Outcome | Failure:
-        """Return the outcome of a finished message. If it failed, delete the row of the request, so that the next
-        request continues as if this one had not been sent."""
+        """Return the outcome of a finished message. If the message failed, delete the row of the request, so that the
+        next request continues the conversation as if this request had not been sent."""
         timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
             raise NotFound("The message has been deleted.", fix="Send the request again.")

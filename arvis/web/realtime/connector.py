@@ -1,8 +1,8 @@
 """The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
 
 A delivery counts as sent even without an open socket, because it stays in the database, and a client that reconnects
-requests the deliveries that it has missed. Only the connections and the unfinished answers are in the memory of this
-process.
+requests the deliveries that it has missed. Nothing except the connections and the unfinished answers is kept in the
+memory of this process.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class HangUp:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame as text. `seq`: the number of its delivery; None for other frames."""
+    """A frame as text. `seq`: the number of the delivery in the frame; None for a frame without a delivery."""
 
     text: str
     seq: int | None = None
@@ -153,8 +153,9 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Replay | HangUp:
-        """Wait for the next frame or signal. Skip deliveries that were sent before. Return a signal to read the
-        database for a gap in the numbers of deliveries, because the missing deliveries may never be pushed."""
+        """Return the next frame or signal; wait until there is one. Skip deliveries that were already sent. If a
+        delivery does not have the next number, return `REPLAY`, because the missing deliveries may never be pushed and
+        must be read from the database."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()
@@ -194,8 +195,8 @@ class Client:
 _MOST_SOCKETS = 100
 
 
-#: The maximum number of characters of unfinished answers, which are kept for sockets that connect later. Above this
-#: limit, the answer whose last new text is the oldest is dropped.
+#: The maximum number of characters of all unfinished answers together. They are kept for sockets that connect later.
+#: Above this limit, the answer that has not grown for the longest time is dropped.
 _MOST_RUNNING = 4_000_000
 
 
@@ -206,10 +207,10 @@ _CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
 
 
 class WebConnector:
-    """The connector of the platform `web`, whose name is also `web`. Clients recognise a repeated delivery by its `seq`
-    and show it once.
+    """The connector of the platform `web`, with one bot that is also called `web`. Clients recognise a repeated
+    delivery by its `seq` and show it once.
 
-    `notify_others` notifies the other processes that have sockets; None: there are no other processes.
+    `notify_others` notifies the other processes that have sockets. It is None if there are no other processes.
     """
 
     def __init__(self, *, notify_others: Notify | None = None) -> None:
@@ -262,7 +263,7 @@ class WebConnector:
             raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
 
     def join(self, client: Client) -> None:
-        """Register the client for all frames of its channel, and send it the unfinished answers there."""
+        """Register the client for all frames of its channel, and send it the channel's unfinished answers."""
         self._rooms.setdefault(client.address, set()).add(client)
         for delta in self._running.of(client.address):
             client.push_delta(delta)
@@ -350,8 +351,8 @@ class _RunningTexts:
         self._characters = 0
 
     def add(self, delta: Delta) -> None:
-        """Append a piece to the text of its answer. After a gap, drop the text and wait for the next piece with offset
-        0."""
+        """Append a piece to the text of its answer. If text between the pieces is missing, drop the answer's text and
+        wait for a piece that begins at offset 0."""
         _, text = self._texts.get(delta.message_id, (delta.address, ""))
         self.end(delta.message_id)
         if delta.offset > len(text):

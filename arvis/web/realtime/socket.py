@@ -187,7 +187,7 @@ class SocketRoute:
         """Close the socket if the writer failed, because a failed writer has sent no close frame."""
         if writer.cancelled() or not isinstance(writer.result(), Failure):
             return
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: already closed
             async with asyncio.timeout(self._timeouts.sending):
                 await socket.close(*_ending(writer))
 
@@ -214,8 +214,8 @@ class SocketRoute:
                     return
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
-        """Send all deliveries after `client.seen`, in every state. The deliveries of a channel are numbered across all
-        its threads, so deliveries in threads of other people advance `seen`, but are not sent."""
+        """Send all deliveries after `client.seen`, regardless of their state. Deliveries are numbered across all
+        threads of a channel. Deliveries for other threads therefore advance `seen`, but are not sent."""
         while not client.ended and (
             missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
         ):
@@ -254,7 +254,8 @@ class SocketRoute:
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
 
     async def _renew(self, client: Client) -> None:
-        """Record a use of the login. Close the socket if its login or key has ended in any process."""
+        """Record that the login is in use. Close the socket if its login or key has ended, in this or another
+        process."""
         if (identity := await self._gate.renew(client.identity)) is None:
             client.hang_up(NO_ACCESS, "logged out")
         else:

@@ -1,7 +1,7 @@
 """`speech` frames of the socket: partial transcripts of a speaking person become messages.
 
-A chunk gets no separate acknowledgement: the `ack` of a message contains the ids of all its chunks. Until the `ack`, a
-client keeps the chunks and may send them again.
+Each frame contains one chunk of the transcript. A chunk is not acknowledged by itself: the `ack` of a message contains
+the ids of all its chunks. A client keeps its chunks until the `ack`, and may send them again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.connector import Client, frame
 
 _LONGEST_ID = 150
-#: The maximum number of chunks whose acknowledgement is kept. A client that sends such a chunk again gets it again.
+#: The maximum number of chunks whose acknowledgement is kept. If a client sends such a chunk again, it gets the same
+#: acknowledgement again.
 _MOST_RECEIPTS = 10_000
 
 

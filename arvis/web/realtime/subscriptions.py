@@ -30,12 +30,14 @@ from arvis.web.realtime.connector import Client, frame
 # slowly.
 
 
-#: The maximum number of ids in a notice. A notice of more changes contains no ids, and the page reads its list again.
+#: The maximum number of ids in a notice. A notice about more objects contains no ids, and the page reads its whole list
+#: again.
 MOST_IDS = 20
 
 
 class Pending:
-    """The changed topics, each with the ids of the changed objects (None: too many, or unknown)."""
+    """The changed topics, each with the ids of the changed objects. None in place of the ids: they are too many, or an
+    id is unknown."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str] | None] = {}
@@ -135,15 +137,15 @@ _WATCHED_EVENTS: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded
 class Intervals:
     """Intervals in seconds."""
 
-    #: Between two rounds of notices.
+    #: The interval between two rounds of notices.
     notices: float = 0.3
-    #: Between two reads of the counters.
+    #: The interval between two reads of the counters.
     counts: float = 1.0
 
 
 class Subscriptions:
-    """All subscriptions of this process. `zone`: the time zone of the day in the counters. `limits` returns the current
-    budgets."""
+    """All subscriptions of this process. `zone`: the time zone that determines the day whose costs the counters show.
+    `limits` returns the current budgets."""
 
     def __init__(
         self,
@@ -227,8 +229,8 @@ class Subscriptions:
     # -- events of the bus -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Update the indexes after a change of subscribers. Subscribe to the bus if there are subscribers, else
-        stop."""
+        """Update the indexes after a change of subscribers. Subscribe to the bus if there are subscribers, otherwise
+        end all activity."""
         self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
         self._places = {}
         for watcher in self._watchers.values():

@@ -9,19 +9,19 @@ from typing import Any
 
 #: Limits of a document: nodes, connections, bytes of its JSON, and depth of nesting. A larger document is refused.
 MOST_NODES, MOST_CONNECTIONS, MOST_BYTES, MOST_DEPTH = 500, 2_000, 1_000_000, 30
-#: The maximum distance of a node from the centre, in pixels.
+#: The maximum distance of a node from the origin in each direction, in pixels.
 FARTHEST = 1_000_000
-#: Whole numbers below this are equal in JSON, in Python and in the editor.
+#: Whole numbers below this have the same value in JSON, in Python and in the editor.
 LARGEST = 2**53
 #: The version of the document format.
 SCHEMA = 1
 #: The pattern of the ids of nodes and connections.
 ID = "[A-Za-z0-9_.:-]{1,128}"
-#: The source handle of connections to subagents, and the target handle of connections back into a loop. An empty source
-#: handle is the output of a node that has only one.
+#: A handle is the name of an output or input of a node. The output to subagents and the input for connections back into
+#: a loop have these handles. An empty source handle is the output of a node that has only one.
 SUBAGENT = "subagent"
 LOOP_BACK = "loop-back"
-#: The names that other programs write for an empty handle.
+#: The names that other programs use for an output or input whose handle is empty in Arvis.
 OUTPUTS, INPUTS = frozenset({"", "output", "source"}), frozenset({"", "input", "target"})
 
 
@@ -51,7 +51,7 @@ class Field:
     help: str = ""
     required: bool = False
     default: Any = None
-    #: The limits of a number, of the characters of a text, or of the number of rows.
+    #: The minimum and maximum of a number, of the characters of a text, or of the number of rows.
     least: int | None = None
     most: int | None = None
     #: The values of a choice, and their labels in the same order.
@@ -76,20 +76,21 @@ class Kind:
     category: str
     help: str
     fields: tuple[Field, ...] = ()
-    #: The source handles; an empty text is the plain output.
+    #: The handles of its outputs. The empty handle is an output without a name.
     outs: tuple[str, ...] = ("",)
-    #: A field and a prefix: each row of the field adds a source handle with this prefix.
+    #: The name of a field with rows, and a prefix: each row adds an output whose handle begins with this prefix.
     row_handles: tuple[str, str] | None = None
-    #: The target handles; an empty text is the plain input.
+    #: The handles of its inputs. The empty handle is an input without a name.
     ins: tuple[str, ...] = ("",)
-    #: True: a run leaves the node by one of its outputs, and a connection without a handle belongs to none of them.
+    #: True: a run leaves the node by only one of its outputs, and a connection without a handle belongs to no output.
     chooses: bool = False
     #: True: a run can begin at the node.
     begins: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: The rule by which several incoming connections are joined, for every kind except start nodes and triggers.
+#: The field with the join rule, which says how often a node runs when several branches arrive. Every kind has it except
+#: start nodes and triggers.
 JOIN = Field(
     "join",
     Form.CHOICE,
@@ -236,15 +237,15 @@ TRIGGER_LABELS = (
 
 #: Kinds of triggers from documents of other programs that never start a run in Arvis.
 UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
-#: Kinds of triggers that start a run only if a schedule or web hook refers to the workflow: the name of the schedule or
-#: web hook, and the command that adds it.
+#: Kinds of triggers that start a run only if a schedule or web hook names the workflow. Each has the word for this
+#: (such as "schedule"), and the command that creates it.
 CALLED_TRIGGERS = {
     "schedule": ("schedule", "`arvis schedules create --workflow`"),
     "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),
     "webhook": ("web hook", "`arvis webhooks create --workflow`"),
 }
 
-#: The labels of the operators of rules. The editor shows each after the word "is".
+#: The labels of the operators of rules. The editor shows each label after the word "is".
 RULE_LABELS = (
     "equal to",
     "not equal to",

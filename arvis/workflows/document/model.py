@@ -1,6 +1,6 @@
 """Convert every form of a document to the canonical form that all other code reads, and read and write files.
 
-Three forms are accepted: the canonical form (`kinds.py`), an older form that it extends, and the form of another
+Three forms are accepted: the canonical form (`kinds.py`), an older form with fewer fields, and the form of another
 program's playbooks (`playbooks.py`). The editor has a copy of `normalise` with the same steps; change both together.
 """
 
@@ -19,11 +19,11 @@ from arvis.workflows.document import kinds, playbooks
 
 DocumentForm = Literal["json", "yaml"]
 
-#: Maximum number of brackets and commas of a document in JSON, because each costs work in the checks.
+#: The maximum number of brackets and commas in the JSON of a document, because each of them makes the checks slower.
 MOST_MARKS = 100_000
-#: Whole numbers up to this are equal in JSON, in Python and in the editor.
+#: Whole numbers up to this have the same value in JSON, in Python and in the editor.
 _LARGEST = 2**53
-#: Between these limits every language writes a number in the same way.
+#: Every language writes a number between these limits in the same way.
 _LEAST, _MOST = 1e-4, 1e15
 _ORDER = ("schema", "name", "description", "settings", "nodes", "connections")
 _PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle", "target", "targetHandle")
@@ -68,7 +68,7 @@ def _node(node: Any) -> Any:
 
 
 def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the field `condition` of older documents, which is one condition, to the list `conditions`."""
+    """Replace the field `condition` of older documents, which contains one condition, by the list `conditions`."""
     known = dict(data)
     old = known.get("condition")
     if isinstance(known.get("conditions"), list) or not isinstance(old, (str, Mapping)):
@@ -205,7 +205,8 @@ def _number(text: str) -> float:
 
 
 def _twice(twice: _Twice, text: str) -> Unprocessable:
-    """Return the error for a repeated name. The YAML parser finds its line, because most JSON is also YAML."""
+    """Return the error for a repeated name. The YAML parser finds the line of the name, because most JSON is also
+    YAML."""
     try:
         found = YamlText(text)
     except UnreadableText:
@@ -246,7 +247,7 @@ def write(document: Mapping[str, Any], form: DocumentForm) -> str:
 
 
 def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document with the keys that people look for first at the beginning."""
+    """Return the document with its keys reordered: the keys that people look for first are at the beginning."""
     known = {**{name: document[name] for name in _ORDER if name in document}, **document}
     for name in ("nodes", "connections"):
         if isinstance(known.get(name), list):
@@ -266,8 +267,8 @@ BLANK: Mapping[str, Any] = {
 
 
 def imported(text: str, form: str) -> Mapping[str, Any]:
-    """Return the content of a text of this format (`json`, `yaml`, or `auto` to detect it), not yet normalised.
-    Raises the errors of `read`, and `Unprocessable` if the content is no object."""
+    """Return the content of an imported text, not yet normalised. `form` is `json`, `yaml`, or `auto` to detect the
+    format. Raises the errors of `read`, and `Unprocessable` if the content is no object."""
     if form not in {"json", "yaml", "auto"}:
         raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to detect it automatically.")
     is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})

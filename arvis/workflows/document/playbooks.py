@@ -1,6 +1,6 @@
-"""Convert another program's playbooks to documents of Arvis, with the execution rules for which they were written.
+"""Convert another program's playbooks to documents of Arvis that follow the execution rules of that program.
 
-All nodes of a playbook have the type `workflow`, their kind in `data.subtype` and their fields in `data.config`.
+All nodes of a playbook have the type `workflow`. `data.subtype` contains their kind, and `data.config` their fields.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 from arvis.workflows.document.kinds import JOIN, KINDS, LOOP_BACK, SUBAGENT
 
-#: By kind: the names of fields in playbooks, and in Arvis. A field that is not listed keeps its name.
+#: For each kind of node: the names of its fields in playbooks, each with the name in Arvis. A field that is not listed
+#: keeps its name.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "trigger": {"triggerDescription": "description"},
     "agent": {"agentId": "agent", "additionalPrompt": "systemPrompt", "userMessage": "userPrompt"},
@@ -58,14 +59,14 @@ _OPERATORS: Mapping[str, str] = {
     "is_not_empty": "not_empty",
     "regex": "matches",
 }
-#: The names of triggers in playbooks that differ from those in Arvis, and the names in Arvis.
+#: The kinds of triggers that have another name in Arvis: the name in playbooks, and the name in Arvis.
 _TRIGGERS: Mapping[str, str] = {"sulla-desktop": "dashboard"}
 _TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices})
-#: Kinds with their own rule for joins.
+#: The kinds of nodes that have their own rule for joining branches.
 _OWN_JOIN = frozenset({"merge", "loop"})
 _DIGITS = re.compile("[0-9]{1,6}")
 _HUMP = re.compile("([a-z])([A-Z])")
-#: Between these limits, numbers are written in the same way everywhere.
+#: Numbers between these limits are written in the same way everywhere.
 _SMALLEST, _LARGEST = 1e-4, 1e15
 
 
@@ -106,7 +107,8 @@ def _data(kind: str, config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _take_contract(data: dict[str, Any]) -> None:
-    """Convert a completion contract that is a text to a switch, and append its text to the instructions."""
+    """If the completion contract is a text, replace it by True or False (for an empty text), and append the text to the
+    instructions."""
     contract = data.get("completionContract")
     if isinstance(contract, str):
         before = data.get("systemPrompt")
@@ -163,7 +165,8 @@ def with_its_rules(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arriving(connections: list[Any]) -> dict[str, int]:
-    """Return the number of ordinary connections that lead to each node."""
+    """Return, for each node, the number of connections that lead to it. Connections to subagents and connections back
+    into a loop are not counted."""
     counts: dict[str, int] = {}
     for each in connections:
         if not isinstance(each, Mapping) or not isinstance(each.get("target"), str):

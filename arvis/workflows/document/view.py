@@ -65,7 +65,7 @@ class Drawing:
         self.most_steps = known.get("maxSteps")
         #: The connections between `nodes` whose handles are texts.
         self.connections = [each for raw in _list(document.get("connections")) if (each := self._connection(raw))]
-        #: The connections that lead from step to step.
+        #: The connections between the steps of a run: all connections except those to subagents.
         self.flow = [each for each in self.connections if each.out != SUBAGENT]
         #: The connections to subagents.
         self.delegations = [each for each in self.connections if each.out == SUBAGENT]
@@ -95,7 +95,7 @@ class Drawing:
 
     @cached_property
     def ways(self) -> dict[str, list[str]]:
-        """Return the targets of each node's connections that a run can follow."""
+        """Return, for each node, the targets of those of its connections that a run can follow."""
         return _ways(self.live)
 
     @cached_property
@@ -244,8 +244,9 @@ def _by_end(ids: Sequence[str], inside: set[str], ways: Ways) -> list[str]:
 
 
 def circles(ids: Sequence[str], ways: Ways) -> list[list[str]]:
-    """Return one cycle of each component that contains a cycle: its nodes in order, with the first repeated at the end.
-    The first is the component's first node in `ids`, and the cycles are sorted by it."""
+    """Return one cycle of each component that contains a cycle: the nodes of the cycle in order, with its first node
+    repeated at the end. A cycle begins at the node of its component that is first in `ids`. The cycles are sorted by
+    the place of their first node in `ids`."""
     found = []
     places = {node: place for place, node in enumerate(ids)}
     for group in components(ids, ways):
