@@ -109,20 +109,20 @@ def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | 
 # -- the earlier run ---------------------------------------------------------------------------------------------------
 
 
-#: Replaces the mark of the visit that opened a region, because the earlier run did not record this mark.
+#: The mark of a region in a rerun if the earlier run did not record the visit that opened the region.
 _AGAIN = "again"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A position of the new run that waits at a gate from the beginning."""
+    """A position of the new run that waits at a gate when the new run begins."""
 
     gate: str
     token: Token
 
 
 class EarlierRun:
-    """The tokens and outputs of a run that ended, for the run that repeats a part of it."""
+    """The tokens and outputs of a run that has ended. Another run uses them to repeat a part of it."""
 
     def __init__(
         self, drawing: Drawing, document: Mapping[str, Any], positions: Sequence[Cursor], state: Mapping[str, Any]
@@ -159,15 +159,15 @@ class EarlierRun:
         return replace(token, joined=tuple((each, self._failed(each) or "") for each in sources))
 
     def outputs(self, node: str) -> dict[str, Any]:
-        """Return the stored outputs of the nodes that cannot be reached from this node, because templates refer to
-        them."""
+        """Return the stored outputs of the nodes that cannot be reached from this node, because templates may refer to
+        these outputs."""
         behind = reach([node], self._drawing.ways)
         ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
     def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
         """Return the tokens that branches outside this node's paths brought to later joins. A join that opens before
-        all branches have arrived gets one token fewer than it needs, so that the repeated branch opens it."""
+        all branches have arrived gets one token less than it needs, so that the repeated branch opens the join."""
         behind = reach([node], self._drawing.ways)
         return [
             arrival
@@ -186,8 +186,8 @@ class EarlierRun:
     # -- the stored data of nodes --------------------------------------------------------------------------------------
 
     def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
-        """Return the sources of a node's input. If none are recorded, return all nodes whose output led to a join, or
-        the newest of them for a node that joins nothing."""
+        """Return the nodes from which the node's input came. If the earlier run did not record them, return every node
+        whose output led to this node if it is a join, otherwise only the newest of those nodes."""
         remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
         if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
             return found
@@ -231,8 +231,8 @@ class EarlierRun:
         return kept if isinstance(kept, Mapping) else {}
 
     def _regions(self, node: str) -> tuple[str, ...]:
-        """Return the regions that the earlier run recorded for a node, or the regions around the node in the
-        document."""
+        """Return the regions that the earlier run recorded for a node. If it recorded none, return the regions around
+        the node in the document."""
         if (known := self._kept(node).get("came")) is not None:
             return tuple(known.get("regions") or ())
         regions: tuple[str, ...] = ()

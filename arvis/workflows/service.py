@@ -31,11 +31,11 @@ LONGEST_NOTE = 500
 
 #: Names that are no slugs, because paths of the API use them in the place of a slug.
 _RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
-#: By kind of schedule: the kind of the trigger that it starts, if the two names differ.
+#: For each kind of schedule: the kind of the trigger that it starts, if the two kinds have different names.
 _TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
-#: The audited fields, with the number of the version, because the versions of a removed workflow are kept.
+#: The audited fields. The version is one of them, because the versions of a removed workflow are kept.
 _AUDITED = ("slug", "name", "description", "enabled", "version", "runnable")
 
 
@@ -66,14 +66,16 @@ class Wanted:
 
 
 def check_document(raw: Mapping[str, Any], known: KnownNames | None = None) -> CheckedDocument:
-    """Convert a document of any form to the canonical form, and check it. `known`: the names that exist."""
+    """Convert a document of any form to the canonical form, and check it. `known`: the names that the document may
+    use."""
     document = normalise(raw)
     return CheckedDocument(document, check(document, known))
 
 
 @dataclass(frozen=True, slots=True)
 class AvailableNames:
-    """The existing names that are not in the database, for `known_in`."""
+    """The names of tools, servers and models, which a workflow may use but which the database does not contain.
+    `known_in` adds the names from the database."""
 
     tools: Collection[str] | None = None
     servers: Collection[str] = ()
@@ -81,8 +83,8 @@ class AvailableNames:
 
 
 def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
-    """Return the names that the document of a workflow may use. `workflow`: its id or slug; None if the workflow is not
-    saved yet, so that no schedule or web hook can refer to it."""
+    """Return the names that the document of a workflow may use. `workflow`: the id or slug of the workflow; None if it
+    is not saved yet, so that no schedule or web hook can refer to it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
     return KnownNames(
@@ -210,8 +212,8 @@ def _write(
     by: str | None,
     author: str | None = None,
 ) -> Workflow:
-    """Update the row. Add a new version if the document changed or gets an author with more rights. `author`: the
-    author of the document (None: `by`)."""
+    """Update the row of the workflow. Add a new version if the document has changed, or if it gets an author with more
+    rights. `author`: the author of the document (None: `by`)."""
     changed, checked = _validated(tx, wanted_row), wanted.checked
     newest = version_of(tx, known, known.version)
     other = checked is not None and dict(checked.document) != dict(newest.document)

@@ -1,4 +1,5 @@
-"""The work of each kind of node, by subject. `MAKERS` of a module maps its kinds to functions `make(spec, parts)`."""
+"""The engine's node for each kind of node in a workflow, one module for each group of kinds. `MAKERS` in a module maps
+its kinds to functions `make(spec, parts)` that return such a node."""
 
 from __future__ import annotations
 
@@ -19,5 +20,5 @@ _MAKERS: Mapping[str, Callable[[NodeSpec, NodeParts], Node]] = {
 
 
 def make_node(spec: NodeSpec, parts: NodeParts) -> Node:
-    """Return the engine's node for `spec`; a node of an unknown kind is skipped with a warning."""
+    """Return the engine's node for `spec`. For an unknown kind, the returned node only writes a warning."""
     return _MAKERS.get(spec.kind.name, control_flow.make_unknown)(spec, parts)

@@ -1,7 +1,7 @@
 """`agent`: an agent works on the task, as a child of the run.
 
-The preparatory question, the task, the final question and the judgement of the result are separate children, so a
-finished child is not repeated after a crash. If the judge finds the result insufficient, the agent tries the task once
+The preparatory question, the task, the final question and the judgement of the result are separate child executions, so
+a finished one is not repeated after a crash. If the judge finds the result insufficient, the agent tries the task once
 more; after that the run continues with a warning. The agent calls the node's subagents as tools; a subagent can have
 subagents, too.
 """
@@ -47,9 +47,9 @@ from arvis.workflows.runtime.visit import (
 from arvis.workflows.validation.fields import SEARCH
 
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
-#: Maximum tries of a task.
+#: The maximum number of times that an agent tries a task.
 _MOST_TRIES = 2
-#: The key of a run's state for the missing capabilities for which a warning was written.
+#: The key, in a run's state, of the missing capabilities about which the run has already written a warning.
 WARNED = "missing_capabilities"
 #: The task if there is neither a prompt nor a previous output.
 _NO_TASK = "Begin."
@@ -61,14 +61,14 @@ def make_agent(spec: NodeSpec, parts: NodeParts) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """The end of one child, such as the task or the judgement."""
+    """The result of one child that ended, such as the child for the task or for the judgement."""
 
     text: str
-    #: None: the child succeeded, or the agent is blocked.
+    #: The error of the child; None if it succeeded or if the agent is blocked.
     error: str | None
     #: True: the agent could not do its work; `text` has the reason.
     blocked: bool
-    #: The taint of all children so far, and the change of the state that adds their files.
+    #: The taint of all children so far, and (in `files`) the change of the state that adds the children's files.
     taint: Taint
     files: Mapping[str, Any] = field(default_factory=dict)
 
@@ -199,7 +199,8 @@ class _Agent:
         return f"{own}\n\n{replies.CONTRACT}" if self._data.get("completionContract") and phase == last else own
 
     def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
-        """Warn about the capabilities that the node lacks, each once in a run, and return the change of the state."""
+        """Write a warning for each capability that the node lacks, but only once in a run. Return the change of the
+        state that records the warnings."""
         warned: Mapping[str, Any] = context.state.get(WARNED) or {}
         fresh = {name: text for name, text in self._lacking(agent) if name not in warned}
         write(context, [line(self._spec.id, LogType.WARNING, text) for text in fresh.values()])
@@ -259,7 +260,7 @@ def _team(
 
 
 def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
-    """Return the taint of the children, and the change of the state that adds the files that they made."""
+    """Return the taint of the children, and the change of the state that adds the files that the children made."""
     states = [child.state for child in tx.executions.children_of(execution.id)]
     return taint_in(*states), with_files(
         execution.state, [file for state in states for file in WorkState.from_json(state).files]
@@ -269,7 +270,7 @@ def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
 # -- subagents ---------------------------------------------------------------------------------------------------------
 
 
-#: Maximum rounds of tool use of the agent of a node, and of a subagent.
+#: The maximum number of rounds in which the agent of a node, or a subagent, uses tools.
 MOST_ROUNDS = 20
 #: The instructions of an agent whose node has none.
 DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of this step: the next step receives it."
@@ -277,7 +278,7 @@ _KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
-#: In the description of a subagent, the placeholder for the task that it will receive.
+#: The text in place of the task in the description of a subagent, because the task is not known yet.
 _TASK = "(the task)"
 
 

@@ -1,8 +1,8 @@
 """The nodes that choose one of their outputs, and pass their input on unchanged.
 
-- `if` takes the output of the first condition that holds for the previous output.
-- `condition` is true or false. The data decides if it has the fields, otherwise an agent. Of the agent's answers, only
-  true and yes count as true.
+- `if` chooses the output of the first condition that holds for the node's input.
+- `condition` chooses between true and false. Its rules decide if the input has the fields that they name; otherwise an
+  agent decides. Only the answers true and yes of the agent count as true.
 - `router`: an agent names one of the routes. If its answer names none, the agent is asked once more. If it names none
   again, the run takes the first route, and the log, the node and the explanation of the message show a warning.
 """
@@ -225,8 +225,8 @@ class _Router:
 
 
 def _chosen(routes: Sequence[Mapping[str, Any]], reply: str) -> int | None:
-    """Return the index of the route whose label is the whole answer, ignoring case. If no label matches, also ignore
-    punctuation at the ends; return None if then no label matches, or more than one."""
+    """Return the index of the route whose label is the whole answer, ignoring case. If no label matches, compare again
+    without punctuation at the ends. Return None if that comparison finds no label, or more than one."""
     for form in (_exactly, _roughly):
         wanted = form(reply)
         found = [index for index, route in enumerate(routes) if wanted and form(str(route["label"])) == wanted]

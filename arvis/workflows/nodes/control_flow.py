@@ -84,7 +84,7 @@ def make_merge(spec: NodeSpec, parts: NodeParts) -> Node:
 # -- loop --------------------------------------------------------------------------------------------------------------
 
 
-#: The nodes that a round of a loop can reach.
+#: The ids of the nodes that a round of a loop can reach.
 Body = Collection[str]
 
 _BODY, _EXIT = "loop-start", "loop-exit"

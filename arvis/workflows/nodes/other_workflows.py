@@ -2,8 +2,8 @@
 
 - `sub-workflow` runs the other workflow as a child of this run; if the child fails, the node fails. If the node does
   not wait for the result, the other run is independent.
-- `transfer` ends this run and the runs that called it. A separate run of the other workflow, with its own log,
-  continues with the output, in the same place and for the same person, and answers the turn.
+- `transfer` ends this run and the runs that called it. A separate run of the other workflow, with its own log, gets the
+  output as its input. It runs in the same place and for the same person, and it answers the turn.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ async def hand_over(
 # -- runs of other workflows -------------------------------------------------------------------------------------------
 
 
-#: Maximum depth of runs that call one another, and maximum number of transfers.
+#: The maximum number of levels on which runs call one another, and the maximum number of transfers.
 MOST_DEEP, MOST_TRANSFERS = 8, 50
-#: The key of a run's state for the number of transfers so far.
+#: The key, in a run's state, of the number of transfers so far.
 TRANSFERS = "workflow_transfers"
 #: The keys of a turn's state that are copied to the run of another workflow that answers the turn.
 _CALLER_KEYS = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
@@ -151,7 +151,8 @@ def target(tx: Transaction, execution: Execution, name: str) -> Target:
 
 
 def deeper(state: Mapping[str, Any]) -> int:
-    """Return the depth of a run that this run begins. Raises `ExecutionError` if the depth exceeds `MOST_DEEP`."""
+    """Return the depth of a run that the run with this state begins. Raises `ExecutionError` if the depth exceeds
+    `MOST_DEEP`."""
     depth = int(state.get(DEPTH) or 0) + 1
     if depth > MOST_DEEP:
         raise ExecutionError(
@@ -178,8 +179,8 @@ def begin_detached(
     now: int,
     speaks_for: str = "",
 ) -> Execution:
-    """Begin a separate run, in the same place and for the same person. `speaks_for`: for a transfer, the source of the
-    run that the new run continues."""
+    """Begin a separate run, in the same place and for the same person. `speaks_for` is only set for a transfer: the
+    source of the run that the new run replaces."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
     outer = WorkState.from_json(state).run
@@ -237,8 +238,8 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
-    """Move the messages of the turn from `execution` to `begun`, which answers them from now on. The model calls until
-    now are charged here, and those of `begun` with the answer."""
+    """Move the messages of the turn from `execution` to `begun`, which answers them from now on. The model calls of
+    `execution` are charged here; those of `begun` are charged with its answer."""
     charge_run(tx, execution, now)
     workflow_runs.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)

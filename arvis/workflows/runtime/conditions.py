@@ -1,4 +1,5 @@
-"""The conditions of `if`, `condition` and `loop` nodes that need no model, and the reading of a model's yes or no."""
+"""The conditions of `if`, `condition` and `loop` nodes that need no model, and the interpretation of a model's answer
+as yes or no."""
 
 from __future__ import annotations
 
@@ -14,13 +15,14 @@ from arvis.workflows.runtime.templates import MISSING, at_path, data_of
 #: The words that mean "true".
 YES = frozenset({"true", "yes"})
 _NO = frozenset({"false", "no"})
-#: White space can match only from its first character on, so that thousands of blanks do not cost quadratic time.
+#: The match must begin at the first of several white space characters, so that thousands of blanks do not cost
+#: quadratic time.
 _CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
-#: A field that is a single template: its value is compared and not read as a path.
+#: A field that is a single template. The value of the template is compared, and not interpreted as a path.
 _TEMPLATE = re.compile(r"\{\{[^{}]{1,300}\}\}")
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
-#: Maximum characters of a rule's pattern, and of the text that it is matched with, so that no document can cause an
-#: endless search.
+#: The maximum characters of a rule's pattern, and of the text to which the pattern is applied, so that no document can
+#: cause an endless search.
 _LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000
 
 
@@ -44,9 +46,10 @@ class Check:
 def checks(
     conditions: Sequence[Mapping[str, Any]], output: Any, fill: Callable[[str], str] = lambda text: text
 ) -> list[Check]:
-    """Evaluate the conditions up to the first that holds. The output, as text or JSON, is compared with the expected
-    text without regard to case; `fill` replaces the templates of the expected text, and blanks around it are ignored. A
-    condition with an empty text never holds. Every operator except `contains` means equality."""
+    """Evaluate the conditions until one holds, and return the results. A condition with the operator `contains` holds
+    if the output contains the expected text. With any other operator it holds if the two are equal. Case is ignored,
+    and so is white space around the expected text. An empty expected text never matches. `fill` replaces the templates
+    of the expected text."""
     text = as_text(output).lower()
     done = list[Check]()
     for index, condition in enumerate(conditions):
@@ -63,8 +66,8 @@ def checks(
 
 
 def decide(rules: Sequence[Mapping[str, Any]], combinator: str, output: Any, fill: Callable[[str], str]) -> bool | None:
-    """Return whether all rules hold for this output (`and`), or one of them (`or`). Return None if the data is not
-    sufficient to decide. `fill` replaces the templates in fields and values of rules."""
+    """Return whether all rules hold for this output (`and`), or at least one rule (`or`). Return None if the data is
+    not sufficient to decide. `fill` replaces the templates in fields and values of rules."""
     known = [_holds(rule, output, fill) for rule in rules]
     settling = combinator == "or"
     if settling in known:
@@ -83,7 +86,7 @@ def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> 
     data = data_of(output)
     found = at_path(output, path) if path else data
     if found is MISSING:
-        # Without this field, only rules about its existence have a result.
+        # If the output lacks the field, only rules about the existence of the field have a result.
         absent = {"exists": False, "not_empty": False, "empty": True}
         return absent.get(operator) if isinstance(data, dict | list) else None
     return _compared(operator, found, value)
@@ -139,8 +142,8 @@ def _matches(pattern: str, text: str) -> bool | None:
 
 
 def _like(pattern: str, text: str) -> bool:
-    """Return whether the text matches. Backtracking only to the last star limits the time to the product of both
-    lengths."""
+    """Return whether the text matches the pattern. The search only goes back to the last `*`, so its time is limited to
+    the product of both lengths."""
     at, star, kept, here = 0, -1, 0, 0
     while here < len(text):
         if at < len(pattern) and pattern[at] == "*":
@@ -159,8 +162,8 @@ def _like(pattern: str, text: str) -> bool:
 
 
 def says_stop(resolved: str) -> bool:
-    """Return whether a loop's condition, with its templates replaced, ends the loop. It does if it is `true` or `yes`,
-    or if it has the form `A contains B` and A contains B."""
+    """Return whether a loop's condition, with its templates replaced, ends the loop. The condition does so if it is
+    `true` or `yes`, or if it has the form `A contains B` and A contains B."""
     text = resolved.strip()
     if text.lower() in YES:
         return True

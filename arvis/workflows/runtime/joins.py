@@ -49,7 +49,7 @@ def gate_of(node_id: str) -> str:
 
 def opened(open_: Sequence[str], parallel_id: str, visit: str) -> tuple[str, ...]:
     """Return the open regions after this visit of a `parallel` has opened one more. If an earlier visit of the same
-    `parallel` opened a region that is still open, this region and those inside it are closed."""
+    `parallel` opened a region that is still open, that region and the regions inside it are closed."""
     before = next((index for index, one in enumerate(open_) if parallel_of(one) == parallel_id), len(open_))
     return (*open_[:before], f"{parallel_id}{_MARK}{visit}")
 
@@ -60,8 +60,8 @@ def parallel_of(one: str) -> str:
 
 
 def merge_behind(document: Mapping[str, Any], node_id: str, open_: Sequence[str]) -> MergeAhead | None:
-    """Return the merge of the innermost of the regions `open_` that has a merge behind this node; None if no region
-    has."""
+    """Return the merge that belongs to the innermost of the open regions (`open_`) with a merge behind this node; None
+    if there is no such region."""
     merges = merges_of(document)
     nodes = {node["id"]: node for node in document["nodes"]}
     ahead = reachable(ways_of(document), node_id)
@@ -82,8 +82,8 @@ def reachable(ways: Mapping[str, Sequence[str]], start: str) -> set[str]:
 
 
 def merges_of(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return, by `parallel`, its merge: the nearest following merge that does not belong to a `parallel` between the
-    two. A `parallel` without a merge is left out."""
+    """Return the merge of each `parallel`: the nearest following merge that does not belong to another `parallel`
+    between the two. A `parallel` without a merge is left out."""
     kinds = {node["id"]: node["type"] for node in document["nodes"]}
     ways = ways_of(document)
     found = {node_id: _merge_of(node_id, kinds, ways) for node_id, kind in kinds.items() if kind == "parallel"}
@@ -91,7 +91,8 @@ def merges_of(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def ways_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the targets of each node's connections, in the order of the document, without those to subagents."""
+    """Return, for each node, the targets of its connections in the order of the document, without connections to
+    subagents."""
     ways: dict[str, list[str]] = {node["id"]: [] for node in document["nodes"]}
     for each in document["connections"]:
         if each["sourceHandle"] != SUBAGENT and each["target"] in ways and each["source"] in ways:
@@ -121,7 +122,8 @@ def _merge_of(start: str, kinds: Mapping[str, str], ways: Mapping[str, Sequence[
 # -- joins -------------------------------------------------------------------------------------------------------------
 
 
-#: The prefix of the state's keys that count how often a join has opened: a list of [regions, times].
+#: The prefix of the keys, in a run's state, under which each join counts its openings. A value is a list of pairs: the
+#: regions, and the number of openings for positions in these regions.
 _TIMES = "join:"
 ALL, ANY, COUNT = "all", "any", "n"
 
@@ -134,7 +136,7 @@ class _Arrival:
 
     cursor_id: str
     token: Token
-    #: Its open regions, without those inside the region that ends at this join.
+    #: The open regions of the position, without those inside the region that ends at this join.
     place: Regions
 
 
@@ -191,8 +193,8 @@ class Join:
 
     def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
         """Return whether a position at `node` with the regions `place` can still be joined with positions that wait in
-        the regions `waiting`. It cannot if it is outside the region that ends here and would have to open a new region
-        first, as in the next round of a loop."""
+        the regions `waiting`. It cannot if it is outside the region that ends at this join, and if it would first have
+        to open a new region, as in the next round of a loop."""
         if _apart(place, waiting):
             return False
         ending = bool(waiting) and parallel_of(waiting[-1]) in self.closes
@@ -203,7 +205,7 @@ class Join:
         return _Arrival(cursor.id, token, self._place(token.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
-        """Return the positions that are joined and continue as one; empty if the join must stay closed."""
+        """Return the positions that this join combines into one. Return none if the join must stay closed."""
         whole = [each for each in group if each.token.failed is None]
         if self.rule == ALL:
             return [] if coming else list(group)
@@ -256,8 +258,8 @@ class Join:
     def _noted(
         self, place: Regions, times: int, live: Sequence[Cursor], state: Mapping[str, Any]
     ) -> dict[str, list[list[Any]]]:
-        """Return the change of the state that counts this opening. Only regions that still have live positions keep
-        their counts."""
+        """Return the change of the state that counts this opening of the join. Counts of regions without live positions
+        are dropped."""
         places = {self.place_of(cursor) for cursor in live}
         known = [
             [other, count]
@@ -268,9 +270,9 @@ class Join:
 
 
 class _JoinWatch:
-    """A quick test of whether a join must stay closed. For each `place` with waiting positions, it remembers one
-    position that can still arrive. While this position has not moved, a join `all` stays closed for the place. A join
-    of another rule stays closed while too few positions have arrived and none of them failed."""
+    """A quick test of whether a join must stay closed. For each `place` in which positions wait, it remembers one other
+    position that can still arrive. A join `all` stays closed for this place while the remembered position has not
+    moved. Any other join stays closed while too few positions have arrived and none of them failed."""
 
     def __init__(self, join: Join) -> None:
         self._join = join
@@ -305,7 +307,7 @@ class _JoinWatch:
 
 @dataclass(frozen=True, slots=True)
 class LastOne:
-    """The gate at which branches end. The branch that ends last continues to the node that ends the run."""
+    """The gate at which all branches end. The branch that ends last continues to the node that ends the run."""
 
     def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
         def ended(cursor: Cursor) -> int:

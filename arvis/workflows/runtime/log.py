@@ -30,7 +30,7 @@ def line(node_id: str, kind: LogType, content: Any = "") -> Line:
 
 
 def write(context: NodeContext, lines: Sequence[Line]) -> None:
-    """Write the lines with the commit of this step, and announce them to clients that watch the run."""
+    """Write the lines in the same commit as this step, and announce them to clients that watch the run."""
     if lines:
         run_id = context.execution.id
         context.record_of_step(_write, run_id, list(lines), context.now())
@@ -44,7 +44,7 @@ def write_state(context: NodeContext, kind: LogType, content: Any = "") -> None:
 
 
 def announce_state(context: NodeContext) -> None:
-    """Announce that the state of the run, which lists show, has changed."""
+    """Announce that the state of the run has changed, so that lists of runs show the new state."""
     context.publish_after_commit(Changed("workflows", context.execution.id))
 
 

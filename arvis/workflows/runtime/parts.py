@@ -36,7 +36,7 @@ class NodeSpec:
 
     id: str
     kind: Kind
-    #: The name for people and templates.
+    #: The name by which people and templates refer to the node.
     label: str
     data: Mapping[str, Any]
     #: The outgoing connections, without those to subagents.

@@ -27,12 +27,13 @@ Criteria:
 
 Result:
 {result}"""
-#: Maximum characters of the summary of an answer without the block. The summary is then the beginning of the answer.
+#: The maximum characters of the summary of an answer that lacks the block. The summary is then the beginning of the
+#: answer.
 _LONGEST_SUMMARY = 500
 #: A longer reply counts as an answer, even if it begins like an error.
 _LONGEST_ERROR = 1_000
 
-#: Each pattern examines a line at most once, because the text may come from an attacker.
+#: The search examines each line at most once, because the text may come from an attacker.
 _MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t\r*_`:]*$", re.MULTILINE)
 _FIELD = re.compile(
     r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)",
@@ -71,8 +72,8 @@ class HandBack:
 
 
 def error_in(text: str, agent: str) -> str | None:
-    """Return the error if the text is empty or the error of a vendor; None if it is an answer. `agent`: the name of the
-    agent."""
+    """Return an error if the reply is empty or is an error text of a vendor; None if it is an answer. `agent`: the name
+    of the agent."""
     if not text.strip() or text.strip() == notices.no_answer(agent):
         return "The agent's answer is empty."
     if len(text) <= _LONGEST_ERROR and _ERRORS.match(text):

@@ -47,7 +47,8 @@ def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
 
 
 def fill_all(value: Any, known: Known) -> Any:
-    """Replace the templates in all texts of a value, at any depth. All texts together have the limit `MOST_FILLED`."""
+    """Replace the templates in all texts of a value, at any depth. At most `MOST_FILLED` characters are inserted into
+    all texts together."""
     room = MOST_FILLED
 
     def put(each: Any) -> Any:
@@ -67,8 +68,9 @@ def fill_all(value: Any, known: Known) -> Any:
 
 
 def as_data(known: Known, *, tainted: bool) -> Known:
-    """Return a lookup for text that becomes instructions. It escapes the values, so that no value can look like a part
-    of the instructions. If other people may have written the values (`tainted`), it also quotes each value."""
+    """Return a lookup like `known` for text that becomes instructions. It escapes the values, so that no value can look
+    like a part of the instructions. If other people may have written the values (`tainted`), it also quotes each
+    value."""
 
     def quoted(name: str) -> str | None:
         value = known(name)
@@ -81,8 +83,8 @@ def as_data(known: Known, *, tainted: bool) -> Known:
 
 
 def known_in(state: Mapping[str, Any], token: Token) -> Known:
-    """Return the lookup of a node's templates: the output in its token, the trigger of the run, and the newest output
-    of every label. An output in JSON is parsed only once for all paths."""
+    """Return the lookup for the templates of a node: the output in the node's token, the trigger of the run, and the
+    newest output of every label. An output in JSON is parsed only once for all paths."""
     newest = _newest(state)
     read = dict[str, Any]()
 
@@ -113,8 +115,8 @@ def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _label_in(name: str, newest: Mapping[str, Any]) -> tuple[str | None, list[str]]:
-    """Split a name into label and path; the label is None if none matches. A label may contain dots, so the longest
-    matching label counts."""
+    """Split a name into a label and a path; the label is None if the name begins with no known label. A label may
+    contain dots, so the longest matching label counts."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         label = ".".join(parts[:end]).strip()

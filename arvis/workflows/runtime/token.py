@@ -33,7 +33,7 @@ class Token:
     passed: Mapping[str, int] = field(default_factory=dict)
     #: The number of visits by this position, by node.
     visits: Mapping[str, int] = field(default_factory=dict)
-    #: The error of a failed branch, which goes to its merge.
+    #: The error of a failed branch. The token carries the error to the merge of the branch.
     failed: str | None = None
     #: The source and the error (empty: none) of each token that was joined to this one.
     joined: tuple[tuple[str, str], ...] = ()
@@ -58,7 +58,7 @@ class Token:
         return {name: value for name, value in found.items() if value}
 
     def on(self, node_id: str, output: Any, handle: str | None = None) -> Token:
-        """Return the token that leaves this node."""
+        """Return the token that leaves the node `node_id` with this output."""
         return replace(self, output=output, source=node_id, handle=handle, joined=())
 
 
@@ -83,8 +83,8 @@ CUT = "\n[… cut: the output was longer than a run may keep]"
 
 
 def bounded(output: Any, state: Mapping[str, Any], node_id: str, branches: int = 1) -> Any:
-    """Return the output of a node, cut as text if it exceeds the limits: of one output, of all outputs in this state,
-    and of the outputs that the positions (`branches`) carry."""
+    """Return the output of a node. Cut it as text if it exceeds one of three limits: for one output, for all outputs in
+    this state, or for the outputs that all positions of the run (`branches` is their number) carry."""
     size = size_of(output)
     if size <= LEAST_OUTPUT:
         return output
@@ -98,7 +98,7 @@ def cut(output: Any, most: int) -> Any:
         return output
     room = max(most - size_of(CUT), 0)
     kept = as_text(output)[:room]
-    while size_of(kept) > room + 2:  # JSON writes some characters as several
+    while size_of(kept) > room + 2:  # JSON writes some characters as several characters
         kept = kept[: len(kept) * 3 // 4]
     return f"{kept}{CUT}"
 

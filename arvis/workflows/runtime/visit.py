@@ -42,7 +42,7 @@ class VisitLimits:
 
     #: The maximum visits of all nodes together.
     steps: int
-    #: The maximum visits of one node on one path; inside a loop, in one round.
+    #: The maximum visits of one node on one path. Inside a loop, each round of the loop has this limit.
     visits: int
 
 
@@ -89,7 +89,7 @@ def _beginning(spec: NodeSpec, token: Token) -> list[Line]:
 # -- the agent of a node and its tools: never more than the run itself may use -----------------------------------------
 
 
-#: The graphs that an agent keeps in a workflow; an agent with any other graph works in `GRAPH`.
+#: The graphs that an agent can use in a workflow, too. An agent with any other graph works in `GRAPH`.
 _MANNERS = frozenset({"agent", "code"})
 _WEB_SEARCH = "web_search"
 
@@ -143,7 +143,7 @@ def graph_of(agent: Agent, *, delegates: bool) -> str:
 # -- the output of a node, and questions to a model --------------------------------------------------------------------
 
 
-#: The key of the run's state, and of each node's part of it, for the labels of the sources that were read.
+#: The key of taint labels in the run's state, and in the part of the state that belongs to a node.
 _TAINT = "taint"
 #: Maximum characters of a warning that a node keeps.
 _LONGEST_WARNING = 1_000
@@ -154,14 +154,14 @@ class ModelReply:
     """A model's reply."""
 
     text: str
-    #: The error; "": the model replied.
+    #: The error; empty if the model replied.
     error: str = ""
     #: The taint of the sources that the model read.
     taint: Taint = CLEAN
 
 
 def token_of(context: NodeContext) -> Token:
-    """Return the token that arrived on the connection."""
+    """Return the token that the position brought to this node."""
     return Token.from_json(context.value)
 
 
@@ -171,8 +171,9 @@ def fill(text: str, context: NodeContext, token: Token) -> str:
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
-    """Return the taint of everything that the run has read so far. The labels of each node are added to those of the
-    shared key, which may lack some: if two branches end at the same time, one may overwrite the other's labels."""
+    """Return the taint of everything that the run has read so far. The labels are stored under a key of the whole run
+    and with each node. Both are read, because two branches that end at the same time can overwrite each other's labels
+    under the key of the run."""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each, dict)]
     return taint_in(state, *kept)
 
@@ -195,9 +196,9 @@ def succeed(
     thread: str | None = None,
     **changes: Any,
 ) -> Decision:
-    """End the visit with this output, and follow the connections with this handle. `log`: lines (`log.line`) of the
-    node. `tainted`: the decision of the node was based on untrusted text. `taint`: the taint of this node's children.
-    `thread`: the conversation from which the output comes. `changes`: further changes of the state."""
+    """End the visit with this output, and follow the connections with this handle. `log`: lines (`log.line`) to write
+    for the node. `tainted`: True if the node's decision was based on untrusted text. `taint`: the taint of this node's
+    children. `thread`: the conversation from which the output comes. `changes`: further changes of the state."""
     taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
     output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
     end_note = " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
@@ -229,8 +230,8 @@ def fail_branch(
     **changes: Any,
 ) -> Decision:
     """Fail this branch. Inside a `parallel` with a merge, the branch continues at the merge with the error; elsewhere
-    the run fails. `log`: lines to write before the error, whose type is `kind`. `taint`: the taint of this node's
-    children."""
+    the run fails. `log`: lines to write before the line with the error. `kind`: the type of the error's line. `taint`:
+    the taint of this node's children."""
     merge = joins.merge_behind(spec.document, spec.id, token.regions)
     kept: dict[str, Any] = {"output": None, "label": spec.label, "at": context.now(), "failed": error}
     kept |= {_TAINT: sorted(taint), "came": token.origin()}
@@ -262,8 +263,9 @@ async def ask_model(
     instructions: str = "",
     **changes: Any,
 ) -> Call:
-    """Return the call by which the agent of this node answers one question without tools. The node is then visited
-    again, and reads the answer with `model_reply`. Raises `ExecutionError` if the run may not use the agent."""
+    """Return the call in which the agent of this node answers one question without tools. When the answer has arrived,
+    the engine visits the node again, and the node reads the answer with `model_reply`. Raises `ExecutionError` if the
+    run may not use the agent."""
     task = TaskSpec(
         prompt=prompt,
         instructions=instructions,

@@ -13,10 +13,10 @@ from arvis.workflows.document.view import BODY, Connection, Drawing, Node, backw
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Problem, problem
 
-#: Kinds with their own rule for joins.
+#: The kinds of nodes that have their own rule for joining branches.
 _OWN = frozenset({"merge", "loop"})
 _APART = frozenset({"parallel", "merge"})
-#: More arrivals than any join can wait for; it means "without limit".
+#: The number of arrivals that means "without limit". It is larger than the number for which any join can wait.
 _MANY = MOST_CONNECTIONS + 1
 #: Maximum rounds of the search for joins that open. If the search needs more rounds, no problem is reported.
 _JOIN_ROUNDS = 10
@@ -72,7 +72,7 @@ def _starved(drawing: Drawing, counts: Mapping[str, int]) -> list[str]:
 
 
 def _arrivals(drawing: Drawing, begin: str, closed: Mapping[str, int]) -> dict[str, int]:
-    """Return, by node, how often a run from this start can arrive there, if no branch passes a closed join."""
+    """Return, for each node, how often a run from this start can arrive at it if no branch passes a closed join."""
     ways = {id_: targets for id_, targets in drawing.ways.items() if id_ not in closed}
     inside = reach([begin], ways)
     arrivals = {begin: 1}
@@ -151,8 +151,8 @@ def _check_one(each: Connection, source: Node, target: Node) -> Iterator[Problem
 
 
 def _check_targets(drawing: Drawing) -> Iterator[Problem]:
-    """Report nodes that are subagents of several agents, or also steps of the flow. Two identical connections count as
-    one."""
+    """Report nodes that are subagents of several agents, and subagents that are also steps of the flow. Two identical
+    connections count as one."""
     parents: dict[str, set[str]] = {}
     for each in drawing.delegations:
         parents.setdefault(each.target, set()).add(each.source)
@@ -164,13 +164,13 @@ def _check_targets(drawing: Drawing) -> Iterator[Problem]:
             yield problem("subagent-flow", node=node.id, name=node.name)
 
 
-#: Maximum depth of nested `parallel` nodes that is counted; deeper nodes count as this deep.
+#: The maximum depth of nested `parallel` nodes that is counted. A deeper node counts as a node of this depth.
 _DEEPEST = 16
 #: The default rounds of a loop, the default steps of a run, and the largest number of steps that is reported.
 _ROUNDS, _STEPS, _COUNTED = 10, 1_000, 1_000_000_000
-#: Maximum loops in the body of one loop whose rounds are counted.
+#: The maximum number of inner loops in the body of a loop whose rounds are counted.
 _MOST_INNER = 20
-#: A node, and the number of `parallel` nodes that are open when a run arrives there.
+#: A node, and the number of open regions of `parallel` nodes when a run arrives at the node.
 _Step = tuple[str, int]
 
 
@@ -202,8 +202,8 @@ def _check_loop(loop: Node, drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_rounds(loop: Node, body: set[str], drawing: Drawing) -> Iterator[Problem]:
-    """Report a loop that can exceed the limit of steps by its rounds alone. The rounds of loops in its body are
-    counted, too."""
+    """Report a loop whose rounds alone can exceed the run's limit of steps. The rounds of inner loops are counted,
+    too."""
     most = _whole(drawing.most_steps, _STEPS)
     loops = [drawing.nodes[each] for each in drawing.nodes if each in body and drawing.nodes[each].type == "loop"]
     inner = [(one, {one.id, *drawing.bodies.get(one.id, ())}) for one in loops[:_MOST_INNER]]

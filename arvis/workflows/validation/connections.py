@@ -31,7 +31,7 @@ def check_connections(connections: list[Any], drawing: Drawing) -> Iterator[Prob
         if source is None or target is None:
             continue
         out, into = raw.get("sourceHandle"), raw.get("targetHandle")
-        # `_text` replaces a handle that is no text by one that no node has.
+        # `_text` replaces a handle that is no text by a handle that no node has.
         yield from _check_handles(
             source, target, Connection(id_, source.id, target.id, _text(out), _text(into)), drawing
         )
@@ -93,9 +93,9 @@ def choices(node: Node) -> str:
     return ", ".join(handle or "its plain output" for handle in handles(node)) or "none, nothing can follow it"
 
 
-#: A cycle that contains one of these kinds can end, or waits for a person or a time in each round.
+#: A cycle with one of these kinds can end, or it waits for a person or a time in each round.
 _HOLDS = frozenset({"if", "approval", "router", "condition", "loop", "wait", "user-input"})
-#: Kinds that choose one of their outputs; a node of them is reported if no output is connected.
+#: Kinds that choose one of their outputs. A node of such a kind is reported if none of its outputs is connected.
 _BRANCHES = frozenset({"if", "router", "condition"})
 
 
@@ -141,8 +141,8 @@ def _check_triggers(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_served(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """Report triggers of kinds that never start a run, and triggers that need a row, such as a schedule, if no row
-    names this workflow."""
+    """Report triggers that never start a run. Also report triggers that only a schedule or web hook starts, if no
+    schedule or web hook names this workflow."""
     for node in drawing.nodes.values():
         kind = _said(node, "kind") if node.type == "trigger" else ""
         if kind in UNSERVED_TRIGGERS:

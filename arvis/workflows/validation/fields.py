@@ -54,7 +54,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _check_text(text: str, node: Node, field: str, called: Mapping[str, int]) -> Iterator[Problem]:
-    """Report the names of templates that no node has, or that several nodes have; each name once."""
+    """Report each name in a template that is the label of no node, or of several nodes. Report each name once."""
     for name in dict.fromkeys(found.strip(_SPACE) for found in _PLACE.findall(text)):
         if name in _ALWAYS:
             continue
@@ -95,14 +95,14 @@ _WANTED: Mapping[Form, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that exist. Names are not checked against a collection that is None."""
+    """The names that a document may use. If a collection is None, its names are unknown and not checked."""
 
     #: The ids and slugs of agents.
     agents: Collection[str] | None = None
     #: The ids and slugs of the agents that can search the web.
     searching: Collection[str] | None = None
     tools: Collection[str] | None = None
-    #: The servers whose tools are unknown until they are connected.
+    #: The servers whose tools are not known before the servers are connected.
     servers: Collection[str] = ()
     #: `provider/model`, names without a provider, and `provider/*` for every model of a provider.
     models: Collection[str] | None = None
@@ -239,7 +239,7 @@ def _check_names(value: Any, field: Field, place: FieldLocation, known: KnownNam
 
 
 def provider_of(model: str) -> str:
-    """Return the provider in this name of a model, or the default provider of a bare name."""
+    """Return the provider that the name of a model contains, or the default provider if it contains none."""
     return model.partition("/")[0] if "/" in model else _BARE
 
 
@@ -247,8 +247,8 @@ def provider_of(model: str) -> str:
 
 
 SEARCH = "web_search"
-#: Operators that need a value. `equals` and `not_equals` can compare with an empty value; all others examine only the
-#: field.
+#: Operators that need a value. The missing operators `equals` and `not_equals` can compare with an empty value; all
+#: other missing operators examine only the field.
 _COMPARING = frozenset(
     {
         *("contains", "not_contains", "starts_with", "ends_with", "matches"),
@@ -277,8 +277,8 @@ def _check_if(node: Node) -> Iterator[Problem]:
 
 
 def check_searching(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """Report nodes whose agent should search the web and has no tool for it. An agent that neither the node nor the
-    document names is not checked, because it is unknown until the run begins."""
+    """Report nodes whose agent should search the web but has no tool for that. If neither the node nor the document
+    names an agent, nothing is checked, because the agent is unknown until the run begins."""
     for node in drawing.nodes.values():
         switches = node.data.get("tools") if node.type == "agent" else None
         if not isinstance(switches, Mapping) or switches.get(SEARCH) is not True:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 _PLACE = re.compile(r"\{([a-z]+)\}")
-#: Maximum characters of a value from a document in a message, and of a list (`_LISTS`).
+#: The maximum characters, in a message, of a value from a document, and of a list of values (`_LISTS`).
 _LONGEST, _LONGEST_LIST = 60, 400
 _LISTS = frozenset({"choices", "names", "path"})
 
@@ -57,7 +57,7 @@ class Problem:
 _E, _W = Severity.ERROR, Severity.WARNING
 
 _RULES = (
-    # The document as a whole. {place}: the path in it.
+    # Rules about the document as a whole. {place}: a path in the document.
     Rule("too-deep", _E, "The document is nested more than {most} levels deep.", "Reduce the nesting."),
     Rule(
         "too-large",
@@ -77,7 +77,7 @@ _RULES = (
         "There are more than {most} connections.",
         "Move some of them into another workflow.",
     ),
-    # Nodes and their fields. {name}: the label of the node.
+    # Rules about nodes and their fields. {name}: the label of the node.
     Rule("node-id-missing", _E, "The node at `{place}` has no id.", "Give it an id that no other node has."),
     Rule(
         "node-id-odd",
@@ -204,7 +204,7 @@ _RULES = (
         "Remove its ordinary connections, or the connection that makes it a subagent.",
     ),
     Rule("subagent-cycle", _E, "Subagents call one another in a cycle: {path}.", "Remove one of these connections."),
-    # The starts of runs and their continuation.
+    # Rules about the start of a run and the paths from there.
     Rule("start-missing", _E, "There is neither a start nor a trigger.", "Add one, so that runs can begin."),
     Rule("start-twice", _E, "There are several starts.", "Keep one of them."),
     Rule("start-unconnected", _E, "Nothing is connected to `{name}`.", "Connect it to the first step."),
