@@ -59,7 +59,8 @@ class Dialect(Protocol):
         ...
 
     def accepts(self, document: Any) -> bool:
-        """Return whether the document confirms, in the platform's own form, that the request was carried out."""
+        """Return whether the document confirms, in the platform's own form, that the platform carried out the
+        request."""
         ...
 
     def result(self, document: Any) -> Any: ...
@@ -123,8 +124,9 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
 
 
 def send_error(failure: Failure, *, gone: bool = False, delay: float | None = None) -> SendError:
-    """Return the error that a connector raises for a message that it could not send. `gone`: the channel accepts no
-    messages of this bot at all. `delay`: seconds until the next try if the platform gives no number."""
+    """Return the error that a connector raises for a message that it could not send. `gone`: True if the channel
+    accepts no messages of this bot at all. `delay`: the seconds until the next try if the platform did not give
+    them."""
     match failure:
         case Refused():
             return SendError(failure.reason, permanent=True, gone=gone)
@@ -135,7 +137,7 @@ def send_error(failure: Failure, *, gone: bool = False, delay: float | None = No
 
 
 def value(result: Any, *path: str, kind: type[T]) -> T | None:
-    """Return the value at a path of keys if it has this type."""
+    """Return the value at a path of keys. Return None if it is missing or does not have the type `kind`."""
     for key in path:
         if not isinstance(result, Mapping):
             return None
@@ -152,7 +154,8 @@ def text(result: Any, *path: str) -> str:
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """Return the mappings in a list. Return None if `result` is no list, or a non-empty list without mappings."""
+    """Return the mappings in a list, and leave out its other elements. Return None if `result` is no list, or a list
+    that contains only other elements."""
     if not isinstance(result, list):
         return None
     found = [one for one in result if isinstance(one, Mapping)]
@@ -160,7 +163,8 @@ def mappings(result: Any) -> list[Mapping[str, Any]] | None:
 
 
 def seconds(value_given: Any) -> float | None:
-    """Return the delay that a platform wrote as a number or as text, at most `_LONGEST_DELAY`; None if it is neither."""
+    """Return the delay that a platform wrote as a number or as text, at most `_LONGEST_DELAY`. Return None if the value
+    contains no number."""
     if isinstance(value_given, bool) or not isinstance(value_given, int | float | str):
         return None
     try:

@@ -93,7 +93,7 @@ class Console:
         return pieces(delivery, lambda text: [text], self._max_parts)
 
     async def send(self, part: Part) -> Receipt:
-        """Print the part, with numbered options. A typed line that is one of these numbers chooses the option."""
+        """Print the part, with numbered options. A person chooses an option by typing its number."""
         await self._print(_printed(part))
         if part.piece.buttons:
             self._options, self._options_ref = part.piece.buttons, part.key
@@ -210,8 +210,8 @@ async def _opened(path: str | None, terminal: int) -> AsyncIterator[_Lines]:
 
 
 def _open_input(path: str) -> int:
-    """Open a file or a named pipe for reading. A pipe is also opened for writing, so that it does not end when a writer
-    closes it."""
+    """Open a file or a named pipe for reading. A pipe is also opened for writing, so that its input does not end when
+    another program that writes to it closes it."""
     is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)  # noqa: PTH116  (beside os.open)
     return os.open(path, os.O_RDWR if is_pipe else os.O_RDONLY)
 

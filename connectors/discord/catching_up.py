@@ -1,10 +1,12 @@
-"""Read messages that were written while the bot was offline, before any newer event is passed to the inbox.
+"""Read messages that were written while the bot was offline, and pass them to the inbox before newer events.
 
-A channel's position is the id of a message: all messages up to it are committed. After each gap, the channel's live
-events therefore wait until its history has been read from that position; the inbox ignores a message that arrives
-twice. A channel without a position had no message for this bot up to the newest position of all channels. It is read
-from `_OVERLAP` before that position, because the process may have died while it read this channel, after other
-channels had moved the newest position.
+The position of a channel is the id of a message: the inbox has stored all messages of the channel up to it. After each
+gap, the channel's live events wait until the history after this position has been read. The inbox ignores a message
+that arrives twice.
+
+A channel without a position had no message for this bot before the newest position of all channels. Its history is read
+from `_OVERLAP` before that newest position, because the process may have died while it read this channel, when other
+channels had already moved the newest position.
 """
 
 from __future__ import annotations
@@ -28,16 +30,17 @@ Event = Mapping[str, Any]
 
 class HandIn(Protocol):
     def __call__(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> Awaitable[None]:
-        """Pass an event to the inbox. `live`: the event arrived just now and is not from the history. `moves`: every
-        earlier event of its channel has been passed to the inbox, so the event may move the channel's position."""
+        """Pass an event to the inbox. `live`: True if the event happened just now and does not come from the history.
+        `moves`: True if all earlier events of the channel have been passed to the inbox, so that this event may move
+        the channel's position."""
         ...
 
 
-#: The maximum age (ms) of messages that are fetched.
+#: The maximum age (ms) of messages that are read from the history.
 _OLDEST = 7 * 24 * 3_600_000
-#: A channel without a position is read from this time (ms) before the newest position of all channels.
+#: The history of a channel without a position is read from this long (ms) before the newest position of all channels.
 _OVERLAP = 10 * 60_000
-#: Maximum live messages of one channel that wait in memory; further ones are read from its history.
+#: The maximum number of live messages of one channel that wait in memory. Further messages are read from the history.
 _MOST_KEPT_BACK = 500
 _AT_ONCE = 4
 _PAUSE_SECONDS = 1.0
@@ -67,7 +70,7 @@ class CatchingUp:
         self._tasks = tasks
         self._longest_hold = longest_hold
         self._behind: dict[str, int] = {}
-        #: Channels without a position are read from this id on; 0: they are not read.
+        #: The history of a channel without a position is read after this id. It is not read if this is 0.
         self._start = 0
         self._checked: set[str] = set()
         self._kept_back: dict[str, deque[tuple[str, Event]]] = {}
@@ -77,13 +80,14 @@ class CatchingUp:
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
 
     async def sweep(self) -> None:
-        """Read the queued channels, `_AT_ONCE` at a time, until cancelled. A live event begins its channel earlier."""
+        """Read the queued channels, `_AT_ONCE` at a time, until cancelled. A channel with a live event does not wait
+        for its turn in the queue: `live` begins to read it."""
         async with asyncio.TaskGroup() as workers:
             for _ in range(_AT_ONCE):
                 workers.create_task(self._work())
 
     async def gap(self) -> None:
-        """Queue all channels that have a position for reading, because after a gap each may lack messages. Raises
+        """Queue all channels that have a position, because each of them may lack messages after a gap. Raises
         `Unavailable`."""
         self._behind = await self._inbox.feeds("discord", self._bot)
         newest = max(self._behind.values(), default=0)
@@ -96,7 +100,8 @@ class CatchingUp:
             self._waiting.put_nowait(feed)
 
     def noticed(self, feed: str, newest: int) -> None:
-        """Queue the channel for reading if Discord reports a message (`newest`, an id) after the channel's position."""
+        """Queue the channel if Discord reports that its newest message (`newest`, an id) comes after the channel's
+        position."""
         if feed in self._checked or not self._start:
             return
         if newest > self._behind.get(feed, self._start):
@@ -114,8 +119,8 @@ class CatchingUp:
         elif feed in self._let_go and not kept_back:
             await self._hand_in(name, data, live=True, moves=False)
         elif name == "MESSAGE_CREATE" and (len(kept_back) >= _MOST_KEPT_BACK or feed in self._again):
-            # After one message was left to the history, leave all later messages to it until it has been read, because
-            # they would move the position past unread messages.
+            # If one message is left to be read from the history, all later messages must be, too. Otherwise they would
+            # move the position past messages that have not been read.
             self._again.add(feed)
         else:
             kept_back.append((name, data))
@@ -127,7 +132,7 @@ class CatchingUp:
                 await self._begin(feed)
 
     def _begin(self, feed: str, *events: tuple[str, Event]) -> Coroutine[None, None, None]:
-        """Keep the channel's live events back from now on, and return the coroutine that reads its history."""
+        """From now on, keep the channel's live events back. Return the coroutine that reads the channel's history."""
         self._checked.add(feed)
         self._kept_back[feed] = deque(events)
         return self._catch_up(feed)
@@ -146,9 +151,9 @@ class CatchingUp:
                 return
 
     async def _read_in_time(self, feed: str, after: int) -> int:
-        """Read the history after an id, and return the last id that was read. If this takes longer than
-        `longest_hold`, the waiting live events are passed to the inbox first. They do not move the position, so that
-        the gap is read again after a crash."""
+        """Read the history after an id, and return the last id that was read. If this takes longer than `longest_hold`,
+        pass the waiting live events to the inbox before the history is read. They do not move the position, so after a
+        crash the same part of the history is read again."""
         letting_go = self._tasks.create_task(self._let_live_events_go(feed))
         try:
             return await self._read(feed, after)

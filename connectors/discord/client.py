@@ -1,4 +1,4 @@
-"""discord.py reduced to one bot's HTTP client and gateway, and the meaning of Discord's refusals.
+"""discord.py reduced to one bot's HTTP client and gateway, and the conversion of Discord's refusals to errors.
 
 The library keeps the addresses of API and gateway in class attributes, which all bots of a process would share. This
 client uses its own bot's addresses instead, and pauses between connections to the gateway.
@@ -28,7 +28,8 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 
 _log = logging.getLogger(__name__)
 
-#: If a rate limit lasts longer (seconds), the library raises an error and does not wait; 30 is its lowest value.
+#: The longest rate limit in seconds for which the library waits; for a longer one it raises an error. The library
+#: accepts no value below 30.
 _LONGEST_WAIT = 30.0
 #: Minimum seconds between two connections to the gateway.
 _BETWEEN_CONNECTIONS = 1.0
@@ -58,7 +59,7 @@ _DIALECT = DiscordDialect()
 
 
 class CallFailed(Exception):
-    """A failed request. It replaces the library's errors, which distinguish fewer outcomes."""
+    """A failed request. This error replaces the library's errors, which distinguish fewer outcomes."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
@@ -122,7 +123,7 @@ class BotHttp(HTTPClient):
         try:
             return await super().request(route, files=files, form=form, **options)
         except RateLimited as error:
-            # The library knows the limit from an earlier answer and has not sent this request.
+            # The library knows the rate limit from an earlier answer, so it has not sent this request.
             raise CallFailed(RetryLater("Discord asks for a pause.", error.retry_after, "ratelimited")) from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             # The library raises this for headers that differ from the documentation. The request may or may not have
@@ -142,11 +143,11 @@ class BotHttp(HTTPClient):
         self, _session: aiohttp.ClientSession, _context: object, end: aiohttp.TraceRequestEndParams
     ) -> None:
         """Read the answer before the library does, and raise `CallFailed` for a failure, so that the caller decides
-        about retries. The library would retry by itself, wait for rate limits, and fail on answers that it cannot
-        read."""
+        about retries. Without this, the library would retry by itself, wait for rate limits, and fail on answers that
+        it cannot read."""
         response = end.response
         if not str(end.url).startswith(self._endpoints.api):
-            return  # a connection to the gateway, not a request
+            return  # the answer opens a connection to the gateway
         headers = {name.lower(): text for name, text in response.headers.items()}
         outcome = answers.read(_DIALECT, PlatformResponse(response.status, headers, await response.read()))
         if isinstance(outcome, Done):
@@ -157,8 +158,8 @@ class BotHttp(HTTPClient):
         raise CallFailed(outcome)
 
     async def _pace(self) -> None:
-        # The library resumes immediately after each lost connection. A gateway that closes every connection would be
-        # flooded.
+        # The library resumes immediately after each lost connection. Without a pause, it would flood a gateway that
+        # closes every connection.
         now = self.loop.time()
         wait = self._connect_at - now
         self._connect_at = max(now, self._connect_at) + _BETWEEN_CONNECTIONS
@@ -181,7 +182,7 @@ def intents() -> discord.Intents:
 
 
 class _OnceConnected:
-    """A flag that becomes true as soon as a client has connected once."""
+    """A flag that is true from the client's first connection on, even after a lost connection."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
@@ -242,7 +243,7 @@ class Gateway(discord.Client):
         self._lost()
 
 
-# The meaning of Discord's refusals for a message that is being sent.
+# The conversion of Discord's refusals of messages to `SendError`.
 
 #: Every error that a request may raise.
 REQUEST_ERRORS = (CallFailed, aiohttp.ClientError, OSError, TimeoutError)
@@ -257,7 +258,7 @@ TOO_LARGE = 40005
 _GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, MISSING_PERMISSION, 50278})
 #: Seconds until the next try if Discord rejects the token.
 _REJECTED = 15.0
-#: Seconds until the next try if Discord is unreachable; the failed try does not count as an attempt.
+#: Seconds until the next try if Discord is unreachable. A try that fails for this reason does not count as an attempt.
 _AWAY = 30.0
 
 

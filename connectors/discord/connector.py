@@ -39,9 +39,9 @@ from connectors.settings import read_settings
 
 #: Maximum files of one message.
 _MOST_FILES = 10
-#: Seconds without the gateway after which `run` fails, so that the failure is reported.
+#: `run` fails after this many seconds without a connection to the gateway, so that the failure is reported.
 _PATIENCE = 120.0
-#: Maximum seconds for which live messages of a channel wait for its history.
+#: The maximum seconds for which the live messages of a channel wait until its history has been read.
 _LONGEST_HOLD = 15.0
 #: Close codes of the gateway for errors that a retry cannot fix: wrong token, shard, version or intents.
 _REFUSED = frozenset({4004, 4010, 4011, 4012, 4013, 4014})
@@ -167,7 +167,7 @@ class DiscordConnector:
 
 
 def _cause(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the error that `run` raises for the errors of its tasks."""
+    """Return the error that `run` raises if its tasks have failed with these errors."""
     first = group.exceptions[0]
     match first:
         case ExceptionGroup():

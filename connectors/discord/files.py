@@ -60,7 +60,7 @@ class Files:
             self._session = None
 
     async def _get(self, url: str, max_bytes: int) -> bytes | None:
-        """Return the content; None if the address is not valid or no longer valid."""
+        """Return the content of the file; None if the address was never valid or is not valid any more."""
         async with self._open().get(self._checked(url), allow_redirects=False) as response:
             if response.status in _STALE:
                 return None

@@ -17,7 +17,7 @@ from connectors.discord.settings import DiscordConfig
 Event = Mapping[str, Any]
 
 _REPLY = 19
-_TEXT_TYPES = frozenset({0, _REPLY})  # messages and replies; Discord itself writes the messages of all other types
+_TEXT_TYPES = frozenset({0, _REPLY})  # messages and replies; people write no other types
 _VOICE_FLAG = 1 << 13
 _MENTION = re.compile(r"<@!?(\d+)>")
 _ROLE_MENTION = re.compile(r"<@&\d+>")
@@ -30,8 +30,8 @@ class Malformed(Exception):
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Raise `Malformed` in place of the errors that reading a malformed document raises. The block must only read the
-    document, because an error of other code would also become `Malformed`."""
+    """Raise `Malformed` in place of the errors that a malformed document causes when it is read. The block must only
+    read the document, because errors of any other code in it would become `Malformed`, too."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -106,8 +106,8 @@ class Reader:
         return MessageDeletion(address=self._address(spot), event_id=f"delete:{id_}", ref=id_)
 
     def command(self, data: Event, spot: Spot) -> IncomingMessage:
-        """Return a slash command as the message that a person would type. The message has no position in a feed,
-        because Discord sends a command only once."""
+        """Return a slash command as the message that a person would type instead. The message does not move the
+        channel's position, because Discord sends a command only once and keeps it in no history."""
         id_, command = str(data["id"]), data["data"]
         parts = [f"/{command['name']}", *(str(option["value"]) for option in command.get("options", ()))]
         return IncomingMessage(
@@ -187,7 +187,7 @@ def sender_of(data: Event) -> Sender:
 
 
 def _replied_to(data: Event) -> str | None:
-    """Return the id of the message that this one replies to."""
+    """Return the id of the message to which this message replies."""
     reference = data.get("message_reference") or {}
     replied = data.get("type", 0) == _REPLY and reference.get("message_id")
     return str(replied) if replied else None

@@ -111,7 +111,7 @@ _DISPATCH = 0
 _MOST_WAITING = 5_000
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
-#: The number of tries to look up the channel of a live event at Discord, and the timeout of each in seconds.
+#: The maximum number of requests for the channel of a live event, and the timeout of each request in seconds.
 _LOOKS = 3
 _LOOK_SECONDS = 5.0
 
@@ -119,7 +119,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Intake:
-    """The handler of the gateway's events during one run of a bot. It calls `up` at each connection."""
+    """The handler of the gateway's events during one run of a bot. It calls `up` each time the bot has connected."""
 
     def __init__(
         self,
@@ -152,7 +152,8 @@ class Intake:
         )  # fmt: skip
 
     def received(self, frame: Event) -> None:
-        """Queue the event of a frame. If `_MOST_WAITING` events wait already, drop it; the history is then read."""
+        """Queue the event in a frame. If `_MOST_WAITING` events are already queued, drop the event; the
+        history of the channels is then read."""
         if frame.get("op") != _DISPATCH:
             return
         if self._events.qsize() < _MOST_WAITING:
@@ -191,7 +192,8 @@ class Intake:
                 await self._learn(name, data)
 
     async def _learn(self, name: str, data: Event) -> None:
-        """Update the known guilds and channels, and the channels in which the bot can write."""
+        """Update the known guilds and channels, and report to the inbox in which channels the bot can or cannot
+        write."""
         match name:
             case "GUILD_CREATE":
                 await self._guild(data)
@@ -257,7 +259,8 @@ class Intake:
             await self._if_known(spot, lambda place: self._inbox.unreachable(place, why))
 
     async def _if_known(self, spot: Spot, tell: Callable[[Address], Awaitable[None]]) -> None:
-        """Call `tell` with the address of the place, but only if the bot has read messages there before."""
+        """Call `tell` (a method of the inbox) with the address of the place, but only if the bot has read messages
+        there before."""
         bot = self._reader.bot
         if await self._patiently(lambda: self._inbox.position("discord", bot, spot.feed)) is not None:
             await self._patiently(lambda: tell(self._reader.place(spot)))
@@ -284,7 +287,7 @@ class Intake:
                 await self._patiently(call)
 
     def _calls(self, name: str, data: Event, spot: Spot, *, moves: bool) -> list[Callable[[], Awaitable[object]]]:
-        """Return the calls of the inbox for this event."""
+        """Return the calls that pass this event to the inbox."""
         inbox, reader = self._inbox, self._reader
         match name:
             case "MESSAGE_CREATE" if reader.concerns(data, spot):
@@ -311,9 +314,9 @@ class Intake:
             _log.warning("discord bot %s: an interaction cannot be read: %s", self._reader.bot, error)
 
     async def _spot(self, data: Event, *, live: bool) -> Spot | None:
-        """Return the place of an event; None if the bot may not read the channel. A live event blocks all later events,
-        and proves that the bot can read its channel. If Discord refuses or does not answer, the place of a live event
-        is therefore derived from the event alone. Raises `Malformed`."""
+        """Return the place of an event; None if the bot may not read the channel. A live event proves that the bot can
+        read its channel, and all later events wait for it. If Discord refuses the request for the channel or does not
+        answer, the place of a live event is therefore derived from the event alone. Raises `Malformed`."""
         pause, tries = _PAUSE_SECONDS, 0
         while True:
             try:

@@ -18,11 +18,13 @@ from connectors.discord.incoming import Event, Reader, Spot, reading
 from connectors.discord.rest import COSMETIC_SECONDS, Rest
 
 COMMAND, COMPONENT = 2, 3
-#: Types of answers: a message, "wait" for a command, "wait" for a button, a change of the message with the button.
+#: Types of answers: a message, a request to wait after a command, a request to wait after a click on a button, and a
+#: change of the message with the button.
 _MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
 #: The flag of an answer that only the person who asked sees.
 _EPHEMERAL = 1 << 6
-#: Seconds to wait for the inbox before Discord is asked to wait; Discord allows three for the first answer.
+#: Seconds to wait for the inbox. After that, Discord is asked to wait, because it allows only three seconds for the
+#: first answer.
 _SOON = 1.5
 _TEXT_OPTION = 3
 _LATER = "This cannot be saved right now. Please try again in a minute."
@@ -77,8 +79,8 @@ class Interactions:
         await self._say(data, clicked.text, deferred=deferred or clicked.done)
 
     async def _soon(self, data: Event, wait: int, outcome: Awaitable[Outcome]) -> tuple[Outcome | None, bool]:
-        """Return the result of the inbox (None: the inbox could not store the event), and whether Discord was asked to
-        wait for this result."""
+        """Return the result of the inbox (None if the inbox could not store the event), and True if Discord was asked
+        to wait for this result."""
         task = asyncio.ensure_future(outcome)
         done, _ = await asyncio.wait({task}, timeout=_SOON)
         if not done:

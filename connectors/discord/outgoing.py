@@ -36,17 +36,20 @@ from connectors.formatting.units import utf16_length
 log = logging.getLogger(__name__)
 
 _MESSAGES = "/channels/{channel_id}/messages"
-#: The time (ms) in which a message may be sent again; Discord remembers nonces longer, for "the past few minutes".
+#: The time (ms) after a try in which a message can safely be sent again. Discord remembers nonces longer, for "the past
+#: few minutes".
 _WINDOW = 120_000
 #: The assumed maximum difference (ms) between the daemon's clock and Discord's.
 _SKEW = 60_000
 _PAGES = 10
 _THREAD_TITLE = 80
-#: The text that `find_draft` sends: people see it if the draft had not arrived, until the answer replaces it.
+#: The text that `find_draft` sends. People only see it if the draft had not arrived, and only until the answer replaces
+#: it.
 _FOUND_AGAIN = "…"
 _ARCHIVE_AFTER_MINUTES = 1_440
 _THREAD_EXISTS = 160004
-#: Codes by which Discord may refuse only the files of a message, with the explanation for people in the channel.
+#: Error codes that may mean that Discord refuses only the files of a message. Each has an explanation for the people in
+#: the channel.
 _REFUSED_FILES = {
     MISSING_PERMISSION: "the bot lacks the permission Attach Files here",
     TOO_LARGE: "it is larger than Discord allows here",
@@ -86,7 +89,7 @@ class Outgoing:
         fits = utf16_length(whole) <= TEXT_LIMIT
         receipt = await self.send(replace(part, piece=Piece(whole if fits else part.piece.content, part.piece.buttons)))
         if not fits:
-            # The note is sent as a separate part. Its number is higher than any part of a delivery can have.
+            # The note is sent as a separate part. Its number is higher than the number of any part of a delivery.
             rest = replace(part, number=_NOTE_NUMBER, platform_id=None, piece=Piece(note))
             await self.send(rest)
         return receipt
@@ -116,8 +119,8 @@ class Outgoing:
             raise send_error(error) from None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Return the message id of a draft. Within `_WINDOW` the draft is sent again, because Discord shows it only
-        once; after that time its state is unknown, and the result is None."""
+        """Return the message id of a draft. Within `_WINDOW` send the draft again, because Discord recognises its nonce
+        and shows it only once. After that time return None, because it is unknown whether the draft arrived."""
         if self._clock.now() - draft.created_at >= _WINDOW:
             return None
         return await self.show_draft(draft.address, draft.id, _FOUND_AGAIN, ())
@@ -157,8 +160,8 @@ class Outgoing:
         return await self._where_it_is(address, "PATCH", message, **_parts(body, files), **options)
 
     async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
-        """Call a method on one of the bot's messages; return False if the message no longer exists. A message for a
-        thread is in the channel if the thread could not be opened."""
+        """Call a method on one of the bot's messages. Return False if the message no longer exists. Look in the
+        channel, too: the message was sent there if its thread could not be opened."""
         for channel in dict.fromkeys((_channel(address), address.channel)):
             try:
                 await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)
@@ -170,8 +173,8 @@ class Outgoing:
         return False
 
     async def _open_thread(self, address: Address) -> str:
-        """Start the thread of a message and return the thread's id, which is also the message's. If Discord does not
-        allow the thread, return the channel, so that the answer goes there."""
+        """Start a thread from a message and return the thread's id, which equals the id of the message. If Discord does
+        not allow the thread, return the id of the channel, so that the answer goes there."""
         path = f"{_MESSAGES}/{int(address.thread)}"
         try:
             message = await self._rest.request("GET", path, channel_id=address.channel)
@@ -209,7 +212,8 @@ class Outgoing:
         )
 
     async def _history(self, address: Address, after: int) -> Page:
-        """Return a page of the history of the thread, or of its channel if the thread does not exist."""
+        """Return a page of the history of the thread. If the thread does not exist, return a page of its channel's
+        history."""
         try:
             return await self._rest.history(_channel(address), after)
         except CallFailed as error:
@@ -231,11 +235,11 @@ def _parts(body: Payload, files: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
 
 # The bot's messages in the form that Discord accepts.
 
-#: The flag by which Discord loads no previews for the links of a message.
+#: The flag with which Discord shows no previews for the links in a message.
 _SUPPRESS_EMBEDS = 1 << 2
 _ROW, _BUTTON = 1, 2
-#: Maximum UTF-16 units of a message. Discord documents "characters", and libraries disagree on their unit; UTF-16 is
-#: the largest of these counts.
+#: The maximum UTF-16 units of a message. Discord documents the limit in "characters", and libraries disagree on their
+#: unit. A length in UTF-16 units is never smaller than a length in another of these units.
 TEXT_LIMIT = 2_000
 _STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS: 3, ButtonStyle.DANGER: 4}
 _IN_A_ROW = 5
@@ -248,8 +252,8 @@ Payload = dict[str, Any]
 
 
 def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Payload:
-    """Return the fields of a message that an edit can also change. `empty`: the text may be empty, because the message
-    has files."""
+    """Return the fields of a message that an edit can also change. `empty`: True if the text may be empty, because the
+    message has files."""
     return {
         "content": text if text.strip() or empty else _NOTHING,
         "allowed_mentions": {"parse": [], "replied_user": False},

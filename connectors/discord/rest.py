@@ -17,7 +17,7 @@ from connectors.discord.client import LOGIN_SECONDS, BotHttp, CallFailed, Endpoi
 
 # Discord's ids contain the time at which they were made.
 
-#: The first second of 2015, from which Discord counts (ms).
+#: The beginning of the year 2015 (ms), from which Discord counts the time in its ids.
 EPOCH = 1_420_070_400_000
 _TIME_SHIFT = 22
 
@@ -32,9 +32,10 @@ def first_at(at: int) -> int:
     return max(0, at - EPOCH) << _TIME_SHIFT
 
 
-#: Maximum seconds of a request, including its waiting for rate limits. Afterwards its outcome counts as unknown.
+#: The maximum seconds of a request, including the time that it waits for rate limits. After this time it is unknown
+#: whether Discord carried out the request.
 _PATIENCE = 90.0
-#: Maximum seconds of a request whose failure does no harm.
+#: The maximum seconds of a request that is not important, such as showing that the bot is typing.
 COSMETIC_SECONDS = 5.0
 _PAGE_SIZE = 100
 

@@ -102,7 +102,7 @@ def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
 
 
 def span_around(spans: Sequence[Span], at: int) -> Span | None:
-    """Return the span that a cut at `at` would divide."""
+    """Return the span that a cut at this place would divide."""
     number = bisect_left(spans, at, key=itemgetter(0)) - 1
     return spans[number] if number >= 0 and at < spans[number][1] else None
 
@@ -151,9 +151,11 @@ def _united(spans: Sequence[Span]) -> Iterator[Span]:
 #: The smallest accepted limit: a smaller part has no space for code and its marks.
 LEAST = 32
 
-#: No cut before a character that has another meaning at the start of a line: a heading, a list, a quotation, a table.
+#: Forbids a cut before a character that would get another meaning at the start of a line: a heading, a list, a
+#: quotation, or a table.
 _NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
-#: Number of characters behind the last possible end that are searched too, because patterns look at what follows.
+#: The number of characters that are searched beyond the last possible end of a part, because the patterns look at the
+#: characters after an end.
 _AHEAD = 16
 
 _LINE = re.compile(r"\n")
@@ -166,8 +168,8 @@ _SPACE = re.compile(r"\s+")
 
 
 def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:
-    """Return at least one part; each is at most `limit` long by `measure`. A longer text must not have a smaller
-    measure, and `limit` must be at least `LEAST`."""
+    """Return the parts of a text: at least one, each at most `limit` long according to `measure`. `measure` must not
+    give a longer text a smaller value, and `limit` must be at least `LEAST`."""
     return list(divide(text, limit, measure)) or [""]
 
 
@@ -195,7 +197,8 @@ class _Splitter:
         self._text = text
         self._limit = limit
         self._measure = measure
-        # Marks longer than a sixth of a part are not repeated; the code inside them is cut like text.
+        # Marks of code that are longer than a sixth of a part are not repeated. The code inside them is cut like normal
+        # text.
         self._fences = [fence for fence in find_fences(text) if measure(fence.bare) <= limit // 6]
         self._spans = find_spans(text, _outside(self._fences, len(text)))
 
@@ -225,12 +228,12 @@ class _Splitter:
         return fence.opening if self._measure(fence.opening) <= self._limit // 3 else fence.bare
 
     def _room(self, start: int, end: int) -> int:
-        """Return the units that the part leaves unused; negative if the part is too long."""
+        """Return the number of units that the part could still contain; negative if the part is too long."""
         return self._limit - self._measure(self._part(start, end, is_last=end == len(self._text)))
 
     def _furthest(self, start: int) -> int:
         """Return the last possible end of a part that begins at `start`. Measuring may be expensive, so there are few
-        guesses: if each character is one unit, the first or second is right."""
+        guesses. If each character is one unit, the first or second guess is right."""
         size = len(self._text)
         fits, too_far = start + 1, size + 1
         end, by_units = min(start + self._limit, size), True
@@ -245,8 +248,8 @@ class _Splitter:
             end, by_units = min(max(guess, fits + 1), too_far - 1), not by_units
 
     def _past_closing(self, start: int, end: int) -> int:
-        """Return the end behind the closing line of the code that is cut, if the part then fits; else `end`, but not
-        behind the code's last line."""
+        """Return a better end for a part that ends inside code. If the part has space for the rest of the code, this is
+        the place behind its closing line. Otherwise it is `end`, but not behind the last line inside the code."""
         fence = self._fence(end)
         if fence and self._room(start, fence.end) >= 0:
             return fence.end
@@ -285,13 +288,14 @@ class _Splitter:
         return self._is_harmless(start, end, behind)
 
     def _is_harmless(self, start: int, end: int, behind: int) -> bool:
-        """Return whether neither half of a divided line would by itself open code or close the code around it."""
+        """Return whether a cut inside a line is harmless: neither half of the line would by itself open code, or close
+        the code around it."""
         fence = self._fence(end)
         if fence and end < fence.body:
             return True
         marks = closes_code if fence else opens_code
         line = max(self._text.rfind("\n", start, end) + 1, start)
-        # No part contains more of the line than this.
+        # A part contains at most this much of the line.
         last = min(behind + self._limit, len(self._text))
         stop = self._text.find("\n", behind, last)
         halves = ((line, end), (behind, last if stop < 0 else stop))
@@ -317,7 +321,8 @@ class _Splitter:
         return self._cut_hard(start, furthest)
 
     def _cut_hard(self, start: int, furthest: int) -> _Cut:
-        """Cut between two characters: before a span that must stay whole, or inside the span if nothing precedes it."""
+        """Cut between two characters. If a span that must stay whole would be divided, cut before it; if nothing
+        precedes it, cut inside the span."""
         span = span_around(self._spans, furthest)
         ends = (span[0], furthest) if span else (furthest,)
         found = (self._last_harmless(start, end) for end in ends)

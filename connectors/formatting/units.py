@@ -1,7 +1,7 @@
 """The units that platforms count (UTF-16), and the units that people see as one character (grapheme clusters).
 
-Clusters follow Unicode's text segmentation, with Python's own tables. Each end that this module finds is the end of a
-cluster; it misses a few ends, for example after a joiner.
+Clusters follow Unicode's text segmentation, with Python's own tables. Every place that this module reports as the end
+of a cluster is one, but the module misses a few ends, for example after a joiner.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def utf16_length(text: str) -> int:
 
 
 def last_end(text: str, start: int, at: int) -> int:
-    """Return the last place after `start` and not after `at` at which a cluster ends; `at` if a single cluster goes
-    from `start` beyond `at`. A cluster begins at `start`."""
+    """Return the last place, after `start` and up to `at`, at which a cluster ends. Return `at` if no cluster ends in
+    this range. A cluster must begin at `start`."""
     for end in range(at, start, -1):
         if end == len(text) or ends_grapheme(text, end, start):
             return end
@@ -35,7 +35,7 @@ def last_end(text: str, start: int, at: int) -> int:
 
 
 def ends_grapheme(text: str, at: int, start: int = 0) -> bool:
-    """Return whether a cluster ends before the character at `at`. A cluster begins at `start`."""
+    """Return whether a cluster ends before the character at `at`. A cluster must begin at `start`."""
     before, after = text[at - 1], text[at]
     if before < "\x7f" and after < "\x7f":
         return (before, after) != ("\r", "\n")

@@ -23,7 +23,7 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 log = logging.getLogger(__name__)
 
 SEND_SECONDS = 30.0
-#: Maximum seconds of a call whose failure does no harm.
+#: The maximum seconds of a call that is not important, such as showing that the bot is typing.
 COSMETIC_SECONDS = 5.0
 #: Seconds until the next try if Slack is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a failure does
 #: not count as an attempt.
@@ -117,7 +117,8 @@ class SlackResult:
     scopes: frozenset[str]
 
     def lacks(self, what: str, *, acknowledged: bool = False) -> ApiFailed:
-        """Return the failure for an answer that lacks a needed value. `what`: the value, in words."""
+        """Return the failure for an answer that lacks a needed value. `what`: the words that name the value in the
+        error."""
         return ApiFailed(self.method, Uncertain(f"Slack did not say {what}.", acknowledged=acknowledged))
 
 
@@ -126,7 +127,7 @@ class SlackApi:
         self._token = token
         self.base_url = base_url
         self._session: aiohttp.ClientSession | None = None
-        #: By method: the time (seconds of the event loop) until which the method must not be called.
+        #: For each method: the time (seconds of the event loop) until which the method must not be called.
         self._paused_until: dict[str, float] = {}
 
     @property
@@ -149,7 +150,7 @@ class SlackApi:
         *,
         within: float = SEND_SECONDS,
     ) -> SlackResult:
-        """Call a method. `within` is in seconds. Raises `ApiFailed`."""
+        """Call a method. `within`: the timeout in seconds. Raises `ApiFailed`."""
         now = asyncio.get_running_loop().time
         if (left := self._paused_until.get(method, 0.0) - now()) > 0:
             raise ApiFailed(method, RetryLater("Slack asks for a pause.", left, "ratelimited"))

@@ -31,7 +31,8 @@ _OVERLAP = 60 * _SECOND
 #: The maximum age (µs), at the beginning of the gap, of a thread whose replies are read.
 _THREADS = 3 * 24 * 3600 * _SECOND
 _STORE_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0, 60.0
-#: Maximum seconds that an event waits for older messages; Slack waits three seconds for its acknowledgement.
+#: The maximum seconds that an event waits until older messages have been read. Slack expects the acknowledgement of an
+#: event within three seconds.
 _PATIENCE_SECONDS = 1.5
 #: Maximum pages of older messages that are searched for threads with new replies.
 _THREAD_PAGES = 5
@@ -52,8 +53,8 @@ class CatchingUp:
         self._unread: dict[str, asyncio.Event] = {}
 
     async def run(self) -> None:
-        """Read every channel from its position, the channel with the newest position first. Until all are read, events
-        do not move positions."""
+        """Read every channel from its position, beginning with the channel that has the newest position. Until all
+        channels have been read, events do not move positions."""
         self._progress.complete = False
         self._known.clear()
         try:
@@ -96,7 +97,7 @@ class CatchingUp:
                 if error.token_refused:
                     raise
                 if not error.is_transient:
-                    self._tell(error)  # this channel cannot be read, but other channels can
+                    self._tell(error)  # the bot cannot read this channel, but it can read others
                     return
                 await self._clock.sleep(pause if error.retry_after is None else error.retry_after)
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -73,7 +73,8 @@ class SlackConnector:
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
         self._me: BotIdentity | None = None
-        #: The state of the catch-up. HTTP requests and socket envelopes share it, although they use different inboxes.
+        #: The progress of the catch-up. Handlers of HTTP requests and of socket envelopes share it, although they use
+        #: different inboxes.
         self._progress = Progress()
         self._intake: tuple[Inbox, Handler, Dispatching] | None = None
 

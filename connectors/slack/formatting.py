@@ -16,9 +16,9 @@ from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
 
-#: The limit for all Markdown blocks of a message together.
+#: The maximum characters of all Markdown blocks of a message together.
 BLOCK_LIMIT = 12_000
-#: The limit for the text that notifications show in place of the blocks; `chat.update` accepts 4,000.
+#: The maximum characters of the text that notifications show in place of the blocks; `chat.update` accepts 4,000.
 _FALLBACK_LIMIT = 3_000
 _SECTION_LIMIT = 3_000
 _LABEL_LIMIT = 75
@@ -73,7 +73,8 @@ def beginning(text: str) -> str:
 
 
 def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) -> dict[str, Any]:
-    """Return `text` and `blocks` of a message. `plain`: without Markdown blocks, which Slack did not accept."""
+    """Return the `text` and `blocks` of a message. `plain`: True to use no Markdown blocks, because Slack did not
+    accept them."""
     quiet = silent(content)
     # Mentions are broken a second time, because in mrkdwn a link to `!channel` is a mention.
     simple = silent(_Mrkdwn(quiet).slackify().strip("\n")) if quiet else ""

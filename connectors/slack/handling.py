@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 _KEPT = 2_000
-#: The fields that hold the name of a person, in order of preference.
+#: The paths of fields with the name of a person, in order of preference.
 _NAMES = (("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",))
 #: Maximum names that are looked up for one message; other people appear with their ids.
 _ASKED_AT_ONCE = 10
@@ -34,8 +34,8 @@ _WAIT_SECONDS = 0.5
 
 
 class Names:
-    """The names of people. A lookup goes on after `_WAIT_SECONDS`, so that the name is known at the person's next
-    event."""
+    """The names of people. If a lookup takes longer than `_WAIT_SECONDS`, it continues, so that the name is known at
+    the person's next event."""
 
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
@@ -43,7 +43,7 @@ class Names:
         self._asked: dict[str, asyncio.Task[None]] = {}
 
     async def of(self, people: Sequence[str]) -> Mapping[str, str]:
-        """Return names by id; an id is missing if its name was not found in time."""
+        """Return the names of these people by id. A name that was not found in time is missing."""
         unknown = [user for user in people if user and user not in self._known][:_ASKED_AT_ONCE]
         if unknown:
             await asyncio.wait([self._begin(user) for user in unknown], timeout=_WAIT_SECONDS)
@@ -191,7 +191,7 @@ class Handler:
 
     async def _position(self, event: Event) -> FeedPosition | None:
         """Return the position to which an event moves its channel. During the catch-up, return None for a channel that
-        has a position, because its older messages may still be unread."""
+        already has a position, because its older messages may still be unread."""
         channel = str(event["channel"])
         complete = self._progress.complete
         if not complete and await self._inbox.position("slack", self._reader.name, channel) is not None:

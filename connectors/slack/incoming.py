@@ -29,7 +29,7 @@ _MENTION = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
 
 @dataclass(frozen=True, slots=True)
 class BotIdentity:
-    """The bot's identity in the answer of `auth.test`."""
+    """The bot's identity, from the answer of `auth.test`."""
 
     team: str
     user: str
@@ -47,7 +47,8 @@ class Reader:
     commands: frozenset[str] = field(default=frozenset())
 
     def wants(self, event: Event) -> bool:
-        """Return whether the event is a message from a person or an allowed program, and not from the bot itself."""
+        """Return whether the event is a message from a person or from a program that the settings allow, and not from
+        the bot itself."""
         if event.get("subtype") not in _WRITTEN or event.get("hidden") or not event.get("ts"):
             return False
         if event.get("user") == self.me.user or (self.me.bot and event.get("bot_id") == self.me.bot):
@@ -206,7 +207,8 @@ def _program_ids(event: Event) -> set[str]:
 
 
 def thread_of(event: Event) -> str:
-    """Return the thread that a message was written into; empty outside of threads and for a thread's first message."""
+    """Return the thread in which a message was written; empty for messages outside of threads and for the first message
+    of a thread."""
     thread = str(event.get("thread_ts") or "")
     return "" if thread == event.get("ts") else thread
 

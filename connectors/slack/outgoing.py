@@ -28,12 +28,12 @@ from connectors.slack.messages import DRAFT, Messages
 log = logging.getLogger(__name__)
 
 _DELIVERY, _NOTE = "arvis_delivery", "arvis_note"
-#: The maximum time (ms) for which a text waits because Slack fails to accept its files.
+#: If Slack fails to accept the files of a text, the text waits for at most this time (ms).
 _FILE_PATIENCE_MS = 120_000
 #: The scope that is needed to read metadata. Without it, Slack's history contains no metadata.
 METADATA_SCOPE = "metadata.message:read"
 
-#: Errors for a draft that no longer exists or can no longer be changed; its text is then sent as a new message.
+#: Errors for a draft that no longer exists or can no longer be changed. The text is then sent as a new message.
 _NOT_THERE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 #: The assumed maximum (ms) by which Slack's clock is behind the daemon's clock.
 _CLOCKS_MS = 5 * 60_000
@@ -43,8 +43,8 @@ Found = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """The state of a part in its channel. `ts`: the message with the part's text, or with the files of a part without
-    text; empty if there is no such message. `complete`: neither text nor files are missing."""
+    """The state of a part in its channel. `ts`: the id of the message with the part's text, or with its files if it has
+    no text; empty if there is no such message. `complete`: True if neither the text nor a file is missing."""
 
     ts: str
     complete: bool
@@ -97,8 +97,8 @@ class Sending:
         return not (isinstance(error, ApiFailed) and error.to_send_error().gone)
 
     async def _without_files(self, part: Part, ts: str, error: ApiFailed | SendError) -> Receipt:
-        """Send the text with a note that its files are missing. `ts`: the message with the text if it was sent already,
-        or the draft that the text replaces."""
+        """Send the text with a note that its files are missing. `ts`: the message that already contains the text, or
+        the draft that the text replaces."""
         log.warning("Slack did not accept the files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _why(error))
         short = utf16_length(part.piece.content) + utf16_length(note) + 2 <= BLOCK_LIMIT
@@ -153,7 +153,7 @@ class Sending:
         return None
 
     async def _sent_message(self, part: Part) -> SentMessage:
-        """Return the state of the part in its channel. If Slack does not let the bot search there, the part counts as
+        """Return the state of the part in its channel. If the bot may not search the channel, the part counts as
         incomplete."""
         try:
             return await self._find_sent(part)
@@ -209,8 +209,9 @@ def _why(error: ApiFailed | SendError) -> str:
 
 
 def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:
-    """Return the first message of a bot, not older than `after` (a `ts`), that shows files with the part's names. Files
-    carry no metadata, so a message with the same file names from the five minutes before is mistaken for the part."""
+    """Return the first message of a bot that is not older than `after` (a `ts`) and has files with the names of the
+    part's files. Files carry no metadata. A message with the same file names from the five minutes before the part is
+    therefore mistaken for the part."""
     names = {file.filename for file in part.piece.files}
     if not names:
         return None

@@ -40,8 +40,8 @@ class Dispatching:
 
     def __init__(self, *, handler: Handler, me: BotIdentity, secret: str) -> None:
         self._turn = asyncio.Lock()
-        # Bolt reads tokens from the environment, and warns about tokens that it is given. Arvis therefore logs only
-        # Bolt's errors.
+        # Bolt reads tokens from the environment, and warns if it also gets a token as an argument. Arvis therefore logs
+        # only Bolt's errors.
         remarks = logging.getLogger(f"{__name__}.bolt")
         remarks.setLevel(logging.ERROR)
         self._app = AsyncApp(
@@ -74,7 +74,8 @@ class Dispatching:
             return response
 
 
-# Functions, not methods: Bolt passes arguments by the names of the parameters, `self` included.
+# These are functions and not methods, because Bolt passes arguments by the names of parameters and would also pass one
+# for `self`.
 
 
 def _authorize_as(me: BotIdentity) -> Callable[[], Awaitable[AuthorizeResult]]:
@@ -99,19 +100,20 @@ def _hand_to(handler: Handler) -> Callable[[Mapping[str, object]], Awaitable[Bol
 # reconnects, and ends if Slack refuses the token.
 
 
-#: Seconds without a greeting after which `run` fails, so that the failure is reported.
+#: `run` fails after this many seconds without a greeting from Slack, so that the failure is reported.
 PATIENCE = 120.0
 #: Seconds to wait for the closing handshake, which Slack does not always answer.
 _FAREWELL_SECONDS = 1.0
 #: Timeout in seconds for opening a connection.
 _DIAL_SECONDS = 15.0
-#: A logger only for Slack's client, which writes notes about each connection that help no operator.
+#: A logger only for Slack's client, because the client writes notes about each connection that do not help an operator.
 _client_log = logging.getLogger(f"{__name__}.client")
 
 
 class Socket(SocketModeClient):
-    """Slack's client for one socket. It requests an address at most once a second, and less often while Slack sends no
-    greeting. `refused` gets the error if Slack rejects the token or sends no greeting for `patience` seconds."""
+    """Slack's client for one socket. It requests a new address for the socket at most once a second, and less often
+    while Slack sends no greeting. `refused` gets the error if Slack rejects the token or sends no greeting for
+    `patience` seconds."""
 
     def __init__(
         self,
@@ -165,8 +167,9 @@ class Socket(SocketModeClient):
         self._asked_at = self._clock.monotonic()
 
     async def connect(self) -> None:
-        """Connect once per address. Slack's client would reuse an address that is valid for one connection only, and
-        could open two connections at the same time; events of the first would then never be acknowledged."""
+        """Connect once per address. Slack's client would use an address again that is valid for one connection only. It
+        could also open two connections at the same time; the events of the first connection would then never be
+        acknowledged."""
         async with self._connecting:
             if self._lost_at is None:
                 self._lost_at = self._clock.monotonic()
@@ -183,8 +186,8 @@ class Socket(SocketModeClient):
             self.message_receiver = asyncio.ensure_future(self.receive_messages())
 
     async def _open(self) -> aiohttp.ClientWebSocketResponse | None:
-        """Open a connection, and retry until this succeeds. Return None if the client is closed, the token was refused
-        or `patience` is over."""
+        """Open a connection, and retry until this succeeds. Return None if the client was closed, if Slack refused the
+        token, or if there was no greeting for `patience` seconds."""
         while not (self.closed or self.refused.done() or self._out_of_reach()):
             url, self.wss_uri = self.wss_uri, None
             try:
@@ -194,8 +197,8 @@ class Socket(SocketModeClient):
         return None
 
     def _out_of_reach(self) -> bool:
-        """Return whether there was no greeting for `patience` seconds. If so, set the error of `refused`, because the
-        client would retry without limit, and the bot would seem to be connected."""
+        """Return whether there was no greeting for `patience` seconds. If so, set the error of `refused`. Without it,
+        the client would retry without limit, and the bot would seem to be connected."""
         lost_for = 0.0 if self._lost_at is None else self._clock.monotonic() - self._lost_at
         if lost_for < self._patience:
             return False
@@ -223,7 +226,7 @@ class Socket(SocketModeClient):
         await super().run_message_listeners(message, raw_message)
 
     async def close(self) -> None:
-        """Close the client, and cancel its tasks, which Slack's client would leave running."""
+        """Close the client, and cancel the tasks that Slack's own client would leave running."""
         self.closed = True
         own = (self.message_processor, self.current_session_monitor, self.message_receiver)
         tasks = [*self._handling, *(task for task in own if task is not None)]
@@ -237,8 +240,8 @@ class Socket(SocketModeClient):
 
 
 class Listening:
-    """Passes envelopes to the dispatcher until it is cancelled. `ready` is awaited before each event, with its
-    channel; `greeted` is called when a connection is established."""
+    """Passes envelopes to the dispatcher until it is cancelled. It awaits `ready` with the channel of an event before
+    it passes the event, and calls `greeted` when a connection is established."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The HTTP client of one bot, opened at the first call, and the meaning of Telegram's refusals."""
+"""The HTTP client of one bot, opened at the first call, and the conversion of Telegram's refusals to errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _CONNECTIONS: Final = 32
 _TIMEOUT: Final = 15.0
 _UPLOAD_TIMEOUT: Final = 120.0
 _CHUNK: Final = 64 * 1024
-#: Maximum seconds of a call whose failure does no harm.
+#: The maximum seconds of a call that is not important, such as showing that the bot is typing.
 COSMETIC_SECONDS: Final = 5.0
 
-#: Minimum levels of loggers that would write the address of requests, which contains the token, into the log.
+#: The minimum levels of loggers. At lower levels, these loggers would write the address of each request, which contains
+#: the token.
 _TELLTALES: Final = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.INFO}
 
-#: Errors after which the request has not reached the server, or not completely.
+#: Errors that mean that the request did not reach the server, or did not reach it completely.
 _UNSENT: Final = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -78,7 +79,7 @@ _DIALECT: Final = TelegramDialect()
 
 
 class CallFailed(TelegramError):
-    """A failed call. It replaces the library's errors, which distinguish fewer outcomes."""
+    """A failed call. This error replaces the library's errors, which distinguish fewer outcomes."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
@@ -91,8 +92,8 @@ class CallFailed(TelegramError):
 
     @property
     def rejects_token(self) -> bool:
-        """Return whether the token is wrong. Telegram answers 401 for a token that it does not know, and 404 for a
-        text that is no token (and for methods that it does not know)."""
+        """Return whether the token is wrong. Telegram answers 401 for a token that it does not know. It answers 404 for
+        a text that does not have the form of a token, and also for an unknown method."""
         return isinstance(self.failure, Refused) and self.failure.code in {"401", "404"}
 
     @property
@@ -111,12 +112,12 @@ class CallFailed(TelegramError):
 
 class _Request(HTTPXRequest):
     """Makes requests. After Telegram has asked for a pause in a chat, all requests that name the chat fail until the
-    pause is over: answers, drafts and typing."""
+    pause is over. These are answers, drafts and typing."""
 
     def __init__(self, *, token: str, **options: Any) -> None:
         super().__init__(**options)
         self._token = token.encode()
-        #: By chat: the time (seconds of the event loop) until which no request may name the chat.
+        #: For each chat: the time (seconds of the event loop) until which no request may name the chat.
         self._paused_until: dict[str, float] = {}
 
     async def do_request(

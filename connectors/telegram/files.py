@@ -17,9 +17,10 @@ from arvis.ports.connector import FetchError
 from connectors import answers
 from connectors.telegram.client import CallFailed, Client
 
-#: Timeout in seconds for a file.
+#: The timeout in seconds for sending or fetching a file.
 TRANSFER_SECONDS: Final = 120.0
-#: Maximum bytes that a bot may send in one file, send as a photo, and fetch (Bot API, "Sending files" and getFile).
+#: The maximum bytes of a file that a bot may send, of a photo that it may send, and of a file that it may fetch (Bot
+#: API, "Sending files" and getFile).
 UPLOAD_LIMIT: Final = 50 * 1024 * 1024
 _PHOTO_LIMIT: Final = 10 * 1024 * 1024
 _DOWNLOAD_LIMIT: Final = 20 * 1024 * 1024

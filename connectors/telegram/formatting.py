@@ -20,7 +20,7 @@ from telegramify_markdown.entity import MessageEntity
 from connectors.formatting.splitting import divide
 from connectors.formatting.units import utf16_length
 
-#: Maximum UTF-16 units of a message, and of the caption of a file, after the entities are parsed.
+#: The maximum UTF-16 units of a message and of the caption of a file. The marks of the formatting do not count.
 TEXT_LIMIT: Final = 4096
 CAPTION_LIMIT: Final = 1024
 
@@ -28,20 +28,21 @@ _KEPT: Final = frozenset(
     {"bold", "italic", "strikethrough", "spoiler", "code", "pre", "blockquote", "expandable_blockquote", "text_link"}
 )
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-#: The @ at the beginning of a text that Telegram would read as a user name.
+#: An @ that Telegram would read as the beginning of a user name.
 _MENTION: Final = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
-#: An invisible character without width that no name contains: after an @, it keeps Telegram from notifying the
-#: person.
+#: An invisible character without width, which no name contains. After an @ it breaks the mention, so that Telegram does
+#: not notify the person.
 _JOINER: Final = "\u2060"
 #: Replaces `<` while Markdown is parsed, because `<` would be read as HTML and dropped. No text contains this code
 #: point: `sound` removes it.
 _LESS: Final = "\ufdd0"
 _IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
-#: A line with 20 levels of nested quotations and lists. A text with such a line is not parsed, because parsing hundreds
-#: of levels takes seconds.
+#: The beginning of a line with 20 levels of nested quotations and lists. A text with such a line is not parsed, because
+#: parsing hundreds of levels takes seconds.
 _DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
 _ANCHOR: Final = re.compile(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
-#: Addresses that are not shown, because they are useless to a reader: people, and anchors within a page.
+#: Addresses of links that are not shown as text, because they are useless to a reader: links to people, and anchors
+#: within a page.
 _MUTE: Final = re.compile(r"tg:|#", re.IGNORECASE)
 #: Maximum characters of an address that are shown.
 _LONGEST_ADDRESS: Final = 300
@@ -67,7 +68,8 @@ def formatted(markdown: str) -> Formatted:
 
 
 def measure(markdown: str) -> int:
-    """Return the length of a text in UTF-16 units, as written or as shown, whichever is longer."""
+    """Return the length of a text in UTF-16 units, before or after the conversion from Markdown, whichever is
+    longer."""
     raw = utf16_length(markdown)
     return raw if raw > TEXT_LIMIT else max(raw, utf16_length(formatted(markdown).text))
 
@@ -116,7 +118,7 @@ def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, 
 
 
 def _behind(entity: MessageEntity, at: int, units: int) -> MessageEntity:
-    """Return the entity, moved or lengthened by the `units` that were inserted at `at`."""
+    """Return the entity after `units` were inserted at the offset `at`: it is moved, made longer, or unchanged."""
     if entity.offset >= at:
         return replace(entity, offset=entity.offset + units)
     longer = entity.offset + entity.length > at

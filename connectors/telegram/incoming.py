@@ -17,7 +17,7 @@ from connectors.telegram.settings import TelegramConfig
 PLATFORM: Final = "telegram"
 #: The one feed of a bot: Telegram keeps one queue of updates for all its chats.
 FEED: Final = "updates"
-#: The types of updates that the connector requests; Telegram sends no others.
+#: The types of updates that the connector requests. Telegram sends no updates of other types.
 KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post", "callback_query", "my_chat_member")
 
 _NAME_LIMIT: Final = 200
@@ -39,7 +39,8 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The bot's permission to write in a place. `reason`: why the bot may not write there; empty if it may."""
+    """A change of the bot's permission to write in a place. `reason`: why the bot may not write there; empty if it
+    may."""
 
     place: Address
     reason: str
@@ -117,8 +118,8 @@ class Incoming:
         return Click(place, f"q{query.id}", who, sound(query.data), str(shown.message_id), position)
 
     def _moved(self, message: telegram.Message, position: FeedPosition) -> Move | None:
-        """Return the move that a message reports; None for other messages. Telegram reports each move twice, in the old
-        group and in the new one."""
+        """Return the move of a group to a new id, if the message reports one; None for other messages. Telegram
+        reports each move twice, in the old group and in the new one."""
         if message.migrate_to_chat_id is not None:
             return Move(self._place(message.chat), str(message.migrate_to_chat_id), position)
         if message.migrate_from_chat_id is not None:
@@ -127,7 +128,8 @@ class Incoming:
         return None
 
     def _reopened(self, message: telegram.Message, position: FeedPosition) -> Access | None:
-        """Return the access to a reopened topic, because a closed topic accepts no messages; None for other messages."""
+        """Return that the bot may write in a topic again, because the topic was reopened. Return None for other
+        messages."""
         if message.forum_topic_reopened is None:
             return None
         return Access(self._address(message), "", position)
@@ -162,8 +164,8 @@ class Incoming:
         return not allowed or chat.type == ChatType.PRIVATE or str(chat.id) in allowed
 
     def _is_answer(self, message: telegram.Message) -> bool:
-        """Return whether the message replies to the bot. In a topic, Telegram gives every message that is no reply a
-        reference to the note that opened the topic; this note does not count."""
+        """Return whether the message is a reply to the bot. In a topic, every message that replies to nothing refers to
+        the note that opened the topic; such a reference does not count."""
         answered = message.reply_to_message
         if answered is None or answered.forum_topic_created is not None:
             return False
@@ -178,7 +180,7 @@ class Incoming:
 
 
 def _replied_to(message: telegram.Message) -> str | None:
-    """Return the id of the message that this one replies to; the note that opened a topic does not count."""
+    """Return the id of the message to which this message replies. The note that opened a topic does not count."""
     replied = message.reply_to_message
     if replied is None or replied.forum_topic_created is not None:
         return None
@@ -222,8 +224,8 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """The text of a message. `named`: the text mentions the bot or is a command for it. `elsewhere`: the text is a
-    command for another bot."""
+    """The text of a message. `named`: True if the text mentions the bot or is a command for it. `elsewhere`: True if
+    the text is a command for another bot."""
 
     text: str
     named: bool = False
@@ -307,7 +309,8 @@ def _mention(entity: telegram.MessageEntity, shown: str, me: BotIdentity) -> Mes
 
 
 def _space(following: bytes, before: Iterable[str]) -> int:
-    """Return the number of bytes to skip after a removed name: its following space, if a space precedes it too."""
+    """Return the number of bytes to skip after a removed name: the following space, if there is also a space before the
+    name."""
     stands_free = (text := "".join(before)) == "" or text[-1].isspace()
     return 2 if stands_free and _decoded(following).isspace() else 0
 

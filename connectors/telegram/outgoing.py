@@ -32,11 +32,11 @@ _SHORT_LABEL: Final = 16
 _BUTTONS_A_ROW: Final = 3
 
 NO_PREVIEW: Final = telegram.LinkPreviewOptions(is_disabled=True)
-#: Telegram's descriptions for refused formatting; Telegram may accept the same text without formatting.
+#: Parts of the errors with which Telegram refuses formatting. It may accept the same text without formatting.
 _UNPARSED: Final = ("can't parse", "entit", "rich message", "rich_message")
-#: Telegram's descriptions for a placeholder or draft that cannot be changed.
+#: Parts of the errors for a placeholder or draft that cannot be changed.
 _NOT_THERE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message not found")
-#: Telegram's descriptions for a file that is no valid picture, film or voice message; it is then sent as a document.
+#: Parts of the errors for a file that is no valid picture, film or voice message. The file is then sent as a document.
 _NOT_MEDIA: Final = ("photo", "image", "video", "audio", "voice", "wrong file", "wrong type", "failed to get")
 
 
@@ -204,8 +204,8 @@ def place(address: Address) -> dict[str, Any]:
 
 
 def _where(part: Part) -> dict[str, Any]:
-    """Return the parameters for the place of a part. Only the first part is a reply; Telegram sends it even if the
-    message that it replies to was deleted."""
+    """Return the parameters for the place of a part. Only the first part is a reply. Telegram sends the part even if
+    the message to which it replies was deleted."""
     ref = part.delivery.reply_ref if part.number == 0 else None
     reply = telegram.ReplyParameters(int(ref), allow_sending_without_reply=True) if ref else None
     return place(part.delivery.address) | {"reply_parameters": reply}
@@ -225,8 +225,8 @@ def _media(part: Part, file: OutgoingFile) -> Media:
 
 # The display of a running turn in the chat: typing, and a draft of the answer.
 
-#: Minimum seconds between changes of a draft in a group. A group allows twenty messages and edits per minute, a direct
-#: chat one per second.
+#: The minimum seconds between changes of a draft in a group. Telegram allows twenty messages and edits per minute in a
+#: group, and one per second in a direct chat.
 _GROUP_PAUSE: Final = 3.0
 _REMEMBERED: Final = 1_000
 
@@ -236,8 +236,8 @@ class Drafts:
         self._client = client
         self._clock = clock
         self._native = True
-        #: By chat: the time (monotonic seconds) of the last change of a draft, the newest last. A lost entry causes only
-        #: one additional edit.
+        #: For each chat: the time (monotonic seconds) of the last change of a draft, the newest time last. If an entry
+        #: is lost, the only effect is one more edit.
         self._changed: dict[str, float] = {}
 
     async def typing(self, address: Address) -> None:
@@ -250,10 +250,13 @@ class Drafts:
             raise send_error(error) from error
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
-        """Show a draft. In a direct chat, Telegram's own drafts are used if there are no buttons: such a draft
-        disappears by itself, the next call with the same `key` changes it, and the result is None. Elsewhere the draft
-        is a message with a placeholder text, and the result is its id. If the process crashes before the id is stored,
-        the message stays in the chat. Raises `SendError`."""
+        """Show a draft. Raises `SendError`.
+
+        In a direct chat, a draft without buttons is one of Telegram's own drafts if the server knows them. It
+        disappears by itself, the next call with the same `key` changes it, and the result is None. Any other draft is a
+        message with a placeholder text, and the result is its id. If the process crashes before the id is stored, this
+        message stays in the chat.
+        """
         shown = _beginning(text)
         if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
             return None
@@ -331,7 +334,7 @@ def _is_private(address: Address) -> bool:
 
 
 def _beginning(text: str) -> Formatted:
-    """Return the first part of a text, which fits into one message; a placeholder for a blank text."""
+    """Return the first part of a text, which fits into one message. For a blank text return the placeholder."""
     return formatted(next(iter(parts(text)), "")) if text.strip() else Formatted(PLACEHOLDER)
 
 

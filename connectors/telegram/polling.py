@@ -1,7 +1,7 @@
 """The poll loop: the inbox commits every update, in order, before the loop confirms the update to Telegram.
 
-Telegram deletes the updates before the requested one (`offset`). The offset is therefore the last committed update plus
-one, and unconfirmed updates arrive again after a crash, with the same ids.
+A request with an `offset` confirms all updates before it, and Telegram deletes them. The offset is therefore the last
+committed update plus one. After a crash, unconfirmed updates arrive again with the same ids.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _BATCH: Final = 100
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
-#: The maximum pause in seconds between polls that return at once without new updates, and how often the pause doubles.
+#: The maximum pause in seconds between polls that return at once without new updates, and the number of times that the
+#: pause doubles.
 _LONGEST_IDLE: Final = 5.0
 _DOUBLINGS: Final = 4
-#: Single polls fail now and then; this number of failures in a row is an outage.
+#: Single polls fail now and then. This number of consecutive failures counts as an outage.
 _FAILURES_IN_A_ROW: Final = 3
 
 
