@@ -22,7 +22,7 @@ DASHBOARD_AGENT = "dashboard-agent-"
 
 #: The `@` before the name of an agent, but not inside a word (such as a mail address).
 _AT = re.compile(r"(?<![\w.@])@(?=\S)")
-#: The maximum number of `@` signs that are examined, and of characters after each.
+#: The maximum number of `@` signs that are examined in a text, and of characters that are compared after each of them.
 _MOST_PLACES = 50
 _LONGEST_NAME = 200
 
@@ -50,13 +50,13 @@ class Refused:
     role: PrincipalRole
     #: The agent that the person may not use; None if no rule chose an agent.
     agent: Agent | None = None
-    #: The maximum number of overheard messages that are stored for this place.
+    #: The maximum number of overheard messages that are stored for the message's channel or thread.
     observe: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The stored data about the place of a message."""
+    """The agents, and the binding of the channel in which a message was written."""
 
     agents: Sequence[Agent]
     binding: Binding | None
@@ -71,15 +71,15 @@ class Place:
 
 
 class Router:
-    """The routing rules with their configuration. `rules` returns the present settings; `owners` maps a platform to the
-    ids of the users who are owners there."""
+    """The routing rules. `rules` returns the present settings. `owners` contains, for each platform, the ids of the
+    users who are owners there."""
 
     def __init__(self, *, rules: Callable[[], Routing], owners: Mapping[str, Collection[str]]) -> None:
         self._rules = rules
         self._owners = owners
 
     def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused:
-        """Choose the agent for a message, then check if the person may use it. This script only reads."""
+        """Choose the agent for a message, then check if the person may use it. Write nothing."""
         address = message.address
         known = tx.principals.find(address.platform, message.sender.user_id)
         role = self.role_of(address.platform, message.sender, known)
@@ -96,7 +96,7 @@ class Router:
         return Refused(refusal, role, agent) if refusal else Routed(agent, reason, role, message)
 
     def role_of(self, platform: str, sender: Sender, known: Principal | None) -> PrincipalRole:
-        """Return the person's role on this platform. `known`: the stored person; None: the person is unknown."""
+        """Return the person's role on this platform. `known` is the stored person, or None if the person is unknown."""
         if known is not None and known.role is PrincipalRole.BLOCKED:
             return PrincipalRole.BLOCKED
         if sender.user_id in self._owners.get(platform, ()):
@@ -104,7 +104,7 @@ class Router:
         if sender.role is not None:
             return sender.role
         # The configuration or the connector names the owners. A stored role of owner does not count, because the person
-        # may have been removed from the configuration since.
+        # may have been removed from the configuration after the role was stored.
         return known.role if known is not None and known.role is not PrincipalRole.OWNER else PrincipalRole.MEMBER
 
     def choose(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
@@ -179,8 +179,8 @@ def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | No
 
 
 def _observed(message: IncomingMessage, place: Place) -> int:
-    """Return the maximum number of overheard messages that are stored for this place: 0 if no active agent is bound to
-    its channel or assigned to its bot."""
+    """Return the maximum number of overheard messages that are stored for the message's channel or thread. It is 0 if
+    no active agent is bound to the channel or assigned to the bot."""
     binding = place.binding
     if binding is not None and place.active(binding.agent_id):
         return message.observe if binding.observe is None else binding.observe
@@ -189,7 +189,8 @@ def _observed(message: IncomingMessage, place: Place) -> int:
 
 def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: PrincipalRole) -> Agent | None:
     """Return the first active agent that this person may ask; the conductor comes first. If the person may ask none,
-    return the first active agent, so that the refusal states the reason. Return None if no agent is active."""
+    return the first active agent, so that the person gets a refusal with a reason. Return None if no agent is
+    active."""
     active = sorted((agent for agent in place.agents if agent.active), key=lambda agent: not agent.is_conductor)
     open_to_them = (agent for agent in active if permit(message, agent, "web_default", role, place.binding) is None)
     return next(open_to_them, active[0] if active else None)
@@ -211,7 +212,8 @@ def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
 
 
 def _goes_on(rest: str) -> bool:
-    """Return True if the text begins with a letter, a digit or `_`, so that the word before it continues."""
+    """Return True if `rest`, the text after a matched name, begins with a letter, a digit or `_`. The matched name is
+    then only the beginning of a longer word."""
     return bool(rest) and (rest[0].isalnum() or rest[0] == "_")
 
 

@@ -1,8 +1,8 @@
-"""The free slots of a process, counted under a lock, because the store's threads use them.
+"""The free job slots of one process. A lock protects their counts, because the store's threads use them.
 
-The store reserves slots before a commit (`reserve`) and reports the claimed jobs after it (`deliver`), so that a claim
-is a part of the commit that added work or freed a slot. A job uses a slot from its claim until it is settled, which may
-be before its task ends.
+The store reserves slots before a commit (`reserve`) and reports the claimed jobs after it (`deliver`). So a commit that
+adds a job or frees a slot also claims the next jobs. A job uses a slot from its claim until the job is settled. The job
+may be settled before its asyncio task ends.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from arvis.ports.job_store import Slots
 
 
 class SlotPool:
-    """The `Claimer` of one process. `start` gets the claimed jobs, `due` the time (ms) of the next due job; `missed` is
-    called if free slots may be left although jobs wait. All three may be called on any thread."""
+    """The `Claimer` of one process. The callback `start` receives the claimed jobs, and `due` receives the time (ms) of
+    the next due job. `missed` is called if slots may be free although jobs wait. All three may be called on any
+    thread."""
 
     def __init__(
         self,
@@ -71,7 +72,8 @@ class SlotPool:
             self._reserved.remove(reserved)
             if self._closed is not None and not self._reserved:
                 self._closed()
-            # Simultaneous claims reserve different slots, so a reserved slot may stay unused while a job waits.
+            # Claims at the same time reserve different slots. So one of them may leave its slots unused although jobs
+            # wait.
             again = self._overlapped and not self._reserved and bool(self._free())
             self._overlapped = self._overlapped and bool(self._reserved)
         if again:
@@ -82,7 +84,7 @@ class SlotPool:
         return self._owner, self._node, now, now + self._lease_ms
 
     def close(self, quiet: Callable[[], None]) -> None:
-        """Reserve no more slots. `quiet` is called, on any thread, as soon as no claim is in progress."""
+        """Stop reserving slots. `quiet` is called, on any thread, as soon as no claim is in progress."""
         with self._lock:
             self._closed = quiet
             if not self._reserved:
@@ -99,8 +101,8 @@ class SlotPool:
             return self._running.get(job.id) is job
 
     def release(self, job: Job) -> bool:
-        """Record that the task of this claim has ended. Return True if the job was not settled, so that its slot
-        becomes free only now."""
+        """Record that the asyncio task of this claim has ended. If the job is not settled, free its slot now and return
+        True."""
         with self._lock:
             if self._ending.get(job.id) is job:
                 del self._ending[job.id]

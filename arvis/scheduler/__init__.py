@@ -1,1 +1,1 @@
-"""The scheduler: it finds the due times of schedules and starts the work of each time once."""
+"""The scheduler: it finds the due occurrences of schedules and starts the work of each occurrence once."""

@@ -1,4 +1,4 @@
-"""Start the work of one time of a schedule: a run of its agent or workflow, or the call of its script.
+"""Start the work of one occurrence of a schedule: a run of its agent or workflow, or the call of its script.
 
 A run begins without history; its result is posted in the schedule's channel. The functions are parts of transaction
 scripts.
@@ -44,10 +44,12 @@ INSTRUCTIONS = (
 def begin(
     tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int, *, by: str | None = None
 ) -> Occurrence | None:
-    """Record the time `due` of a schedule and begin its work; if the work cannot begin, record the reason.
+    """Store an occurrence of the schedule for the time `due` (ms), and begin its work. If the work cannot begin, store
+    the reason in the occurrence.
 
-    Return None and write nothing if this time was handled before. `by` is the id of the principal who requested the run
-    (None: the schedule is due); the run has no rights that this person lacks.
+    If an occurrence for this time exists already, return None and write nothing. `by` is the id of the person who
+    requested the run, or None if the schedule started by its own time. The run has only rights that this person has,
+    too.
     """
     ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
@@ -67,10 +69,11 @@ def begin(
 def trigger(
     tx: Transaction, schedule: Schedule, occurrence: Occurrence, task: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
-    """Begin the agent's run of an occurrence after the condition of its script was met. Return the changed occurrence.
+    """Begin the agent's run of an occurrence after its script's condition was met. Return the changed occurrence.
 
-    The run ends the occurrence; if the run cannot begin, the occurrence ends here. The job of the script must have been
-    settled earlier in the same commit. `by` is the id of the principal who requested the occurrence (None: no person).
+    The occurrence ends when the run ends. If the run cannot begin, the occurrence ends at once. The caller must have
+    settled the job of the script earlier in the same commit. `by` is the id of the person who requested the occurrence,
+    or None.
     """
     ready = _ready(tx, schedule, by)
     occurrence = replace(occurrence, cause=Cause.CONDITION)
@@ -81,8 +84,8 @@ def trigger(
 
 
 def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report: str, now: int) -> Occurrence | None:
-    """Record that a time of a schedule is skipped, with the reason `report`. If the previous occurrence was skipped for
-    the same reason, return that occurrence and write nothing."""
+    """Store an occurrence that is skipped for the reason `report`. If the previous occurrence was skipped for the same
+    reason, return that occurrence and write nothing."""
     last = next(iter(tx.occurrences.newest(schedule.id, 1)), None)
     skipped = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.SKIPPED, None, report, now, now)
     if last is not None and last.status is OccurrenceStatus.SKIPPED and last.report == report:
@@ -91,7 +94,8 @@ def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report:
 
 
 def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, Address] | str:
-    """Return the agent and the place for the result. If nothing may run now, return the reason as a sentence."""
+    """Return the agent that runs and the address where its result is posted. If the schedule may not run now, return
+    the reason as a sentence."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None:
         return "Its agent no longer exists."
@@ -128,8 +132,8 @@ def _walk(
     now: int,
     by: str | None,
 ) -> Occurrence:
-    """Begin the run of the schedule's workflow, which will end this occurrence. If the run cannot begin, the occurrence
-    ends as failed, with the usual notification of a failure."""
+    """Begin the run of the schedule's workflow, which will end this occurrence. If the run cannot begin, end the
+    occurrence as failed."""
     try:
         begun = begin_keyed(tx, _wanted(tx, schedule, *ready, by), now, key=schedule.key)
     except UsageError as gone:
@@ -144,7 +148,7 @@ def _walk(
 
 
 def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, by: str | None) -> NewWorkflowRun:
-    """Return the run of the schedule's workflow to begin. Nodes that name no agent use the agent of the schedule."""
+    """Return the workflow run that the schedule starts. Nodes that name no agent use the agent of the schedule."""
     workflow = find(tx, schedule.graph or "")
     version = whole_version(tx, workflow)
     limits = limits_of(schedule, by)
@@ -167,7 +171,7 @@ def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, b
 
 def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
     """Return the id of the workflow's trigger for this kind of schedule: `heartbeat` for heartbeats, `schedule` or
-    `calendar` for crons. If the workflow has no such trigger, return its usual start."""
+    `calendar` for crons. If the workflow has no such trigger, return the node at which its runs usually start."""
     kinds = ("heartbeat",) if schedule.kind is ScheduleKind.HEARTBEAT else ("schedule", "calendar")
     entries = [entry_of(document, kind) for kind in kinds]
     usual = entry_of(document)
@@ -175,8 +179,8 @@ def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
 
 
 def _taint_of(tx: Transaction, schedule: Schedule) -> Taint:
-    """Return the taint of a schedule's text. Text by a model has a taint, and so has text by a person with fewer rights
-    than the person for whom the schedule runs."""
+    """Return the taint of a schedule's text. The text has a taint if a model wrote it, or if its author has fewer
+    rights than the person for whom the schedule runs."""
     model = CLEAN if schedule.created_by is MadeBy.API else frozenset({Label.AGENTS})
     return model | taint_of_authors(tx, schedule.principal_id, [schedule.author])
 
@@ -196,7 +200,7 @@ def _run(
     otherwise: str,
     by: str | None,
 ) -> NewRun:
-    """Return the run of the schedule's agent to begin. `otherwise` is the graph if the schedule names none."""
+    """Return the agent run that the schedule starts. It uses the graph `otherwise` if the schedule names no graph."""
     agent, place = ready
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
@@ -212,8 +216,8 @@ def _run(
 
 
 def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, now: int, *, by: str | None) -> bool:
-    """Add the job that runs the schedule's script. It has no execution, so `ScheduleHandler` passes it to
-    `ScriptRunner`. Return False if the previous job has not ended."""
+    """Add the job that runs the schedule's script. The job has no execution, so `ScheduleHandler` passes it to
+    `ScriptRunner`. Return False if the schedule's previous job has not ended."""
     job = NewJob(
         kind=JobKind.HEARTBEAT,
         priority=Priority.BACKGROUND,

@@ -1,9 +1,9 @@
-"""The scripts of the scheduler: they start the work of each due time once, and end abandoned occurrences.
+"""The transaction scripts of the scheduler. They start the work of each due time of a schedule once, and end abandoned
+occurrences.
 
-Each handled time of a schedule has an occurrence. A time with an occurrence is never handled again: neither after a
-restart or a change of the clock, nor by a second scheduler (docs/adr/0024). For times that were missed while the daemon
-did not run, the setting `missed` of the schedule decides: no run, one run, or all (the last 24 times, one after the
-other).
+Each handled time has an occurrence. The scheduler never handles such a time again: neither after a restart or a change
+of the clock, nor from a second process (docs/adr/0024). The setting `missed` of a schedule decides about the times at
+which the daemon did not run: no run, one run, or a run for each of the last 24 times, one after the other.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from arvis.scheduler import beginning
 from arvis.services import schedule_runs
 from arvis.services.schedules import Rules, find_schedule, zone_for
 
-#: The maximum number of missed times that are run later, if the schedule asks for all of them.
+#: The maximum number of missed times for which a schedule runs later, if it has the setting `all`.
 MOST_MISSED = 24
-#: The minimum delay (ms) after which a time counts as missed.
+#: A time counts as missed if its run is late by more than this (ms).
 LATE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimePlan:
-    """The decision about one time of a schedule."""
+    """The next time of a schedule to handle, and the decision whether its work runs."""
 
     #: The time (ms).
     due: int
-    #: The cause of the run; None: there is no run, and the time is only recorded as missed.
+    #: The cause of the run. None means that there is no run: the time is only recorded as missed.
     cause: Cause | None
-    #: The schedule's next time (ms); None: it has no further time.
+    #: The time (ms) at which the schedule is due again; None if it has no further time.
     next_run: int | None
 
 
 def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> TimePlan:
-    """Return the decision about a schedule that is due. A time more than `late` ms ago counts as missed. Times up to
-    `over` (ms) may have been handled in a database that a backup has replaced, so they are only recorded."""
+    """Return the plan for a schedule that is due. A time counts as missed if it is more than `late` ms ago. Times up to
+    `over` (ms) are only recorded, because a database that a backup has replaced may have handled them."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
     if newest <= over:
@@ -61,27 +61,26 @@ def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late
 
 
 def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> int | None:
-    """Return the first time of a due schedule at or after `until` (ms), when its pause ends."""
+    """Return the first time of a due schedule at or after `until` (ms), the end of its pause."""
     return _next(text, zone, schedule.next_run or until, until - 1)
 
 
 def natural(text: ScheduleText, zone: str, now: int) -> int | None:
-    """Return the first time of a schedule after `now`; None if it has no further time. The stored next time is later
-    than this only if the clock was set back."""
+    """Return the first time of a schedule after `now`, or None. A stored next time is later than this only if the clock
+    was set back."""
     return next(iter(next_times(text, zone, now, 1)), None)
 
 
 def _passed(schedule: Schedule, text: ScheduleText, zone: str, now: int) -> list[int]:
-    """Return the newest times of the schedule from `next_run` to now, at most `MOST_MISSED`. There is always at
-    least one."""
+    """Return the times of the schedule from `next_run` to `now`: at least one, and at most the newest `MOST_MISSED`."""
     first = schedule.next_run if schedule.next_run is not None else now
     later = last_times(text, zone, first, now, MOST_MISSED)
     return later if len(later) == MOST_MISSED else [first, *later]
 
 
 def _next(text: ScheduleText, zone: str, newest: int, now: int) -> int | None:
-    """Return the next time after now. The times of an interval are counted from `newest`, even if it was handled
-    late."""
+    """Return the first time after `now`. An interval counts from its planned time `newest`, even if that time was
+    handled late."""
     if isinstance(text, Every):
         step = text.seconds * 1000
         return newest + step * max(1, (now - newest) // step + 1)
@@ -94,9 +93,9 @@ def _in_grace(schedule: Schedule, due: int, now: int) -> bool:
 
 log = structlog.get_logger(__name__)
 
-#: The maximum number of schedules in one commit, so that people's messages need not wait long for the writer.
+#: The maximum number of schedules in one commit. A longer commit would delay people's messages.
 SLICE = 50
-#: The maximum number of schedules that `set_back` corrects.
+#: The maximum number of schedules that one call of `set_back` corrects.
 _ALL = 20_000
 _LOST = "Arvis stopped during this run, and the run was not resumed."
 _MISSED = "The daemon was not running at this time."
@@ -108,29 +107,30 @@ _RESTORED = (
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The state of the schedules."""
+    """The result of a look for due schedules."""
 
-    #: True: schedules are due or occurrences are abandoned.
+    #: True if a schedule is due, or if an abandoned occurrence must be ended.
     now: bool
-    #: The time (ms) of the next due schedule (None: there is none).
+    #: The time (ms) of the schedule that is due next; None if no schedule has a next time.
     soonest: int | None
 
 
 def look(tx: Transaction, now: int) -> Due:
-    """Read the state of the schedules. This is done before each write, because usually there is nothing to write."""
+    """Look for due schedules and abandoned occurrences. The caller does this before each write, because usually there
+    is nothing to write."""
     waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
     return Due(bool(waiting), tx.schedules.next_due(now))
 
 
 def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -> bool:
-    """Handle at most `SLICE` due schedules, and end at most `SLICE` abandoned occurrences, which no process can end any
-    more. Return True if more may be left."""
+    """Handle at most `SLICE` due schedules. End at most `SLICE` occurrences that were abandoned: no process works on
+    them any more. Return True if more schedules or occurrences may be left."""
     holding.check(tx)
     orphans = tx.occurrences.orphans(SLICE)
     for orphan in orphans:
         schedule_runs.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
     due = tx.schedules.due(now, SLICE)
-    # Until `over` (ms), schedules may have been handled in a database that a backup has replaced.
+    # A database that a backup has replaced may have handled the times up to `over` (ms).
     over = int(tx.kv.get(RESTORED_AT) or 0) if due else 0
     for schedule in due:
         _take(tx, schedule, rules, late, now, over=over)
@@ -138,12 +138,12 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
 
 
 def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:
-    """Correct the next times of schedules after the clock was set back by `back` ms (0: at a start, when this is
-    unknown).
+    """Correct the next times of schedules after the clock was set back by `back` ms. At a start of the daemon `back` is
+    0, because it is unknown.
 
-    A schedule whose next time is later than the first time after `now` gets that earlier time. The next time of an
-    interval is moved back by `back`. Times that come a second time are skipped, because they were handled before.
-    Return the number of corrected schedules.
+    A stored next time may now be later than the first time of the schedule after `now`; it is replaced by that first
+    time. The next time of an interval is moved back by `back`. A time that was handled before the change of the clock
+    is not handled again. Return the number of corrected schedules.
     """
     holding.check(tx)
     moved = 0
@@ -159,10 +159,10 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
 
 
 def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = None) -> Occurrence:
-    """Run a schedule on request, even if it is disabled. Its own times do not change.
+    """Run a schedule on request, even if it is disabled. The schedule's next time does not change.
 
-    The run acts for the person of the schedule, without rights that the principal `by` (id) lacks. Raise `NotFound`, or
-    `Conflict` if the schedule is already running.
+    The run acts for the person of the schedule, but only with rights that the person `by` (an id) has, too. Raise
+    `NotFound`, or `Conflict` if the schedule is already running.
     """
     schedule = find_schedule(tx, schedule_id)
     if tx.occurrences.running(schedule.id):
@@ -213,8 +213,9 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
 
 
 def _restart_times(tx: Transaction, schedule: Schedule, plan: TimePlan, text: Every, now: int) -> None:
-    """Run an interval now, and count its next times from now. Its planned time was handled before, because the clock
-    was set back. (A cron only skips such times. An interval has no fixed times, so it need not wait.)"""
+    """Run an interval now, and count its next times from now. The planned time had an occurrence already, because the
+    clock was set back. A cron waits for its next time in this case. An interval has no fixed times, so it need not
+    wait."""
     due = plan.due + 1
     while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
         due += 1

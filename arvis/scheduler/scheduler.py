@@ -1,5 +1,6 @@
-"""The scheduler at run time. It checks the schedules when one is due or was changed, and every few seconds in case the
-clock was set. The scripts in `due.py` decide which times are run; `ScheduleHandler` handles the jobs."""
+"""The loop of the scheduler, and the handler of its jobs (`ScheduleHandler`). The loop checks the schedules when one is
+due or was changed. It also checks them every few seconds, because the clock may have been set. The scripts in `due.py`
+decide which times are run."""
 
 from __future__ import annotations
 
@@ -29,9 +30,7 @@ from arvis.services.schedules import Rules
 
 class ScheduleHandler:
     """The handler of jobs of the kinds `cron`, `heartbeat` and `webhook`. `runs` handles jobs that have an execution.
-    `scripts` handles all others; their payload is `{"schedule": id, "due": ms, "occurrence": id}`. In the commit that
-    settles such a job, the occurrence ends (`schedule_runs.end`) or continues as a run of the agent
-    (`beginning.trigger`)."""
+    `scripts` handles jobs without one, which call the script of a schedule."""
 
     def __init__(self, *, runs: Handler, scripts: Handler) -> None:
         self._runs = runs
@@ -59,8 +58,8 @@ _NAME = "soonest"
 
 
 class Ticker:
-    """An alarm in the event loop. It imports its library when it is first set, so that an installation without
-    schedules does not load it. `ring` must not block."""
+    """An alarm in the event loop, which calls `ring`. It imports its library when it is first set, so that an
+    installation without schedules does not load it. `ring` must not block."""
 
     def __init__(self, *, ring: Callable[[], None]) -> None:
         self._ring = ring
@@ -71,29 +70,29 @@ class Ticker:
             self._alarm.shutdown(wait=False)
 
     def set(self, seconds: float) -> None:
-        """Call `ring` once after `seconds`. This replaces an earlier setting."""
+        """Call `ring` once after `seconds`. This replaces the time that was set before."""
         if self._alarm is None:
             library = importlib.import_module("apscheduler.schedulers.asyncio")
             self._alarm = library.AsyncIOScheduler(timezone=UTC)
             self._alarm.start()
-        # The library reads the clock of the system, even if this process uses another clock.
+        # The library uses the system's clock. `Ticker` must use it, too, even if the scheduler has another clock.
         at = datetime.now(UTC) + timedelta(seconds=seconds)
         self._alarm.add_job(self._rung, "date", run_date=at, id=_NAME, replace_existing=True, misfire_grace_time=None)
 
     async def _rung(self) -> None:
-        """Call `ring`. This is a coroutine, because the library would run a plain function in a thread."""
+        """Call `ring`. The function is a coroutine, because the library would run a plain function in a thread."""
         self._ring()
 
 
 log = structlog.get_logger(__name__)
 
-#: If the changes of the wall clock and of the monotonic clock differ by more than this (ms), the clock was set.
+#: The wall clock counts as set if it and the monotonic clock have advanced by times that differ by more than this (ms).
 JUMP_MS = 60_000
 
 
 class Scheduler:
-    """The part that starts the work of due schedules. `poll_seconds` is the maximum interval of checks, `zone` the
-    daemon's time zone. One scheduler at a time works on a database; even if two work at the same moment, each time is
+    """The part that starts the work of due schedules. `poll_seconds` is the maximum time between two checks, `zone` the
+    daemon's time zone. Only one process runs the scheduler of a database. Even if two do so for a moment, each time is
     run once."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, poll_seconds: float, zone: str) -> None:
@@ -103,12 +102,13 @@ class Scheduler:
         self._poll_seconds = poll_seconds
         self._late = max(int(2 * poll_seconds * 1000), LATE_MS)
         self._rules = Rules(zone=zone)
-        #: The wall and monotonic time of the last check. None before the first check: the clock may have been set since
-        #: the rows were written.
+        #: The wall time and the monotonic time of the last check. None before the first check: the clock may have been
+        #: set while the daemon was stopped.
         self._seen: tuple[int, float] | None = None
 
     async def run(self, holding: Holding) -> None:
-        """Check repeatedly until cancelled. An error of the database is logged, and the next check follows as usual."""
+        """Check the schedules repeatedly until cancelled. An error of the database is logged and does not end the
+        loop."""
         with self._woken() as (wake, ticker):
             while True:
                 wake.clear()
@@ -139,8 +139,8 @@ class Scheduler:
         return min(max(0.0, soonest), self._poll_seconds)
 
     def _set_back_by(self, now: int) -> int | None:
-        """Return the time (ms) by which the wall clock was set back since the last check; None if it was not set back,
-        and 0 at the first check, when this is unknown."""
+        """Return the time (ms) by which the wall clock was set back since the last check; None if it was not set back.
+        At the first check this time is unknown, and 0 is returned."""
         if self._seen is None:
             return 0
         wall, steady = self._seen
@@ -151,8 +151,8 @@ class Scheduler:
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
-        """Yield an event that ends the wait for the next check, and the alarm that sets it. A change of a schedule also
-        sets it."""
+        """Yield an event that ends the wait for the next check, and the alarm. The alarm sets the event, and so does
+        every change of a schedule."""
         wake = asyncio.Event()
         ticker = Ticker(ring=wake.set)
         endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]

@@ -34,12 +34,12 @@ from arvis.tasks.state import TaskSpec
 
 #: Inserted for a value that the answer does not contain.
 UNKNOWN = "??"
-#: The maximum number of characters of one value, and of the whole text.
+#: The maximum number of characters of one inserted value, and of the whole text.
 LONGEST_VALUE = 500
 LONGEST_TEXT = 8_000
 
 _PLACE = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
-#: The number of characters of a value that are examined. It is more than `LONGEST_VALUE`, because blanks are removed.
+#: The number of characters of a value that are read. Blanks are then removed, so this is more than `LONGEST_VALUE`.
 _LOOKED_AT = 10_000
 #: The significant digits of numbers below 1, and the decimals of all other numbers.
 _DIGITS = 4
@@ -65,8 +65,8 @@ def render(template: str, answer: Any) -> str:
     room = LONGEST_TEXT
 
     def put(place: re.Match[str]) -> str:
-        """Return the text for a placeholder; "" once the text has `LONGEST_TEXT` characters, because formatting many
-        large values would take long."""
+        """Return the text for one placeholder. Return "" if the whole text already has `LONGEST_TEXT` characters,
+        because formatting many large values would take long."""
         nonlocal room
         text = shown(value_at(answer, place[1])) if room > 0 else ""
         room -= len(text)
@@ -76,7 +76,8 @@ def render(template: str, answer: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value for people, in one line of at most `LONGEST_VALUE` characters, with tags escaped."""
+    """Return a value in the form that people read: one line of at most `LONGEST_VALUE` characters, with tags
+    escaped."""
     match value:
         case None:
             return UNKNOWN
@@ -93,9 +94,9 @@ def shown(value: Any) -> str:
 
 
 def holds(condition: Mapping[str, Any], answer: Any) -> bool:
-    """Return True if the answer meets the condition. If the condition's value is a text, texts are compared; if not,
-    numbers. A missing value never meets a condition, and a text that is no number never meets a condition with a
-    number."""
+    """Return True if the answer meets the condition. If the condition's value is a text, texts are compared; otherwise
+    numbers are compared. The condition is not met if the answer lacks the value, or if a number is needed and the value
+    is not a number."""
     found, wanted = value_at(answer, condition["path"]), condition["value"]
     if found is None:
         return False
@@ -107,7 +108,7 @@ def holds(condition: Mapping[str, Any], answer: Any) -> bool:
 
 
 def _number(value: float) -> str:
-    """Return a number for people, such as 1,234,567.89 or 142.3 or 0.00004567."""
+    """Return a number in the form that people read, such as 1,234,567.89 or 142.3 or 0.00004567."""
     size = abs(value)
     if size >= _HUGE:
         return f"{float(value):.{_DIGITS}g}" if size < _ABSURD else "a number too large to show"
@@ -121,8 +122,8 @@ def _number(value: float) -> str:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a finite number; a text that contains a number is converted, because many services quote numbers. None for
-    other values."""
+    """Return the value as a finite number, or None. A text that contains only a number is converted, because many
+    services quote numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -152,31 +153,31 @@ _FROM_OUTSIDE = frozenset({Label.TOOLS})
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """The result of a fetch."""
+    """The result of fetching the script's address."""
 
     #: The parsed answer.
     answer: Any = None
-    #: The reason why the fetch failed; "": it succeeded.
+    #: The reason why the fetch failed; "" if it succeeded.
     failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptEffects:
-    """The effects of an answer."""
+    """The decision what follows from the answer of a script's address."""
 
     #: The filled template.
     text: str
-    #: True: the text is posted.
+    #: True if `text` is posted.
     say: bool
-    #: The task for the agent (None: no run).
+    #: The task of the agent's run; None if the agent does not run.
     task: TaskSpec | None
-    #: The script's new state.
+    #: The new value of the schedule's `memo`: its last text, the times of the last post and run, and the last failure.
     memo: Mapping[str, Any]
 
 
 class ScriptRunner:
-    """The handler of the jobs of scripts. `fetcher` returns the fetcher, which is opened at its first use. `seconds` is
-    the time limit of a fetch."""
+    """The handler of the jobs that call a script. `fetcher` is called for each fetch and returns the HTTP client.
+    `seconds` is the time limit of a fetch."""
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class ScriptRunner:
         """Do nothing: `ScheduleHandler` ends the occurrence of a job that has failed."""
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """Do nothing: no client waits for the result."""
+        """Do nothing, because no client waits for the result of a script."""
 
     async def _find(self, script: Mapping[str, Any]) -> ScriptResult:
         try:
@@ -212,7 +213,7 @@ class ScriptRunner:
                 timeout=self._seconds,
                 headers={"Accept": "application/json", **(script.get("headers") or {})},
             )
-        except ToolError as error:  # refused, or no answer
+        except ToolError as error:  # the fetcher refused the address, or got no answer
             return ScriptResult(failure=error.what)
         if fetched.status not in _OK:
             return ScriptResult(failure=f"The address answered with status {fetched.status}.")
@@ -232,9 +233,9 @@ def read_answer(fetched: Fetched) -> ScriptResult:
 
 
 def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
-    """Return the effects of an answer. The setting `notify` decides if the text is posted: `always`, `on_condition` if
-    the condition is met, `on_change` if the text differs from the last posted text. In the last two cases nothing is
-    posted within `cooldown` seconds after the last post; the agent has the same pause between its runs."""
+    """Return the effects of an answer. The setting `notify` decides if the text is posted: `always`; `on_condition`, if
+    the condition is met; `on_change`, if the text differs from the last posted text. With the last two settings, at
+    least `cooldown` seconds pass between two posts. The agent's runs have at least the same distance."""
     condition, notify = script.get("condition"), script.get("notify", "always")
     text = render(script["template"], answer)
     met = condition is not None and holds(condition, answer)
@@ -251,7 +252,8 @@ def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: 
 
 
 def _task_of(prompt: str | None, answer: Any) -> TaskSpec | None:
-    """Return the task with the filled prompt. If the prompt contains values of the answer, the task has a taint."""
+    """Return the task with the filled prompt, or None. If the prompt contains values of the answer, the task has a
+    taint."""
     if prompt is None:
         return None
     whole = render(prompt, answer)
@@ -268,8 +270,8 @@ def _script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
 
 
 def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, finding: ScriptResult, now: int) -> None:
-    """Write the effects of a fetch, and end the job. If the script was changed during the fetch, the occurrence is
-    skipped, because the answer belongs to the old version."""
+    """Write the effects of a fetch, and settle the job. If the script was changed during the fetch, the occurrence is
+    skipped, because the answer belongs to the old script."""
     if not tx.jobs.settle(job, Done(), now):
         raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     schedule, occurrence = _rows(tx, job)
@@ -309,7 +311,7 @@ def _post_effects(
 
 
 def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: str, now: int) -> None:
-    """End the occurrence as failed, and post one line about the failure, unless the last failure was the same."""
+    """End the occurrence as failed. Post one line about the failure, unless the last failure had the same text."""
     line = escape(" ".join(storable(failure).split()))[:_LONGEST_FAILURE]
     if schedule.memo.get("failure") != line:
         _say(tx, schedule, f"{escape(schedule.name)}: {line}", now)
@@ -339,6 +341,6 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
 
 
 def _passed(since: int | None, now: int, milliseconds: int) -> bool:
-    """Return True if `milliseconds` have passed since the time `since`, or if the clock was set back to before
-    `since`."""
+    """Return True if `milliseconds` have passed since the time `since`. Also return True if the clock was set back to a
+    time before `since`."""
     return since is None or not 0 <= now - since < milliseconds

@@ -1,6 +1,6 @@
-"""The agents and their present work. Nothing is stored for this: an agent works if a job with a valid lease runs for
-it, so the work of a dead process disappears when its leases expire. The module contains read-only scripts, and the
-prompt block made from their result."""
+"""The agents and their present work. This is not stored: an agent works if a job with a valid lease runs for it, so the
+work of a dead process disappears when its leases expire. The module contains read-only scripts, and the prompt block
+made from their result."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from arvis.tasks.task import source_of
 
 #: The maximum number of running jobs that are read. Each process runs only a few jobs at once.
 MOST_RUNNING = 200
-#: The maximum number of callers of an execution that are read, so that damaged data cannot cause an endless loop.
+#: The maximum length of a chain of executions, each of which called the one before. The limit prevents an endless loop
+#: if rows are damaged.
 _DEEPEST = 50
-#: The limits of the prompt block: its lines, and the characters of each agent's description.
+#: The maximum number of lines of the prompt block, and of characters of an agent's description in it.
 _MOST_LINES = 20
 _LONGEST_DESCRIPTION = 120
 
@@ -44,8 +45,8 @@ class ActivityStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Activity:
     """An agent and its present work, if any. `address` is the place of the conversation, `node` the process that runs
-    the job. `private`: the conversation is a direct chat, so other people may not read its content. Times are in
-    ms."""
+    the job. `private` means that the conversation is a direct chat, so other people may not read its content. Times are
+    in ms."""
 
     agent: Agent
     status: ActivityStatus
@@ -66,8 +67,8 @@ class Activity:
 
 
 def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activity]:
-    """Return the running work in the order in which its jobs started, then the other agents by slug. `whole`: also
-    read the time of each idle agent's last message, which needs all conversations."""
+    """Return the agents that work, in the order in which their jobs started, then the other agents by slug. With
+    `whole`, also read the time of each idle agent's last message, which requires a read of all conversations."""
     agents = {agent.id: agent for agent in tx.agents.all()}
     running: dict[str, Activity] = {}
     for job, node in tx.jobs.running(now, MOST_RUNNING):
@@ -99,8 +100,8 @@ def active_agents_block(found: Sequence[Activity], me: str) -> str:
 
 
 def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
-    """Yield one entry for each agent from the running execution up to its root, because an agent that waits for a
-    child execution also works."""
+    """Yield one entry for each agent between the running execution and its root. All of these agents work: each waits
+    for its child execution."""
     line = [(each, WorkState.from_json(each.state)) for each in _upwards(tx, execution)]
     root, top = line[-1]
     kind, conversation = _kind(tx, root), tx.conversations.get(top.conversation)
@@ -128,7 +129,7 @@ def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[s
 
 
 def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
-    """Yield the execution, its caller, and so on."""
+    """Yield the execution, then its caller, then the caller of that one, up to the root."""
     current: Execution | None = execution
     for _ in range(_DEEPEST):
         if current is None:
