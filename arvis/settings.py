@@ -1,9 +1,9 @@
-"""The settings that owners change in the dashboard. The database stores them. They follow the same rules as the
+"""The settings that owners change in the dashboard. They are stored in the database, follow the same rules as the
 configuration file, and are shown with the source of each value.
 
 The environment overrides the dashboard, and the dashboard overrides the file. Some settings take effect immediately
 (`current`); all others are read only at the start. A stored value that is no longer valid does not prevent a start: it
-is skipped and reported.
+is ignored and reported.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: The id of the settings in the table `versions`.
+#: The id under which versions of the settings are stored in the table `versions`.
 _ROW = "config"
-#: Seconds after which the stored values are read again even without a notice, because notices may be lost.
+#: After this number of seconds the stored values are read again even if no notice of a change came, because a notice
+#: may be lost.
 _LOOK_AGAIN = 60.0
-#: The text that sets a value to null. A change to None removes the stored value.
+#: The value with which `change` sets a setting to null. (The value None removes the stored value.)
 _NULL = "null"
 #: The maximum length of all stored values together, in characters of JSON.
 _MOST = 100_000
@@ -44,15 +45,15 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A setting for display."""
+    """A setting in the form in which the dashboard shows it."""
 
     setting: Setting
     #: The value in effect now.
     value: Any
-    #: The value after the next start.
+    #: The value that will be in effect after the next start.
     next_value: Any
     origin: Origin
-    #: The reason why the dashboard's value is skipped, or empty.
+    #: The reason why the value from the dashboard is ignored, or empty.
     problem: str = ""
 
     @property
@@ -62,17 +63,17 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All settings for display."""
+    """All settings in the form in which the dashboard shows them."""
 
     shown: Sequence[Shown]
-    #: The reason why the configuration of the next start is invalid, or empty. If it is invalid, the values after the
-    #: next start are unknown, and each `next_value` is the current value.
+    #: The reason why the next start would find an invalid configuration, or empty. If it is invalid, each `next_value`
+    #: is the current value, because the value after the next start is unknown.
     problem: str = ""
 
 
 class SettingsService:
-    """The access to the settings. `given` is the configuration from the file and the environment at the start. Await
-    `begin` before any other method."""
+    """The access to the settings. `given` is the configuration that the file and the environment contained at the
+    start. Await `begin` before any other method."""
 
     def __init__(
         self, *, given: Config, store: Store, bus: Bus, clock: Clock, environ: Callable[[], Mapping[str, str]]
@@ -92,12 +93,12 @@ class SettingsService:
         return None if self._given.config_file is None else str(self._given.config_file)
 
     def current(self) -> Config:
-        """Return the configuration in effect: the configuration of the start, with later changes of settings that take
-        effect immediately."""
+        """Return the configuration that is in effect: that of the start, changed by later settings that take effect
+        immediately."""
         return self._current
 
     async def begin(self) -> Config:
-        """Return the configuration of the start: the values of the file and the environment, and the stored values."""
+        """Return the configuration for this start: the values of the file, the environment and the database."""
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
@@ -107,8 +108,8 @@ class SettingsService:
         return sifted.config
 
     async def learn(self) -> None:
-        """Apply the stored values that take effect immediately. Raises `StoreError`."""
-        async with self._learning:  # so that an older read does not overwrite a newer one
+        """Read the stored values, and apply those that take effect immediately. Raises `StoreError`."""
+        async with self._learning:  # so that values that were read earlier do not replace newer ones
             await self._learn()
 
     async def _learn(self) -> None:
@@ -119,8 +120,8 @@ class SettingsService:
         self._current = with_values_of(self._running, sifted.config, live)
 
     async def follow(self, up: Callable[[], None]) -> None:
-        """Apply the stored values after each change by another process, until cancelled. Call `up` once the first
-        values are applied. Raises `StoreError`."""
+        """Apply the stored values after each change by another process, until cancelled. Call `up` when they are
+        applied for the first time. Raises `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (SettingsChanged, NoticesMissed, Changed):
@@ -138,8 +139,9 @@ class SettingsService:
         return await asyncio.to_thread(self._overview, changes)
 
     async def change(self, changes: Changes, *, by: str) -> None:
-        """Set the values of these keys. None removes the stored value; the text `null` sets null. Raise `Unprocessable`
-        for an invalid value, and `Conflict` if the environment sets a key or if only the file can set it."""
+        """Store these values, by key. The value None removes the stored value, and the text `null` sets null. Raise
+        `Unprocessable` for an invalid value. Raise `Conflict` if the environment sets the key, or if only the file can
+        set it."""
         before = await self._store.read(_stored)
         kept = {key: value for key, value in before.items() if key not in changes}
         given = {key: None if value == _NULL else value for key, value in changes.items() if value is not None}
@@ -147,15 +149,15 @@ class SettingsService:
         await self._set(before, after, tuple(changes), by)
 
     async def undo(self, *, by: str) -> None:
-        """Restore the stored values from before the last change. Raises `Conflict` if there is no change to undo, and
-        `Unprocessable` if the earlier values are no longer valid."""
+        """Restore the values that were stored before the last change. Raises `Conflict` if there is no change to undo,
+        and `Unprocessable` if these values are no longer valid."""
         before = await self._store.read(_stored)
         wanted = version_before(await self._store.read(_versions, 2)).data or {}
         touched = [key for key in {*before, *wanted} if before.get(key) != wanted.get(key)]
         await self._set(before, wanted, touched, by)
 
     async def versions(self, limit: int) -> Sequence[Version]:
-        """Return the versions of the stored values, newest first. `data` contains all of these values."""
+        """Return the versions of the stored values, newest first. The `data` of a version contains all values."""
         return await self._store.read(_versions, limit)
 
     async def _set(self, before: Changes, after: Changes, touched: Sequence[str], by: str) -> None:
@@ -199,14 +201,15 @@ class SettingsService:
             origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
             return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
         after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
-        # Options of the command line, which are not in the file, may have set the roles and the folder of this process.
+        # The command line may have set the roles and the data folder of this process. The loaded configuration lacks
+        # its options.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
 
 
 def _tells(event: Event) -> bool:
-    """Return True if settings may have changed. Processes that only serve the dashboard get no `SettingsChanged` from
-    other processes, but a `Changed` with the topic `settings`."""
+    """Return True if the event means that settings may have changed. A process that only serves the dashboard does not
+    get `SettingsChanged` from other processes. It gets `Changed` with the topic `settings`."""
     return not isinstance(event, Changed) or event.topic == ChangeTopic.SETTINGS
 
 

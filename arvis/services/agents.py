@@ -175,8 +175,8 @@ def present(tx: Transaction, agent_id: str) -> Agent:
 
 
 def changed_agent(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """Return the agent with `changes` from a request or a tag. Raise `Unprocessable` if a field does not exist or its
-    value has the wrong type."""
+    """Return the agent after `changes`, new values by field from a request or a tag. Raise `Unprocessable` if a field
+    does not exist or its value has the wrong type."""
     return replace(agent, **{field: _value(field, value) for field, value in changes.items()})
 
 
@@ -240,7 +240,8 @@ def _leave(tx: Transaction, bindings: Iterable[Binding]) -> None:
 
 
 def _begin(tx: Transaction, agent: Agent, now: int) -> None:
-    """Store the agent's state before its first change if no version of it is stored yet."""
+    """Store the present state as the first version if the agent has no version yet. The caller then makes the first
+    change."""
     if not tx.agents.versions(agent.id, 1):
         _keep(tx, agent, CONFIGURATION, now)
 
@@ -347,15 +348,16 @@ two times. The system shows the person the next five times: do not compute them.
 - If the agent, time or channel is unclear, ask first and write no tag.
 """
 
-#: The maximum bytes (UTF-8) of the conductor's rules, including the list of agents.
+#: The maximum size (bytes of UTF-8) of the conductor's rules, including the list of agents.
 _MOST = 4_096
 _LONGEST_PLACES = 60
-#: The bytes reserved for the line with the number of agents that are not listed.
+#: The bytes that are reserved for the last line, which gives the number of agents that did not fit into the list.
 _LAST_LINE = 60
 
 
 def ensure_conductor(tx: Transaction, now: int) -> None:
-    """Ensure at startup that there is a conductor. If another agent has its slug, make that agent the conductor."""
+    """Create the conductor at startup if no agent is one. If another agent has the slug of the conductor, make that
+    agent the conductor."""
     if any(agent.is_conductor for agent in tx.agents.all()):
         return
     there = tx.agents.by_slug(CONDUCTOR)
@@ -367,8 +369,8 @@ def ensure_conductor(tx: Transaction, now: int) -> None:
 
 
 def conductor_rules(agents: Sequence[Agent], bindings: Sequence[Binding]) -> str:
-    """Return the text that follows the conductor's prompt: its tags with their rules, and the existing agents; at
-    most 4 KiB."""
+    """Return the text that follows the conductor's prompt: the rules of its tags, and the list of existing agents. The
+    text has at most 4 KiB."""
     places: Mapping[str, list[str]] = defaultdict(list)
     for binding in bindings:
         places[binding.agent_id].append(_plain(f"{binding.platform}:{binding.channel}"))
@@ -393,5 +395,5 @@ def _line(agent: Agent, places: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Replace the letters of a channel's name that could form a tag or a new line, because other people chose it."""
+    """Replace the characters of a channel's name that could form a tag or a new line: other people chose the name."""
     return "".join(letter if letter.isprintable() and letter not in "[]<>" else "_" for letter in text)

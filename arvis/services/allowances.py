@@ -22,7 +22,7 @@ _MORE = 10
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The configured limits of a person. None means no limit."""
+    """The configured limits of a person. A limit of None means that there is no limit."""
 
     messages_per_minute: int | None = None
     bytes_per_day: int | None = None
@@ -30,8 +30,8 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class UsedUp:
-    """A limit (`most`) that a person has reached, and the `seconds` until its next window. `tell`: the person must be
-    notified, because no notice was sent in this window."""
+    """A limit that a person has reached. `most` is its value, and after `seconds` its next window begins. `tell` is
+    True if the person must be notified, because no notice was sent in this window."""
 
     most: int
     seconds: int
@@ -41,8 +41,8 @@ class UsedUp:
 def use_message(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int
 ) -> UsedUp | None:
-    """Count a message and return None if it is within the limit. Messages of owners and unknown people are not
-    counted."""
+    """Count a message. Return None if it is within the limit, else the limit that was reached. Messages of owners and
+    unknown people are not counted."""
     if person is None or role is PrincipalRole.OWNER:
         return None
     most = _most(allowed.messages_per_minute, role)
@@ -52,7 +52,8 @@ def use_message(
 def use_bytes(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int, *, size: int
 ) -> UsedUp | None:
-    """Count the bytes of files and return None if they are within the limit. If not, count nothing."""
+    """Count the bytes of files. Return None if they are within the limit; if not, count nothing and return the
+    limit."""
     most = _most(allowed.bytes_per_day, role)
     return None if person is None or most is None else _use(tx, person, BYTES, now, size=size, most=most, window=DAY_MS)
 
@@ -76,7 +77,7 @@ def too_many_bytes(used: UsedUp) -> TooMany:
 
 
 def notice_of(used: UsedUp) -> str:
-    """Return the notice that a person on a chat platform gets once in each window."""
+    """Return the notice that a person on a chat platform gets after reaching the limit, once in each window."""
     return (
         f"You have sent more than {used.most} messages within a minute, which is the limit. "
         f"I have not read this message. Please send it again in {used.seconds} seconds."

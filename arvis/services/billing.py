@@ -1,4 +1,4 @@
-"""Customers, the charges for their turns, and the entries that an owner makes for them.
+"""Customers, the charges for their turns, and the entries (such as payments) that an owner adds to their accounts.
 
 Transaction scripts. Every change of a balance is a row of `charges`, written in the same commit. Each change of a
 customer stores a version, so that it can be undone. A version contains no balance, charges or channels.
@@ -25,35 +25,36 @@ from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
 from arvis.tasks.access import PlacedState, client_of
 
-#: The editable fields of a customer, which its versions contain.
+#: The fields of a customer that can be edited. Its versions contain only these fields.
 _KEPT = (
     "name", "plan", "status", "price_per_task", "monthly_fee", "token_factor_milli", "monthly_limit", "notes",
 )  # fmt: skip
 
-#: The first status of an entry that a person makes; other types start as pending.
+#: The first status of an entry that an owner adds, by type. Entries of all other types start as pending.
 _FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: ChargeStatus.APPROVED}
 
 
 def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: str | None = None) -> Charge | None:
-    """Charge the customer of the channel for a turn, in the commit that ends the turn. The caller must have
-    booked the costs of its model calls before. Return None if nothing was charged: no active customer pays for the channel, the price is 0,
-    or the turn was charged before."""
-    # A turn that another turn caused is part of the person's request, so the price per task is not charged again.
+    """Charge the customer of the channel for a turn, in the commit that ends the turn. The caller must have booked the
+    costs of the turn's model calls before. Return None if nothing was charged: the channel has no active customer, the
+    price is 0, or the turn was charged before."""
+    # A turn that another turn caused belongs to the same request of a person, and the price per task is charged once
+    # per request.
     is_request = PlacedState.from_json(execution.state).origin is None
     return _charge(tx, execution, now, with_task=is_request, description="answer", message_id=message_id)
 
 
 def charge_run(tx: Transaction, execution: Execution, now: int) -> Charge | None:
-    """Charge the customer of the channel for the model calls of a run that a turn caused and does not wait for, in the
-    commit that ends the run. Return None if nothing was charged."""
+    """Charge the customer of the channel for the model calls of a workflow run, in the commit that ends the run. A turn
+    started the run and does not wait for it. Return None if nothing was charged."""
     return _charge(tx, execution, now, with_task=False, description="workflow run")
 
 
 def _charge(
     tx: Transaction, execution: Execution, now: int, *, with_task: bool, description: str, message_id: str | None = None
 ) -> Charge | None:
-    """Charge for the model calls of an execution and its children, and for a task if `with_task` is true. Other
-    executions that it caused are charged at their own ends."""
+    """Charge for the model calls of an execution and its children. If `with_task` is True, add the price per task.
+    Other executions that it caused are charged at their own ends."""
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None
@@ -78,7 +79,7 @@ def _charge(
 def enter_charge(
     tx: Transaction, client_id: str, kind: ChargeType, amount: int, *, description: str, now: int
 ) -> Charge:
-    """Store an entry that a person makes, and change the balance."""
+    """Store an entry that an owner adds to the customer's account, and change the balance."""
     known = _known(tx, client_id)
     status = _FIRST_STATUS.get(kind, ChargeStatus.PENDING)
     charge = Charge(tx.new_id(), known.id, kind, status, amount, description, now)
@@ -96,7 +97,8 @@ def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: Charge
 
 
 def add_client(tx: Transaction, client: Client, now: int, *, by: str | None = None) -> Client:
-    """Add a customer. The id and times in `client` are replaced. `by` is the id of the principal who adds it."""
+    """Add a customer. It gets a new id and new times, which replace those in `client`. `by` is the id of the person who
+    adds it."""
     made = replace(client, id=tx.new_id(), created_at=now, updated_at=now)
     if not tx.clients.add(made):
         raise _taken(client.name)

@@ -18,19 +18,20 @@ from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find, turn_part, whole_version
 from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_authors
 
-#: The graph that lets a model choose among several workflows (`graphs/workflow_dispatch.py`), and its key in the state.
+#: The name of the graph in which a model chooses one of several workflows (`graphs/workflow_dispatch.py`), and the key
+#: of its data in the state.
 DISPATCH = "dispatch"
 #: The maximum number of triggers that are read for a message.
 MOST_TRIGGERS = 500
-#: The maximum number of workflows among which a model chooses.
+#: The maximum number of workflows that are offered to the model.
 _MOST_CHOICES = 20
 _LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The graph of a turn. `state`: further parts of the turn's state. `alone`: no other message may join the turn,
-    because a run has one input."""
+    """The chosen graph of a turn. `state` is added to the turn's state. If `alone` is True, no other message may join
+    the turn, because the graph is a workflow, whose run has one input."""
 
     graph: str
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -55,9 +56,9 @@ def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
 
 
 def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Selection:
-    """Return the graph for a message: the only workflow with a matching trigger, the graph that lets a model choose
-    among several, or the agent's own graph. A message with files always gets the agent's own graph, which reads
-    them."""
+    """Return the graph for a message. If the triggers of one workflow match, it is that workflow; if several match, it
+    is the graph in which a model chooses one. Otherwise it is the agent's own graph. A message with files always gets
+    the agent's own graph, which reads them."""
     own = default_graph(tx, agent, text)
     if files:
         return own
@@ -73,9 +74,9 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
-    """Return the state of a selection with its taint: `taint`, the taint of the turn, and the taint of the workflow's
-    authors. If a model will choose among workflows, the state of each choice gets its own taint. A state without a
-    taint of authors is returned unchanged."""
+    """Return the state of a selection with the key `taint`, if the text of the workflow's authors has a taint. The
+    value is that taint together with `taint`, the taint of the turn. If a model will choose a workflow, do this for the
+    state of each choice."""
     if (known := state.get(DISPATCH)) is not None and "choices" in known:
         choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
         otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
@@ -85,16 +86,16 @@ def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, 
 
 
 def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Trigger]:
-    """Return the triggers of enabled workflows for messages at this address, at most one for each workflow. If `text`
-    is not None, a trigger with words matches only if the text contains one of them."""
+    """Return the triggers of enabled workflows for messages at this address, at most one for each workflow. A trigger
+    with words matches only if `text` contains one of them. If `text` is None, the words are not compared."""
     kinds = ("message", _own_kind(address))
     found = [each for each in tx.workflows.triggers(kinds, MOST_TRIGGERS) if _fits(each, address, text)]
     return list({each.workflow_id: each for each in reversed(found)}.values())[::-1]
 
 
 def _own_kind(address: Address) -> str:
-    """Return the kind of triggers for the source of a message: the OpenAI-compatible API, the dashboard or a chat
-    platform."""
+    """Return the kind of triggers that match messages from this source: the OpenAI-compatible API, the dashboard or a
+    chat platform."""
     if is_of_programs(address):
         return "chat-completions"
     return "dashboard" if address.platform == WEB else "chat-app"
@@ -108,15 +109,15 @@ def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:
 
 
 def _has(text: str, word: str) -> bool:
-    """Return whether the text contains the whole word, without regard to case."""
+    """Return whether the text contains the word as a whole word. Case is ignored."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _choices(
     tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str
 ) -> list[tuple[Selection, dict[str, str]]]:
-    """Return the workflows of these triggers that can run for this agent. The authors of a workflow must be allowed
-    to use the agent. Each item is a selection, with the name and description for a model that chooses."""
+    """Return the workflows of these triggers that can run and whose authors may use this agent. Each item is the
+    selection of a workflow, with the name and description that a model reads to choose."""
     found = []
     for trigger in triggers:
         workflow = tx.workflows.get(trigger.workflow_id)

@@ -1,9 +1,10 @@
-"""People: their roles, changes of their roles, and the pairing of unknown people.
+"""People: their roles, changes of their roles, and the pairing of unknown people. Transaction scripts and parts of
+them.
 
-Only the configuration names owners. An unknown person gets a code in a direct message, and an owner or operator
-enters the code. The code is stored as a hash, expires after 15 minutes and works once. It is entered only in the
-dashboard, at the command line or in the API, never in a chat, because the unknown person can write there. Transaction
-scripts and parts of them; the caller creates the code, because a script may run twice.
+Only the configuration names owners. An unknown person gets a code in a direct message, and an owner or operator enters
+the code. The code is stored as a hash, expires after 15 minutes and works once. It is entered only in the dashboard, at
+the command line or in the API, never in a chat, because the unknown person can write there. The caller creates the
+code, because a script may run twice.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from arvis.domain.versions import Version, Versioned
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
 
-#: The user ids of the owners, by platform: those in the configuration, and for the web also the owners of a login or
-#: key.
+#: The ids of the users who are owners, by platform. They come from the configuration. For the platform `web` they also
+#: come from the logins and API keys of owners.
 Owners = Mapping[str, Collection[str]]
 
 #: The roles that a person can assign. Only the configuration names owners.
@@ -37,8 +38,8 @@ _ROLES = {UserRole.OWNER: PrincipalRole.OWNER, UserRole.OPERATOR: PrincipalRole.
 
 
 def role_of(person: Principal, owners: Owners) -> PrincipalRole:
-    """Return the present role of a person. A person whose row says `owner`, but whom the configuration no longer
-    names, is a member."""
+    """Return the present role of a person. A person with the stored role `owner` is a member if the configuration no
+    longer names that person."""
     if person.user_id in owners.get(person.platform, ()):
         return PrincipalRole.OWNER
     return PrincipalRole.MEMBER if person.role is PrincipalRole.OWNER else person.role
@@ -54,8 +55,8 @@ def change(
     by: str,
     now: int,
 ) -> Principal:
-    """Change the role or the pairing of a person (None: unchanged). If `paired` is None, a new operator becomes
-    paired, and each other new role ends the pairing. A blocked person also loses a pending code."""
+    """Change the role or the pairing of a person. None means no change, but if only the role changes, a new operator
+    becomes paired and any other new role ends the pairing. A blocked person also loses a pending code."""
     person = tx.principals.get(person_id)
     if person is None:
         raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
@@ -104,7 +105,7 @@ def _void_code(tx: Transaction, person: Principal, by: str, now: int) -> None:
 
 
 def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Principal:
-    """Return the person as stored now. Store a version if the role or pairing differs from `before`."""
+    """Return the person as stored now. Store a version if the role or the pairing is not the same as in `before`."""
     after = tx.principals.get(before.id) or before
     if (after.role, after.paired) != (before.role, before.paired):
         tx.versions.keep(Versioned.PERSON, before.id, _standing(after), by, now, before=_standing(before))
@@ -112,9 +113,9 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
 
 
 def settle_roles(tx: Transaction, owners: Owners, keys: Mapping[str, PrincipalRole], now: int) -> Sequence[Principal]:
-    """Lower each stored role that the configuration, a login or a key no longer grants, and end the person's pairing,
-    because the rights of their work are read from these rows. `keys`: the roles of the configured API keys, by user id.
-    Return the people whose rows changed, as they were before."""
+    """Lower each stored role that the configuration, a login or a key no longer grants, and end the person's pairing.
+    This is necessary because these rows decide about the rights of work that was done for the person. `keys` contains
+    the roles of the configured API keys, by user id. Return the changed people with their old roles."""
     changed = []
     for person in tx.principals.with_rights():
         role = _role_now(tx, person, owners, keys)
@@ -150,28 +151,30 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 10
 MINUTE_MS = 60_000
 LIFE_MS = 15 * MINUTE_MS
-#: The time until a rejected person can get another code.
+#: The time from the request of a person who is rejected to that person's next code.
 REJECTED_MS = 24 * 60 * MINUTE_MS
-#: The maximum number of pending codes of one bot: more unknown people at once are a sign of abuse.
+#: The maximum number of pending codes of one bot. If more people ask at the same time, it is probably abuse.
 MOST_PENDING = 3
-#: The number of wrong codes within `LIFE_MS` after which every code is refused.
+#: After this number of wrong codes within `LIFE_MS`, every code is refused.
 MOST_TRIES = 5
-#: The reasons for a refusal that no longer apply after pairing.
+#: The reasons for which a person can be refused before the pairing, but not after it.
 PAIRABLE = frozenset({"not_paired", "not_bound"})
 
 WELCOME = "You are paired now. Send me a message to start."
 
 _TRIES = "pairing_attempts"
-#: The lock that is held to offer, approve or reject a code, so that concurrent scripts cannot exceed a limit.
+#: A lock that each script holds while it offers, approves or rejects a code, so that concurrent scripts cannot exceed a
+#: limit.
 _LANE = "pairing"
 _LONGEST_NAME = 100
-#: The random bits for a code: twice as many as its characters need, so that all codes are practically equally likely.
+#: The number of random bits from which a code is made. It is twice the number that the code needs, so that all codes
+#: are practically equally likely.
 _CODE_BITS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The result for a correct code: this person was paired."""
+    """The result of a correct code: the person `principal` is paired."""
 
     principal: Principal
 
@@ -183,7 +186,7 @@ class TurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class WrongCode:
-    """The result for a code that does not exist, was used or has expired. `left`: the number of wrong codes that are
+    """The result of a code that does not exist, was used or has expired. `left` is the number of wrong codes that are
     still allowed."""
 
     left: int
@@ -191,13 +194,13 @@ class WrongCode:
 
 @dataclass(frozen=True, slots=True)
 class TooManyTries:
-    """The result after `MOST_TRIES` wrong codes: no code is accepted before `until` (ms)."""
+    """The result after `MOST_TRIES` wrong codes: every code is refused until the time `until` (ms)."""
 
     until: int
 
 
 def new_code(random_bits: Callable[[int], int]) -> str:
-    """Return a random code. `random_bits` takes a number of bits and returns a number made of them."""
+    """Return a random code. `random_bits(n)` returns a number of `n` random bits."""
     number, letters = random_bits(_CODE_BITS), []
     for _ in range(CODE_LENGTH):
         number, letter = divmod(number, len(ALPHABET))
@@ -206,8 +209,8 @@ def new_code(random_bits: Callable[[int], int]) -> str:
 
 
 def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str) -> str | None:
-    """Store `code` for a person who was refused for a reason in `PAIRABLE`, and return the reply that contains it. Return
-    None, without a reply, if the message is not direct, the person has a pending code or was rejected recently, or the
+    """Store `code` for a person who was refused for a reason in `PAIRABLE`, and return the reply that contains it.
+    Return None (no reply) if the message is not direct, the person has a pending code or was rejected recently, or the
     bot has `MOST_PENDING` pending codes."""
     sender, address = message.sender, message.address
     # A sender with a role has a login or an API key, which identifies the person without a code.
@@ -252,7 +255,8 @@ def _may_have_a_code(tx: Transaction, message: IncomingMessage, now: int) -> boo
 
 
 def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode | TooManyTries:
-    """Pair the person to whom this code was given, and notify them in the same chat. `by`: the approving principal."""
+    """Pair the person to whom this code was given, and notify that person in the same chat. `by` is the id of the
+    person who approves."""
     pairing = _pending(tx, code, now)
     if not isinstance(pairing, Pairing):
         return pairing
@@ -294,7 +298,7 @@ def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooM
 
 
 def as_entered(text: str) -> str:
-    """Return a code in its original form. People may type it with spaces and hyphens, or in lower case."""
+    """Return the code without the spaces, hyphens and lower case with which people may type it."""
     return "".join(letter for letter in text.upper() if letter.isalnum())
 
 

@@ -55,8 +55,8 @@ def remove_project(tx: Transaction, name: str, now: int, *, by: str | None) -> P
 
 def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Project | None:
     """Restore the project's previous version and store it as a new version, so a second call reverses the first. A
-    removed project is restored with its old id; `name` must then be the id. A project without a previous version is
-    removed, and None is returned."""
+    removed project is restored with its old id; `name` must then be this id. If there is no previous version, remove
+    the project and return None."""
     known = _named(tx, name)
     versions = tx.versions.newest(Versioned.PROJECT, known.id if known else name, 2)
     if known is None and not versions:
@@ -132,7 +132,7 @@ def _content(project: Project) -> Project:
 
 
 def _free_slug(tx: Transaction, title: str) -> str:
-    """Return a slug from the title, with a number if it is taken."""
+    """Return a slug made from the title. A number is added if another project has this slug."""
     stem = _NOT_IN_SLUGS.sub("-", title.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-") or "project"
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return next(name for name in names if tx.projects.by_slug(name) is None)

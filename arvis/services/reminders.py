@@ -32,13 +32,15 @@ from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import source_of
 
 DAY_MS = 86_400_000
-#: The maximum characters of a name that is made from the prompt, if the request gives no name.
+#: The maximum length of a name that is made from the prompt, because the request gives no name.
 _NAME = 40
-#: The maximum number of ancestors of an execution that are read. The limits of delegations and graphs allow fewer.
+#: The maximum number of executions that are read on the way from an execution to the one that began the work. The
+#: limits of delegations and graphs allow fewer.
 _MOST_ANCESTORS = 50
-#: The field of the memo with the taint of the request.
+#: The key in a reminder's `memo` under which the taint of its request is stored.
 _TAINT = "taint"
-#: The field of the memo with the id of the tool call. A call that is repeated after a crash creates no second reminder.
+#: The key in a reminder's `memo` for the id of the tool call that created it. A crash may repeat the call; it then
+#: creates no second reminder.
 _CALL = "call"
 
 _IN = re.compile(r"\s*in\s+(?P<time>.+)", re.IGNORECASE | re.DOTALL)
@@ -53,7 +55,7 @@ _NOTE = (
 @dataclass(frozen=True, slots=True)
 class Wish:
     """A request for a reminder. `address` and `taint` are those of the conversation. Requests with the same `call_id`
-    are one request."""
+    are repetitions of one request."""
 
     agent_id: str
     principal_id: str
@@ -68,7 +70,7 @@ class Wish:
 
 
 class ReminderService:
-    """The implementation of the port `Reminders` with the scripts of this module."""
+    """The implementation of the port `Reminders`, which runs the scripts of this module."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, rules: Rules) -> None:
         self._store = store
@@ -109,8 +111,8 @@ class ReminderService:
 
 
 def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
-    """Create a reminder, unless the same tool call has created it before. Return a text for the model with its next
-    times."""
+    """Create a reminder, unless the same tool call has created it before. Return a text for the model that names the
+    reminder and its next times."""
     if (there := _made_before(tx, wish, rules)) is not None:
         return f"Made: {_line(tx, there, rules, now, times=schedules.TOLD)}"
     if _began_by_itself(tx, wish.execution_id):
@@ -153,8 +155,8 @@ def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: in
 
 
 def task_of(schedule: Schedule) -> TaskSpec:
-    """Return the task of a due schedule: its prompt. A reminder from a conversation with text of other people becomes a
-    note without tools."""
+    """Return the task of a due schedule. It is the prompt, except for a reminder from a conversation with text of other
+    people: its task is to pass on the prompt as a note, without tools."""
     taint = taint_of(str(schedule.memo.get(_TAINT, ""))) if is_reminder(schedule) else CLEAN
     if not taint:
         return TaskSpec(schedule.prompt)
@@ -181,8 +183,8 @@ def _person(caller: Caller) -> tuple[str, Address]:
 
 
 def _began_by_itself(tx: Transaction, execution_id: str) -> bool:
-    """Return whether no person asked for this execution: a schedule or web hook started it, or started one of the
-    executions that called it or gave it a task."""
+    """Return True if no person asked for this execution, because a schedule or web hook started the work. Follow the
+    executions that called this one or gave it a task, up to the first one."""
     execution: Execution | None = tx.executions.get(execution_id)
     for _ in range(_MOST_ANCESTORS):
         if execution is None:
@@ -204,7 +206,7 @@ def _mine(tx: Transaction, principal_id: str, rules: Rules) -> Sequence[Schedule
 
 
 def _at(schedule: str, now: int) -> str:
-    """Convert a time such as `in 10 minutes` to `at` with that moment in UTC; return any other text unchanged."""
+    """Convert a time such as `in 10 minutes` to the form `at DATE TIME` in UTC; return any other text unchanged."""
     found = _IN.fullmatch(schedule)
     if found is None:
         return schedule
@@ -227,7 +229,7 @@ def _line(tx: Transaction, schedule: Schedule, rules: Rules, now: int, *, times:
 
 
 def _called(schedule: Schedule) -> str:
-    """Return the name and id of a reminder. A name that other people may have written is omitted, so that the tool's
-    output contains no untrusted text."""
+    """Return the name and id of a reminder for the tool's output. A name that other people may have written is left
+    out, so that the output contains no untrusted text."""
     name = "a note" if schedule.memo.get(_TAINT) else f"“{escape(schedule.name)}”"
     return f"{name} (id {schedule.id})"

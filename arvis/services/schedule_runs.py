@@ -1,4 +1,4 @@
-"""Store the end and the result of an occurrence. After each failure in a row the schedule pauses for a longer time, and
+"""Store the end and the result of an occurrence. Each further failure in a row makes the schedule's pause longer, and
 after several failures the owner of the installation gets an alert. Parts of transaction scripts."""
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from arvis.messaging.owner_alerts import Hint, alert_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus
 
-#: The numbers of failures in a row after which the owner gets an alert: at `TOLD_AFTER`, and at each multiple of
-#: `TOLD_EVERY`.
+#: The owner gets an alert when a schedule has failed `TOLD_AFTER` times in a row, and at each multiple of `TOLD_EVERY`.
 TOLD_AFTER, TOLD_EVERY = 3, 25
 MINUTE_MS = 60_000
-#: The longest pause in ms, after pauses of 2, 4, 8 … minutes.
+#: The longest pause (ms) of a schedule. The pauses after failures are 2, 4, 8 … minutes, up to this limit.
 LONGEST_REST_MS = 6 * 3_600_000
-#: The maximum characters of a stored result.
+#: The maximum length of a stored result, in characters.
 LONGEST_REPORT = 500
 
 _STATUSES = {
@@ -31,16 +30,16 @@ _WELL = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceSta
 
 
 def run_ended(tx: Transaction, execution: Execution, status: str, report: str, now: int) -> None:
-    """Store the end of an execution that a schedule started; do nothing for another execution. `status`: a value of
-    `WorkStatus` or `OccurrenceStatus`."""
+    """Store the end of the occurrence to which this execution belongs, if a schedule started the execution. `status` is
+    a value of `WorkStatus` or `OccurrenceStatus`."""
     occurrence = tx.occurrences.of_execution(execution.id)
     if occurrence is not None:
         end(tx, occurrence, _STATUSES.get(status, OccurrenceStatus.DONE), report, now)
 
 
 def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, report: str, now: int) -> None:
-    """Store the end of an occurrence, only once. An ended occurrence changes only if it failed and succeeds after a
-    retry by hand."""
+    """Store the end of an occurrence. If the end is already stored, change it only if the occurrence had failed and a
+    person's retry was successful."""
     known = tx.occurrences.get(occurrence.id)
     if known is None or (
         known.ended_at is not None and not (known.status is OccurrenceStatus.FAILED and status in _WELL)
@@ -58,14 +57,14 @@ def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, repor
 
 
 def rest_of(schedule: Schedule, now: int) -> int | None:
-    """Return the end of the schedule's pause in ms, or None if there is no pause. A pause that would last longer than
-    `LONGEST_REST_MS` is ignored, because the clock was set back after it began."""
+    """Return the time (ms) at which the schedule's pause ends, or None if there is no pause. A pause that would last
+    longer than `LONGEST_REST_MS` is ignored: the clock was set back after the pause began."""
     until = schedule.cooldown_until
     return until if until is not None and now < until <= now + LONGEST_REST_MS else None
 
 
 def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
-    """Count a failure and set a pause. A schedule without a next time needs no pause."""
+    """Count a failure and set a pause. A schedule that will not run again needs no pause."""
     failures = schedule.failures + 1
     rest = min(2 ** min(failures, 20) * MINUTE_MS, LONGEST_REST_MS)
     tx.schedules.rate(schedule.id, failures, now + rest if schedule.next_run is not None else None)

@@ -1,7 +1,6 @@
-"""Changes of schedules (crons and heartbeats) by people and the conductor: create, change and remove within limits, and
-undo. The functions only write rows; `scheduler/` runs the schedules. Each change stores a version in the same commit.
-`checked_script` checks the script of a heartbeat that fetches an address instead of calling a model.
-"""
+"""Changes of schedules (crons and heartbeats) by people and the conductor: create, change, remove and undo, within
+limits. The functions only write rows; `scheduler/` runs the schedules. Each change stores a version in the same
+commit."""
 
 from __future__ import annotations
 
@@ -139,10 +138,11 @@ def _wrong(name: str, problem: str) -> Unprocessable:
     )
 
 
-#: The number of next times that are shown.
+#: The number of next times that are shown for a schedule.
 TOLD = 5
 
-#: Fields of a reminder's memo: the agents that its person could use (None: no limit), and whether the person was paired.
+#: Keys in a reminder's `memo`: the list of agents that its person could use (None: all agents), and whether the person
+#: was paired.
 REACH, PAIRED = "reach", "paired"
 
 CHANGEABLE = frozenset(
@@ -157,7 +157,7 @@ _GRAPHS = GRAPHS | {"heartbeat"}
 _MOST_CYCLES = 10
 #: Fields that only enable or disable a schedule. Changing them does not change the user for whom the schedule acts.
 _SWITCHES = frozenset({"enabled"})
-#: The fields with the history of a schedule, which an undo does not change.
+#: Fields that the scheduler writes while a schedule runs. An undo does not change them.
 _LIVED = ("last_run", "failures", "cooldown_until", "memo")
 
 _LONGEST_NAME = 100
@@ -167,8 +167,8 @@ _LARGEST_PROMPT = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits of schedules: the maximum numbers of crons and heartbeats for an agent and of reminders for a person, and
-    the minimum seconds between two times. `zone` is the default time zone."""
+    """The limits of schedules: the maximum number of crons and heartbeats of an agent, the maximum number of reminders
+    of a person, and the minimum number of seconds between two times. `zone` is the default time zone."""
 
     zone: str = "UTC"
     crons_per_agent: int = 10
@@ -188,15 +188,15 @@ class Rules:
 
 
 def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
-    """Create a schedule. `wanted.agent_id` can be a slug. The id, the times, a missing name, and the date of a time
-    without a date are set here."""
+    """Create a schedule. `wanted.agent_id` can be a slug. The schedule gets a new id and new times, and a name if it
+    has none. A time of day without a date gets its next date."""
     agent = _agent(tx, wanted.agent_id)
     _refuse_more(tx, wanted, agent, rules)
     name = wanted.name.strip() or _free_name(tx, agent, wanted.kind)
     wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
     made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
     if made.enabled and isinstance(parse(made.schedule), Every):
-        made = replace(made, next_run=now)  # an interval starts at once, unlike a time of the calendar
+        made = replace(made, next_run=now)  # an interval starts at once
     tx.schedules.add(made)
     _keep(tx, None, made, made.principal_id, now)
     return made
@@ -205,10 +205,13 @@ def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> S
 def change_schedule(
     tx: Transaction, schedule_id: str, changes: Mapping[str, Any], rules: Rules, now: int, *, by: str | None
 ) -> Schedule:
-    """Change the fields of `Schedule` that `changes` names; keep the other fields. From then on the schedule acts for
-    `by` (the id of a principal), so that no user can put text into a schedule with another user's rights. A change
-    that only enables or disables the schedule keeps its user. The author is the user who last changed the text. The
-    next time is computed again only if a field that determines it has changed."""
+    """Change the fields of `Schedule` that `changes` names; keep the other fields.
+
+    From then on the schedule acts for `by` (the id of a person), so that no user can put text into a schedule with
+    another user's rights. A change that only enables or disables the schedule does not change this person. The
+    schedule's author is the user who last changed its text. The next time is computed again only if a field on which it
+    depends has changed.
+    """
     known = find_schedule(tx, schedule_id)
     wanted = with_changes(known, changes)
     if not changes.keys() <= _SWITCHES:
@@ -227,10 +230,13 @@ def remove_schedule(tx: Transaction, schedule_id: str, now: int, *, by: str | No
 
 
 def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, by: str | None) -> Schedule | None:
-    """Restore the schedule's previous version and store it as a new version, so a second call reverses the first. A
-    removed schedule is restored with its old id. A schedule without a previous version is removed, and None is
-    returned. The restored schedule acts for `by`. Raise `UsageError` if the previous version is no longer allowed: its
-    name is taken, the limit of schedules is reached, or its time has passed."""
+    """Restore the schedule's previous version and store it as a new version, so a second call reverses the first. The
+    restored schedule acts for `by`. A removed schedule is restored with its old id. If there is no previous version,
+    remove the schedule and return None.
+
+    Raise `UsageError` if the previous version is no longer allowed: its name is taken, the limit of schedules is
+    reached, or its time has passed.
+    """
     known = tx.schedules.get(schedule_id)
     versions = tx.versions.newest(Versioned.SCHEDULE, schedule_id, 2)
     if known is None and not versions:
@@ -274,13 +280,13 @@ def _no_schedule() -> NotFound:
 
 
 def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
-    """Return the name of the time zone of the schedule: its own, its agent's, or the default."""
+    """Return the name of the schedule's time zone: that of the schedule, else that of its agent, else the default."""
     agent = tx.agents.get(schedule.agent_id)
     return schedule.timezone or (agent.timezone if agent else None) or rules.zone
 
 
 def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[int]:
-    """Return the next `TOLD` times of a schedule in ms; none if it is disabled or has no next time."""
+    """Return the next `TOLD` times of a schedule in ms. Return no times if it is disabled or has no next time."""
     if not schedule.enabled or schedule.next_run is None:
         return []
     text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
@@ -300,23 +306,23 @@ def _agent(tx: Transaction, name: str) -> Agent:
 
 
 def is_reminder(schedule: Schedule) -> bool:
-    """Return whether an agent's tool created the schedule for the person in a conversation. It then counts against the
-    person's quota, not the agent's."""
+    """Return True if an agent's tool created the schedule for the person in a conversation. Such a schedule counts
+    against the person's quota, not the agent's."""
     return schedule.created_by is MadeBy.TOOL
 
 
 def reach_of(schedule: Schedule) -> dict[str, Any]:
-    """Return the part of the execution's state that limits the agents it can use. A reminder can use only the agents
-    that its person could use when asking; other schedules have no such limit."""
+    """Return the part of an execution's state that limits the agents which the execution can use. A reminder can use
+    only the agents that its person could use when the reminder was created. Other schedules have no such limit."""
     if not is_reminder(schedule):
         return {}
-    # Older reminders lack these fields. Their people count as paired, because the agent answered them.
+    # Older reminders lack these keys. Their people count as paired, because an agent answered them.
     return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
 
 
 def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
-    """Return `reach_of`, and the people whose rights limit the execution, too: the author of the text, and
-    `requesters`, such as the user who starts the schedule by hand."""
+    """Return the limits of an execution of this schedule: those of `reach_of`, and the rights of the text's author and
+    of the `requesters`, such as a user who starts the schedule manually."""
     return reach_of(schedule) | written_by(schedule.principal_id, schedule.author, *requesters)
 
 
@@ -328,7 +334,8 @@ def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
 
 
 def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
-    """Raise `Conflict` if the agent, or for a reminder the person, already has the maximum number of schedules."""
+    """Raise `Conflict` if no more schedules are allowed. For a reminder the limit of its person counts, for other
+    schedules the limit of the agent."""
     if is_reminder(wanted):
         who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
     else:
@@ -384,7 +391,7 @@ def _free_name(tx: Transaction, agent: Agent, kind: ScheduleKind) -> str:
 
 
 def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
-    """Check everything except the times. Return the schedule in its stored form."""
+    """Check the schedule except its times. Return it in its stored form."""
     _check_texts(wanted)
     _check_name(tx, wanted)
     _check_person(tx, wanted)
@@ -399,7 +406,8 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
 
 
 def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
-    """Return the schedule with its expression in the stored form and with its next time."""
+    """Return the schedule with its time expression in the stored form, and with its next time. Raise `Unprocessable` if
+    the expression is not allowed."""
     zone = zone_for(tx, wanted, rules)
     zone_of(zone)
     schedule = pinned(parse(wanted.schedule), zone, now)
@@ -421,7 +429,7 @@ def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedul
 
 
 def _check_texts(wanted: Schedule) -> None:
-    """Check that names fit in one line, and that everything can be stored."""
+    """Check that each name is one line within its limit, and that the prompt can be stored and is not too long."""
     for name, text in (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel)):
         most = _LONGEST_NAME if name == "name" else _LONGEST_PLACE
         if not 0 < len(text.strip()) <= most or not text.isprintable():
@@ -457,7 +465,8 @@ def _check_person(tx: Transaction, wanted: Schedule) -> None:
 
 
 def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
-    """Check the graph and the limits of the work. Return the schedule with the stored name of its graph."""
+    """Check the graph, the number of cycles and the grace period. Return the schedule with the stored name of its
+    graph."""
     graph = None if wanted.graph is None else graph_named(wanted.graph)
     if graph is not None and graph.startswith(PREFIX):
         graph = graph_of(tx, graph)
@@ -476,5 +485,5 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
 
 
 def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:
-    """Return the values that determine the times of a schedule."""
+    """Return the values on which the times of a schedule depend."""
     return schedule.schedule, schedule.timezone, schedule.enabled, schedule.script is None

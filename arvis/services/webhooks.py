@@ -1,6 +1,5 @@
-"""Web hooks: changes by people, and calls by programs. A call starts work of an agent or a workflow run, and the answer
-is posted in the hook's channel. Transaction scripts.
-"""
+"""Web hooks: changes by people, and calls by programs. A call starts a run of an agent or a workflow, and the result is
+posted in the hook's channel. Transaction scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from arvis.tasks.access import author_after, check_use, refusal, taint_of_author
 from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import NewRun, begin_run
 
-#: The time in ms for which the id of a call is stored, so that a repeated call starts nothing.
+#: The time (ms) for which the id of a call is stored. During this time a repetition of the call starts nothing.
 KNOWN_CALLS_MS = 7 * 86_400_000
 
 CHANGEABLE = frozenset(
@@ -48,8 +47,8 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """A call with a correct signature. `webhook`: the hook with which the signature was checked. `call_id`: the
-    caller's id of the call, if it sent one. `prompt`: the template, filled with the request."""
+    """A call with a correct signature. The signature was checked with the secret of `webhook`. `call_id` is the id that
+    the caller gave the call, or None. `prompt` is the hook's template, filled with values of the request."""
 
     webhook: Webhook
     call_id: str | None
@@ -58,8 +57,8 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class TakenCall:
-    """The result of a call. `execution_id`: the execution of the call. `repeated`: an earlier call with the same id
-    started this execution."""
+    """The result of a call. `execution_id` is the execution that the call started. If `repeated` is True, an earlier
+    call with the same id started it."""
 
     execution_id: str
     repeated: bool
@@ -78,8 +77,8 @@ def add_webhook(tx: Transaction, wanted: Webhook, now: int) -> Webhook:
 def change_webhook(
     tx: Transaction, webhook_id: str, changes: Mapping[str, Any], now: int, *, by: str | None
 ) -> Webhook:
-    """Change the fields of `Webhook` that `changes` names. From then on the hook acts for `by` (the id of a principal),
-    so that no user can put text into a hook with another user's rights. The author is the user who last changed the
+    """Change the fields of `Webhook` that `changes` names. From then on the hook acts for `by` (the id of a person), so
+    that no user can put text into a hook with another user's rights. The hook's author is the user who last changed its
     text."""
     if unknown := changes.keys() - CHANGEABLE:
         raise Unprocessable(f"`{min(unknown)}` of a web hook cannot be changed.", fix="Create another web hook.")
@@ -92,8 +91,8 @@ def change_webhook(
 
 
 def _limits(hook: Webhook) -> dict[str, Any]:
-    """Return the part of the execution's state with the author of the template, whose rights limit the execution,
-    too."""
+    """Return the part of an execution's state that names the author of the hook's template. The execution has only the
+    rights that this author has, too."""
     return written_by(hook.principal_id, hook.author)
 
 
@@ -126,7 +125,7 @@ def nothing_there() -> NotFound:
 
 def take_call(tx: Transaction, call: HookCall, now: int) -> TakenCall:
     """Store and count the call and start its execution, in one commit. A repeated call starts nothing. Raise `NotFound`
-    if the hook was removed or disabled, or its secret changed, after the signature was checked."""
+    if the hook was removed, disabled or given another secret after the signature was checked."""
     hook = tx.webhooks.get(call.webhook.id)
     if hook is None or not hook.enabled or hook.secret != call.webhook.secret:
         raise nothing_there()
@@ -141,8 +140,8 @@ def take_call(tx: Transaction, call: HookCall, now: int) -> TakenCall:
 
 
 def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prompt: str, now: int) -> Execution | None:
-    """Start the execution of a call. An agent answers the calls of one hook one after the other, in order; workflow
-    runs of one hook run concurrently."""
+    """Start the execution of a call. An agent answers the calls of one hook one after the other, in their order.
+    Workflow runs of one hook run concurrently."""
     taint = frozenset({Label.TOOLS}) if has_places(hook.template) else CLEAN
     taint |= taint_of_authors(tx, hook.principal_id, [hook.author])
     if hook.graph is not None:
@@ -167,9 +166,9 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
 
 
 def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
-    """Return the agent and the address of its answer. Raise `NotFound` if the agent is deleted, or the hook's user is
-    blocked or may not use the agent. Raise `Unavailable` for a problem that can be fixed, so that the caller repeats
-    the call."""
+    """Return the agent of the hook and the address where its answer is posted. Raise `NotFound` if the agent is
+    deleted, or if the hook's user is blocked or may not use the agent. Raise `Unavailable` for any other problem: a
+    person can fix it, and the program can then repeat the call."""
     agent = tx.agents.get(hook.agent_id)
     person = tx.principals.get(hook.principal_id) if hook.principal_id is not None else None
     blocked = person is not None and person.role is PrincipalRole.BLOCKED
@@ -189,7 +188,7 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
 
 
 def _check_graph(tx: Transaction, hook: Webhook, agent: Agent, place: Address) -> None:
-    """Raise `Unavailable` if the hook's workflow cannot run now, so that the caller repeats the call."""
+    """Raise `Unavailable` if the hook's workflow cannot run now. The program can repeat the call later."""
     if hook.graph is None:
         return
     try:
@@ -231,7 +230,7 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
 
 
 def _check_texts(wanted: Webhook) -> None:
-    """Check that names fit in one line, and that everything can be stored."""
+    """Check that names fit in one line and that all texts can be stored."""
     named = (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel))
     for field, text in named:
         most = _LONGEST_NAME if field == "name" else _LONGEST_PLACE

@@ -1,12 +1,13 @@
-"""Workflow runs as rows: their start, the limits of runs with the same root, and retries in their logs.
+"""The start of workflow runs, the limits of runs with the same root, and lines in their logs.
 
-A run is an execution of its workflow's graph and keeps the version that it started with. The API, `/run`, a schedule,
+A run is an execution of its workflow's graph and keeps the version with which it started. The API, `/run`, a schedule,
 a web hook or an agent starts a run; a run can also be the turn of a message, or the child of another run.
-`arvis/workflows/` interprets documents; this module reads them only for the start node and the agent. The end of a
-run is in `turns/workflow_results.py`. Parts of transaction scripts.
+`arvis/workflows/` interprets documents; this module reads only their start nodes and agents.
+`turns/workflow_results.py` handles the end of a run. The functions are parts of transaction scripts.
 
-All runs below one root (a turn or a run) are counted together and charged to one budget, so that workflows that start
-one another come to an end. Each run below a root has a row of `delegations`, which `join` or `take_place` writes.
+The root of a run is the turn or run at the beginning of its chain. All runs with the same root are counted together and
+charged to one budget, so that workflows that start one another come to an end. Each of these runs has a row in the
+table `delegations`, which `join` or `take_place` writes.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ from arvis.tasks.task import child_state, source_of
 
 #: The maximum number of concurrent runs for a user who is neither owner nor operator.
 MOST_AT_ONCE = 5
-#: The maximum number of runs below one root.
+#: The maximum number of runs with the same root.
 MOST_RUNS = 1_000
 _RUN = "run"
 
 
 def check_room(tx: Transaction, execution: Execution) -> None:
-    """Raise `ExecutionError` if the root of this execution has already led to `MOST_RUNS` workflow runs."""
+    """Raise `ExecutionError` if there are already `MOST_RUNS` workflow runs with the root of this execution."""
     top = lifecycle.root_of(tx, execution)
     given = tx.delegations.get(top.id)
     if tx.delegations.runs_of_root(given.root_id if given is not None else top.id) >= MOST_RUNS:
@@ -75,8 +76,7 @@ def check_room(tx: Transaction, execution: Execution) -> None:
 
 
 def check_pace(tx: Transaction, person: Principal | None) -> None:
-    """Raise `Unprocessable` if the person already has `MOST_AT_ONCE` running runs. Owners and operators have no
-    limit."""
+    """Raise `Unprocessable` if `MOST_AT_ONCE` runs of this person are running. Owners and operators have no limit."""
     if person is None or person.role in OPERATING_ROLES:
         return
     going = sum(each.principal_id == person.id for each in tx.workflow_runs.at_work(MOST_RUNS))
@@ -89,8 +89,8 @@ def check_pace(tx: Transaction, person: Principal | None) -> None:
 
 
 def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
-    """Put the run `begun` below the execution `of` (a run or a turn), and count it with the runs of the same root. A
-    second call counts nothing."""
+    """Record that the execution `of` (a run or a turn) caused the run `begun`, and count `begun` with the runs of the
+    same root. A second call does not count it again."""
     tx.executions.put_below(begun.id, of.id)
     if tx.delegations.get(begun.id) is not None:
         return
@@ -113,53 +113,55 @@ def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
 
 
 def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
-    """Let the run `begun` replace the execution `of`, so that `begun` answers the turn. If an agent gave `of` as a task,
-    `begun` takes over that task; if not, `begun` is counted as in `join`."""
+    """Let the run `begun` replace the execution `of`, so that `begun` answers the turn. If `of` is a task from an
+    agent, `begun` takes over that task. Otherwise `begun` is counted as in `join`."""
     given = tx.delegations.get(of.id)
     if given is None:
         join(tx, begun, of, now)
     else:
         tx.delegations.add(replace(given, execution_id=begun.id, created_at=now))
-    # `begun` gets the parent of `of`, and `of` becomes a child of `begun`, because its earlier work is part of this run.
+    # `begun` takes the place of `of` below the execution that caused `of`. `of` becomes a child of `begun`, because its
+    # earlier work counts as a part of `begun`.
     tx.executions.put_below(begun.id, of.begun_by or "")
     tx.executions.put_below(of.id, begun.id)
 
 
-#: The maximum characters of the trigger in the log of a run.
+#: The maximum length of the trigger's text in the log of a run.
 _NOTED = 4_000
 _BEGINS = ("start", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
 class NewWorkflowRun:
-    """A run to start."""
+    """The values from which `begin` starts a run."""
 
     workflow: Workflow
     agent: Agent
     address: Address
     #: The cause of the run, in the form of `WorkflowRun.source`.
     source: str
-    #: The input of the run, any JSON; None: the input that the start node defines.
+    #: The input of the run (any JSON), or None for the input that the start node defines.
     input: Any = None
-    #: The text that caused the run, such as a message; "": the input as text.
+    #: The text that caused the run, such as a message. If it is empty, the input is used as text.
     trigger: str = ""
     principal_id: str | None = None
-    #: None: the newest version that can run.
+    #: The version to run, or None for the newest one that can run.
     version: int | None = None
-    #: The id of the first node; None: the first trigger of `trigger_kind`, or the start node.
+    #: The id of the first node, or None for the first trigger of `trigger_kind`, or else the start node.
     entry: str | None = None
     trigger_kind: str = ""
     taint: Taint = CLEAN
     priority: int = Priority.MESSAGE
     kind: JobKind = JobKind.ADVANCE
-    #: None: a separate lane for this run.
+    #: The lane of the run's jobs, or None for a lane that no other run has.
     lane: str | None = None
     rerun_of: str | None = None
-    #: The id of the request. A request with the same id starts no second run.
+    #: The id of the API request that starts the run. A second request with the same id starts no second run.
     request: str | None = None
-    #: The input of the first node, if the run starts inside the workflow, as a rerun from a step does.
+    #: The input of the first node. It is set if the run starts in the middle of the workflow, such as a rerun from a
+    #: step.
     token: Mapping[str, Any] | None = None
-    #: Further parts of the execution's state.
+    #: Values that are added to the execution's state.
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -167,8 +169,8 @@ class NewWorkflowRun:
 
 
 def find(tx: Transaction, name: str) -> Workflow:
-    """Return the workflow with this id or slug, with or without the prefix of graphs. Raise `NotFound` if it does not
-    exist or is deleted."""
+    """Return the workflow with this id or slug. The prefix `workflow:` is ignored. Raise `NotFound` if the workflow
+    does not exist or is deleted."""
     named = name.removeprefix(PREFIX).strip()
     workflow = tx.workflows.get(named) or tx.workflows.by_slug(named)
     if workflow is None or workflow.removed_at is not None:
@@ -182,7 +184,7 @@ def find(tx: Transaction, name: str) -> Workflow:
 
 def graph_of(tx: Transaction, name: str) -> str:
     """Return the name with which schedules, web hooks and agents refer to a workflow: the prefix and its slug. Raise
-    `Unprocessable` if the workflow does not exist, or `name` lacks the prefix."""
+    `Unprocessable` if the workflow does not exist, or if `name` lacks the prefix."""
     if not name.startswith(PREFIX):
         raise Unprocessable(f"`graph` names {name[:60]!r}, which is not a workflow.", fix=f"Write {PREFIX}SLUG.")
     try:
@@ -192,8 +194,8 @@ def graph_of(tx: Transaction, name: str) -> str:
 
 
 def whole_version(tx: Transaction, workflow: Workflow, version: int | None = None) -> WorkflowVersion:
-    """Return this version of the workflow (None: the newest that can run). Raise `Unprocessable` if the version cannot
-    run or the workflow is deleted."""
+    """Return this version of the workflow, or with None the newest version that can run. Raise `Unprocessable` if the
+    version cannot run or the workflow is deleted, and `NotFound` if the version does not exist."""
     if workflow.removed_at is not None:
         raise Unprocessable(f"The workflow {workflow.slug} was removed.", fix="Restore it, or start another workflow.")
     wanted = version if version is not None else workflow.runnable
@@ -218,8 +220,8 @@ def whole_version(tx: Transaction, workflow: Workflow, version: int | None = Non
 
 
 def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
-    """Return the id of the first node of a run: the trigger of this kind, else the start node, else the first trigger.
-    Return "" if the document has none of these."""
+    """Return the id of the node at which a run starts: the first trigger of this kind, else the start node, else the
+    first trigger of any kind. Return "" if the document has none of these."""
     begins = [node for node in document.get("nodes", ()) if node.get("type") in _BEGINS]
     fitting = [node for node in begins if trigger_kind and node.get("data", {}).get("kind") == trigger_kind]
     starts = [node for node in begins if node["type"] == "start"]
@@ -227,9 +229,9 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
 
 
 def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise: str | None = None) -> Agent:
-    """Return the agent of a run: the active agent that the document names, else `otherwise` (an id or a slug). Raise
-    `Unprocessable` if the asker or an author of the version may not use that agent. Without such an agent, return the
-    first active agent that they may use, beginning with the conductor."""
+    """Return the agent of a run: the agent that the document names, else the agent `otherwise` (an id or a slug). Raise
+    `Unprocessable` if the asker or an author of the version may not use that agent. If neither is an active agent,
+    return the first active agent that they may use, beginning with the conductor."""
     asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
@@ -250,9 +252,9 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
 
 
 def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
-    """Return the agent of a run that was started in a conversation with `asker.agent`: the agent that the document
-    names, else `asker.agent`. Raise `Unprocessable` if the person may not use the named agent in this channel, because
-    a workflow grants no rights."""
+    """Return the agent of a run that was started in a conversation: the agent that the document names, else the agent
+    of the conversation (`asker.agent`). Raise `Unprocessable` if the person may not use the named agent in this
+    channel, because a workflow grants no rights."""
     asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     agent = agent_of(tx, version, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
@@ -262,13 +264,14 @@ def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
 
 
 def asker_for(tx: Transaction, principal_id: str | None, address: Address, state: Mapping[str, Any]) -> Asker:
-    """Return the asker of work for this person at this address. `state` contains the limits of the caller."""
+    """Return the asker of work for this person at this address. `state` is a state that contains the limits of the
+    work."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     return Asker(person, caller_limits(state), address, None)
 
 
 def place_of(workflow: Workflow) -> Address:
-    """Return the address of runs that were not started in a chat."""
+    """Return the address at which a run works if it was not started in a chat."""
     return Address(WEB, WEB, f"workflow-{workflow.slug}")
 
 
@@ -287,8 +290,9 @@ def begin(tx: Transaction, wanted: NewWorkflowRun, now: int) -> Execution:
 def begin_keyed(
     tx: Transaction, wanted: NewWorkflowRun, now: int, *, key: str | None, live: bool = True
 ) -> Execution | None:
-    """Start a run as `begin` does. Write nothing and return None if a job with this `key` waits or runs; with `live`
-    False, also if such a job has ended. If a run of the same request exists, return its execution."""
+    """Start a run as `begin` does. If the queue has a pending or running job with this `key`, write nothing and return
+    None. If `live` is False, an ended job with the key has the same effect. If a run of the same request exists, return
+    its execution."""
     if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
         return tx.executions.get(known.execution_id)
     version = whole_version(tx, wanted.workflow, wanted.version)
@@ -334,7 +338,7 @@ def begin_keyed(
 
 
 def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersion) -> NewWorkflowRun:
-    """Return the wanted run with the authors of the version, and with the taint of their text."""
+    """Return the wanted run, limited by the authors of the version and with the taint of their text."""
     return replace(
         wanted,
         taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),
@@ -345,8 +349,8 @@ def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersio
 def turn_part(
     workflow: Workflow, version: WorkflowVersion, text: str, *, trigger_kind: str = "", entry: str | None = None
 ) -> dict[str, Any]:
-    """Return the part of the state that makes a turn's execution a run of this workflow. The input of the run is the
-    message (`text`)."""
+    """Return the values that make a turn's execution a run of this workflow; they are added to its state. The input of
+    the run is the message (`text`)."""
     at = entry or entry_of(version.document, trigger_kind)
     return {
         STATE: {"id": workflow.id, "version": version.version, "entry": at, "trigger": text, "input": text},
@@ -362,8 +366,9 @@ def called_state(
     taint: Taint = CLEAN,
     agent_id: str | None = None,
 ) -> dict[str, Any]:
-    """Return the state of a child run for `Call(graph, …)`. The child works at the same address, for the same person.
-    Its first step writes its row with `note_begun`, because the id of its execution is not known earlier."""
+    """Return the state of a run that is a child of another execution (`Call(graph, …)`). The child works at the same
+    address, for the same person. Its first step writes the row of the run with `note_begun`, because the child's id is
+    not known here."""
     text = as_text(input_)
     part = {
         "id": version.workflow_id,
@@ -385,8 +390,8 @@ def note_begun(
     rerun_of: str | None = None,
     request: str | None = None,
 ) -> None:
-    """Write the row of a run and the first line of its log, unless they exist. The first step of every workflow calls
-    this function."""
+    """Write the row of a run and the first line of its log, unless the row exists. The first step of every workflow
+    also calls this function."""
     if tx.workflow_runs.get(execution.id) is not None:
         return
     part = execution.state[STATE]
@@ -408,8 +413,8 @@ def note_begun(
 
 
 def source_for(execution: Execution, parent: str | None = None) -> str:
-    """Return the source of this execution for `note_begun`: the source in its state, else the run that called it
-    (`parent`), else `message`."""
+    """Return the source of a run for `note_begun`: the source in its state, else the workflow `parent` whose run called
+    it, else `message`."""
     return source_of(execution) or (f"{PREFIX}{parent}" if parent else "message")
 
 
@@ -440,13 +445,14 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
     }
 
 
-#: The most characters of an error in the log.
+#: The maximum length of an error's text in the log.
 _LONGEST = 1_000
 
 
 def log_retry(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooze, now: int) -> str | None:
-    """Log the retry or pause of a job in the run that the job works for, at the node that waits for it. Return the id
-    of the run. Return None and log nothing if the job works for no run, or only waits for child executions."""
+    """Log that a job is retried or paused. The line goes into the log of the run for which the job works, at the node
+    that waits for the job. Return the id of this run. Return None and log nothing if there is no such run, or if the
+    job only waits for child executions."""
     found = _run_of(tx, execution)
     if found is None or (isinstance(outcome, Snooze) and outcome.reason == CALLED):
         return None
@@ -461,8 +467,8 @@ def log_retry(tx: Transaction, job: Job, execution: Execution, outcome: Retry | 
 
 
 def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[str, Any]], now: int) -> None:
-    """Log the tool calls of an agent that works for a run, at the node that called the agent. `calls` have the format
-    of the timeline."""
+    """Log the tool calls of an agent in the run for which the agent works, at the node that called the agent. `calls`
+    have the format of the timeline."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None and execution.parent_wait is not None else None
     if found is None:
@@ -480,15 +486,16 @@ def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[s
 
 
 def run_of(tx: Transaction, execution_id: str) -> str | None:
-    """Return the id of the run that this execution is or works for, or None. If runs are nested, it is the nearest."""
+    """Return the id of the run for which this execution works (it may be the run itself), or None. If that run works
+    for another run, the nearest one is returned."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None else None
     return found[0] if found is not None else None
 
 
 def _run_of(tx: Transaction, execution: Execution) -> tuple[str, str] | None:
-    """Return the id of the run that this execution is or works for, and the run's node that waits for it. The node is
-    `SYSTEM` if no node waits."""
+    """Return the id of the run that `run_of` describes, and the id of the run's node that waits for this execution. If
+    no node waits, `SYSTEM` is returned instead."""
     node = SYSTEM
     while not is_workflow(execution):
         wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None

@@ -1,4 +1,5 @@
-"""Skills: instructions for a kind of task, added to the prompt only if the message matches."""
+"""Skills: instructions for one kind of task. They are added to the prompt only if the message matches the skill's
+triggers."""
 
 from __future__ import annotations
 

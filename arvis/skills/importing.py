@@ -1,4 +1,4 @@
-"""Import, change and removal of skills by people, from a text or a web address."""
+"""Import, change and removal of skills by people. A skill is imported from a text or a web address."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ BY_HAND = "text"
 
 
 class Importer:
-    """The service that imports skills. `fetcher` returns an HTTP client that connects only to public addresses, also
-    after name resolution and redirects."""
+    """The service that imports skills. `fetcher` returns an HTTP client that connects only to public addresses. The
+    client checks every address, also those after name resolution and redirects."""
 
     def __init__(
         self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillRegistry, clock: Clock
@@ -36,9 +36,10 @@ class Importer:
         self.shelf = shelf
 
     async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
-        """Store a skill and return it. It replaces an imported skill of the same slug. It hides a built-in or folder
-        skill only if `replace` is True, until the imported skill is removed. `by`: the id of a principal. Raise
-        `Unprocessable` or `Conflict`."""
+        """Store a skill and return it. An imported skill with the same slug is replaced. A built-in or folder skill
+        with the same slug is hidden until the imported skill is removed, but only if `replace` is True. `by` is the id
+        of the person who imports. Raise `Unprocessable` for an unusable text, and `Conflict` if the skill may not be
+        stored."""
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
         shown = (await self.shelf.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
@@ -54,8 +55,8 @@ class Importer:
         return skill
 
     async def from_address(self, url: str, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
-        """Fetch the text at a public address and store it as `from_text` does. `seen`: the hash of the skill that the
-        person has read there; raise `Conflict` if the text is different now."""
+        """Fetch the text at a public address and store it as `from_text` does. `seen` is the hash of the text that the
+        person has read at this address. Raise `Conflict` if the text is different now."""
         text, source = await self._fetched(url)
         if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
             raise Conflict(
@@ -66,15 +67,16 @@ class Importer:
         return await self.from_text(text, by=by, replace=replace, source=source)
 
     async def preview(self, *, text: str | None = None, url: str | None = None) -> tuple[Skill, Skill | None]:
-        """Return the skill of a text or an address, and the skill that it would replace. Store nothing. Raise
-        `Unprocessable`."""
+        """Return the skill that a text or an address contains, and the existing skill that it would replace. Store
+        nothing. Raise `Unprocessable` if there is no usable skill."""
         if text is None:
             text, _ = await self._fetched(url or "")
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
         return skill, (await self.shelf.look_again()).skills.get(skill.slug)
 
     async def _fetched(self, url: str) -> tuple[str, str]:
-        """Return the text at an address, and the address after all redirects. Raise `Unprocessable`."""
+        """Return the text at an address, and the final address after all redirects. Raise `Unprocessable` if there is
+        no text."""
         try:
             fetched = await (await self._fetcher()).fetch(url, max_bytes=_FETCHED_BYTES, timeout=_FETCH_SECONDS)
         except ToolError as error:
@@ -103,8 +105,8 @@ class Importer:
         await self.shelf.look_again()
 
     async def undo(self, slug: str, *, by: str) -> Skill | None:
-        """Undo the last change of an imported skill and return the skill that is effective now, or None if there is no
-        skill with this slug. Raise `Conflict` if there is no change to undo."""
+        """Undo the last change of an imported skill. Return the skill that is now used for this slug, or None. Raise
+        `Conflict` if there is no change to undo."""
         await self._store.write(_undo, slug, by, self._clock.now())
         return (await self.shelf.look_again()).skills.get(slug)
 
@@ -115,7 +117,8 @@ class Importer:
         return skill
 
     async def remove(self, slug: str, *, by: str | None = None) -> None:
-        """Remove an imported skill. Raise `NotFound`, or `Conflict` for a built-in or folder skill."""
+        """Remove an imported skill. Raise `NotFound` if there is no skill with this slug, and `Conflict` for a built-in
+        or folder skill."""
         if await self._store.write(_remove, slug, by, self._clock.now()):
             await self.shelf.look_again()
             return
@@ -193,7 +196,7 @@ def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
 
 
 def _keep(tx: Transaction, before: StoredSkill | None, after: StoredSkill | None, by: str | None, now: int) -> None:
-    """Store a version for a change of a skill. An unchanged text gets no version, because its undo would have no
+    """Store a version of a changed skill. If the text is unchanged, store none, because its undo would have no
     effect."""
     row = before or after
     if row is not None and (before is None or after is None or before.text != after.text):

@@ -1,7 +1,7 @@
-"""The registry of all skills: built-in, from the operator's folder, and imported.
+"""The registry of all skills: those that Arvis contains, those in the operator's folder, and imported ones.
 
-The registry is a cache of files and rows. It is loaded again if one of them has changed. An unreadable skill is skipped
-and reported once; the other skills still work.
+The registry is a cache of files and rows. It loads all skills again when a file or a row has changed. A skill that
+cannot be read is skipped and reported once; the other skills still work.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ log = structlog.get_logger(__name__)
 
 BUILT_IN = Path(__file__).parent / "builtin"
 
-#: The minimum of seconds between two checks of the files and rows.
+#: The minimum number of seconds between two checks of the files and rows for changes.
 _LOOK_SECONDS = 3.0
 #: The maximum number of files that are read in a folder.
 _MOST_FILES = 1_000
 
-#: The data that show if skills have changed: time and size of each file, time of each row, and the disabled slugs.
+#: Data by which a change of the skills is detected: the time and size of each file by path, the time of each row by
+#: slug, and the disabled slugs.
 Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int], frozenset[str]]
 
 #: The key in the table `settings` with the JSON list of disabled slugs.
@@ -39,8 +40,8 @@ _OFF = "skills.disabled"
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """The loaded skills. `skills`: by slug, without those that another one replaces. `problems`: texts about skipped
-    skills and skipped parts. `off`: the disabled slugs."""
+    """The loaded skills. `skills` contains them by slug, without the skills that another skill hides. `problems` are
+    sentences about skills, and parts of skills, that are ignored. `off` contains the disabled slugs."""
 
     skills: Mapping[str, Skill]
     problems: Sequence[str]
@@ -58,7 +59,7 @@ class _Look:
 
 
 class SkillRegistry:
-    """The registry of skills. `folder`: the operator's folder (`DATA/skills`), which may be missing."""
+    """The registry of skills. `folder` is the operator's folder (`DATA/skills`), which may be missing."""
 
     def __init__(self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN) -> None:
         self._store = store
@@ -70,7 +71,7 @@ class SkillRegistry:
         self._told: frozenset[str] = frozenset()
 
     async def current(self) -> Shelved:
-        """Return the skills. They may be up to `_LOOK_SECONDS` old."""
+        """Return the skills. Changes of the last `_LOOK_SECONDS` seconds may be missing."""
         async with self._reading:
             if self._last is None or self._clock.monotonic() - self._looked_at >= _LOOK_SECONDS:
                 self._last = await self._look(self._last)
@@ -78,7 +79,7 @@ class SkillRegistry:
             return self._last.shelved
 
     async def look_again(self) -> Shelved:
-        """Load and return all skills again, after an import or a removal."""
+        """Return the skills after a new check of the files and rows, because one of them was just changed."""
         async with self._reading:
             self._last = None
         return await self.current()
@@ -98,7 +99,7 @@ class SkillRegistry:
 
 
 def switch_skill(tx: Transaction, slug: str, enabled: bool, now: int) -> None:
-    """Enable or disable a skill of any source. The setting also applies to a skill that replaces it."""
+    """Enable or disable a skill of any source by its slug. The setting stays when another skill replaces the skill."""
     off = off_of(tx)
     wanted = off | {slug} if not enabled else off - {slug}
     if wanted != off:
@@ -118,14 +119,14 @@ def _rows(tx: Transaction) -> Sequence[StoredSkill]:
 
 
 def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
-    """Return the time and the size of each file, by path. Called on a thread, because it reads the disk."""
+    """Return the time and the size of each file, by path. This reads the disk, so callers run it on a thread."""
     stamps = {}
     for folder in folders:
         for file in _files(folder):
             try:
                 found = file.stat()
             except OSError:
-                continue  # the file was deleted meanwhile
+                continue  # the file was deleted after it was listed
             stamps[str(file)] = (found.st_mtime_ns, found.st_size)
     return stamps
 
@@ -141,7 +142,7 @@ def _files(folder: Path) -> Iterator[Path]:
         try:
             place = file.resolve(strict=True)
         except (OSError, RuntimeError):
-            continue  # a link to nowhere, or to itself
+            continue  # a link whose target is missing, or that points to itself
         if place.is_relative_to(home) and place.is_file():
             yield file
 
@@ -157,7 +158,8 @@ def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Sh
 
 
 class _Found:
-    """The skills collected so far. A skill of a later source replaces one of an earlier source."""
+    """A collection of the skills that were read so far. If two skills have the same slug, the one from the later source
+    replaces the other."""
 
     def __init__(self) -> None:
         self.skills: dict[str, Skill] = {}
@@ -181,8 +183,8 @@ class _Found:
 
 
 def _text_of(file: Path) -> str | None:
-    """Return the text of a file, or None if it is not UTF-8 text or not readable. At most one byte more than the limit
-    is read, so that `read_skill` refuses a file that is too large."""
+    """Return the text of a file, or None if it is unreadable or not UTF-8. Of a file that is too large, only one byte
+    more than the limit is read: enough for `read_skill` to refuse it."""
     try:
         with file.open("rb") as stream:
             return stream.read(LARGEST_FILE + 1).decode("utf-8")

@@ -19,11 +19,11 @@ from arvis.domain.text import storable
 
 # -- patterns ----------------------------------------------------------------------------------------------------------
 #
-# People write these regular expressions. RE2 has no look-around and no back-references, so it matches them in time
-# proportional to the length of the text. They need no time limit, only a memory limit.
+# People write these regular expressions. RE2 needs a time proportional to the length of the text, because it has no
+# look-around and no back-references. So only the memory of a pattern is limited, not its time.
 
 
-#: The maximum number of characters in a pattern, and of bytes of a compiled pattern.
+#: The maximum number of characters of a pattern, and of bytes that RE2 may use for a compiled pattern.
 LONGEST_PATTERN = 300
 _MEMORY = 1 << 20
 
@@ -31,7 +31,7 @@ Matches = Callable[[str], bool]
 
 
 class BadPattern(Exception):
-    """The pattern cannot be compiled; the text gives the reason."""
+    """The pattern cannot be compiled. The error's text gives the reason."""
 
 
 def compile_pattern(pattern: str) -> Matches:
@@ -42,15 +42,15 @@ def compile_pattern(pattern: str) -> Matches:
 
 
 def compile_any(patterns: Sequence[str]) -> Matches:
-    """Return a function that tests with one search if a text may match any of these valid patterns. It always returns
-    True if the patterns together are too large."""
+    """Return a function that tells with one search if a text may match any of these valid patterns. If the patterns are
+    too large to compile together, the function always returns True."""
     try:
         return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
     except BadPattern:
         return _always
 
 
-#: `compile_any` with a cache, because the patterns of all skills are the same in most turns.
+#: `compile_any` with a cache. Most turns use the same skills, so they need the same combined pattern.
 compile_once = lru_cache(maxsize=16)(compile_any)
 
 
@@ -119,25 +119,26 @@ class Skill:
     #: In lower case.
     keywords: tuple[str, ...]
     patterns: tuple[Pattern, ...]
-    #: Returns True if one of the patterns may match a text, and False if none of them matches.
+    #: A quick test: it returns False only if none of the patterns matches a text.
     may_match: Matches
-    #: The Markdown without its front matter.
+    #: The Markdown text after the front matter.
     body: str
     source: Source
-    #: Sentences about ignored parts, such as a pattern that cannot be compiled.
+    #: Sentences about parts that are ignored, such as a pattern that cannot be compiled.
     warnings: tuple[str, ...] = ()
     #: The whole file.
     text: str = ""
 
     @property
     def hash(self) -> str:
-        """The hash of the whole file, which identifies its text."""
+        """The hash of the whole file. Two skills with the same hash have the same text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
-    """Parse the text of a skill. `stem`: the name of its file without the ending, the default for slug and name; None:
-    the text must have a slug. Raise `Unprocessable`."""
+    """Parse the text of a skill. `stem` is the name of its file without `.md`; it is used if the text has no slug or
+    name. Without a file `stem` is None, and the text must have a slug. Raise `Unprocessable` if the text is
+    unusable."""
     if len(text.encode(errors="replace")) > LARGEST_FILE:
         raise _unusable(f"it is larger than {LARGEST_FILE} bytes")
     front, body = _divided(storable(text))
@@ -179,14 +180,14 @@ def _divided(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _values(front: str) -> Any:
-    """Parse the front matter. Numbers and dates stay text; anchors are refused, because with them a small text can
-    become very large."""
+    """Parse the front matter. Numbers and dates are read as text. YAML anchors are refused, because with them a small
+    text can become very large."""
     if len(front) > _LARGEST_FRONT:
         raise _unusable(f"its front matter is longer than {_LARGEST_FRONT} characters")
     try:
         return read_texts(front)
     except UnreadableText as error:
-        # The first line of the file is the fence, which `front` does not contain.
+        # `front` does not contain the first line of the file (`---`), so the line in the file is one higher.
         line = f" (line {error.line + 1})" if error.line is not None else ""
         raise _unusable(f"its front matter cannot be read: {error.text}{line}") from None
 
@@ -201,7 +202,8 @@ def _triggers(front: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _strings(maps: list[Mapping[str, Any]], name: str, most: int) -> list[str]:
-    """Return all texts under this name in the maps. Each map holds a list of texts or one text."""
+    """Return all texts that the maps contain under the key `name`. The value in each map is a text or a list of
+    texts."""
     found: list[str] = []
     for each in maps:
         value = each.get(name) or []
@@ -246,13 +248,14 @@ def _unusable(why: str) -> Unprocessable:
 # -- the choice of skills for a message --------------------------------------------------------------------------------
 
 
-#: The maximum number of skills in a prompt, and of their tokens together.
+#: The maximum number of skills in a prompt, and of tokens of all these skills together.
 MOST_SKILLS = 3
 MOST_TOKENS = 4_000
 
 _HEADING = "## Skills for this request"
-#: The maximum number of characters of a message that are searched, and the number of earlier messages that count. A
-#: match in an earlier message has half the weight; a keyword has one point, a pattern two.
+#: Only the first `_LOOKED_AT` characters of a message are searched. The last `_EARLIER_TURNS` earlier messages are
+#: searched, too. A matching keyword or pattern in the message adds these points to a skill; in an earlier message it
+#: adds half of them.
 _LOOKED_AT = 16_000
 _EARLIER_TURNS = 2
 _KEYWORD, _PATTERN = 1.0, 2.0
@@ -261,7 +264,7 @@ _EARLIER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The chosen skills. `text`: their text for the prompt; "" if no skill matches."""
+    """The skills chosen for a message. `text` is the part of the prompt with these skills; "" if no skill matches."""
 
     text: str
     slugs: tuple[str, ...]
@@ -277,9 +280,9 @@ def choose(
     tools: Sequence[str],
     estimate: Callable[[str], int],
 ) -> Chosen:
-    """Choose the best skills for a message, best first. A skill that does not fit into the tokens is skipped.
-    `earlier`: the texts of earlier messages, oldest first. `tools`: the names of the agent's tools. `estimate`: counts
-    tokens."""
+    """Choose the skills that match the message best, best first. A skill is skipped if it would exceed `MOST_TOKENS`.
+    `earlier` contains the earlier messages, oldest first, and `tools` the names of the agent's tools. `estimate` counts
+    the tokens of a text."""
     ranked = ranking([skill for skill in skills if usable(skill, tools)], message, earlier)
     slugs: list[str] = []
     parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING)
@@ -306,7 +309,7 @@ def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> li
 
 @dataclass(frozen=True, slots=True)
 class PreparedText:
-    """A text prepared for matching. `may_match`: True if any pattern of all skills may match it."""
+    """A text prepared for matching. `may_match` is False only if no pattern of any skill matches it."""
 
     text: str
     lowered: str
@@ -329,8 +332,8 @@ def score(skill: Skill, text: PreparedText) -> float:
 
 
 def usable(skill: Skill, tools: Sequence[str]) -> bool:
-    """Return True if the agent has each tool that the skill requires. Two names match if one of them contains the
-    other; case is ignored."""
+    """Return True if the agent has every tool that the skill requires. A required name and a tool's name match if one
+    contains the other; case is ignored."""
     return all(
         any(needed.casefold() in tool.casefold() or tool.casefold() in needed.casefold() for tool in tools)
         for needed in skill.required_tools

@@ -1,5 +1,5 @@
-"""Live speech: chunks of a transcript become messages while a person still speaks. This package contains no speech
-recognition."""
+"""Live speech: the transcript of a person's speech arrives in chunks, and becomes messages while the person still
+speaks. This package contains no speech recognition."""
 
 from arvis.speech.buffer import (
     Added,

@@ -1,7 +1,8 @@
-"""The stream buffer: it collects chunks of a transcript until an utterance is complete, and delivers it to a callback.
+"""The stream buffer: it collects chunks of a transcript until they form a complete utterance, and passes the utterance
+to a callback.
 
-No text waits longer than `longest` after its first chunk, even if the person continues to speak. Waiting chunks are
-only in memory; their sender gets no receipt before they are delivered.
+A text is delivered at the latest `longest` seconds after its first chunk, even if the person continues to speak.
+Waiting chunks are only in memory; their sender gets no receipt before they are delivered.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _QUOTES = "\"'”’»)]」』 "  # noqa: RUF001 - a quotation mark
 
 @dataclass(frozen=True, slots=True)
 class UtteranceDetector:
-    """A detector of complete utterances. `ends`: the punctuation that ends a sentence. `starts`: matches a text that
-    begins with a phrase of a complete utterance. `closings`: matches a text that ends with a phrase such as a
+    """A detector of complete utterances. `ends` is the punctuation that ends a sentence. `starts` matches a text that
+    begins with a phrase of a complete utterance. `closings` matches a text that ends with a phrase such as a
     goodbye."""
 
     ends: tuple[str, ...]
@@ -46,8 +47,8 @@ class UtteranceDetector:
 
 
 def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
-    """Return the detector for these languages together. In languages with blanks between words, phrases match only
-    whole words."""
+    """Return one detector for all of these languages. In a language that separates words by blanks, its phrases match
+    only whole words."""
     ends = {end for language in languages.values() for end in language["ends"]}
     starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]
     closings = [
@@ -57,8 +58,8 @@ def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector
 
 
 def utterance_detector(languages: Collection[str] = ()) -> UtteranceDetector:
-    """Return the detector for these languages of `utterances.json`, or for all of them if none is named. Raise
-    `ConfigError` for an unknown language."""
+    """Return the detector for these languages of `utterances.json`, or for all of its languages if `languages` is
+    empty. Raise `ConfigError` for an unknown language."""
     file = resources.files(__package__).joinpath("utterances.json")
     known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     if unknown := sorted(set(languages) - known.keys()):
@@ -81,19 +82,20 @@ def _phrase(phrase: str, language: Mapping[str, Any], *, before: str, after: str
 
 
 def _any_of(phrases: list[str]) -> re.Pattern[str]:
-    """Return a pattern that matches any of these phrases, or nothing if there are none."""
+    """Return a pattern that matches any of these phrases. Without phrases it matches no text."""
     return re.compile("|".join(phrases) if phrases else r"(?!)")
 
 
-#: The maximum number of speakers at the same time, and of chunk ids that are remembered for each speaker.
+#: The maximum number of speakers that are remembered, and of chunk ids that are remembered for each of them.
 _MOST_VOICES = 1_000
 _MOST_IDS = 1_000
-#: The minimum of seconds between two checks, because a timer may end slightly early.
+#: The minimum number of seconds between two checks of a waiting text. A timer may end slightly too early, and the next
+#: check would then follow without a pause.
 _SHORTEST_SLEEP = 0.001
 
 
 class Reason(StrEnum):
-    """The reason why a text left the buffer."""
+    """The reason why a text was taken out of the buffer."""
 
     COMPLETE = "complete"
     LONGEST = "longest"
@@ -105,7 +107,7 @@ class Reason(StrEnum):
 
 
 class Added(StrEnum):
-    """The result of adding a chunk; `known`: the chunk was added before."""
+    """The result of adding a chunk. `known` means that a chunk with this id was added before."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -114,9 +116,13 @@ class Added(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UtteranceRules:
-    """The limits of a buffer, in seconds and characters. A complete utterance is delivered after a `pause`, any text
-    after a `silence`, and at the latest `longest` after its first chunk. A text with fewer than `least` characters
-    counts as incomplete; a text of at least `most` characters is delivered at once."""
+    """The limits of a buffer, in seconds and characters.
+
+    A text that ends a sentence is delivered at once. Any other complete utterance is delivered after a `pause` without
+    a new chunk, and every text after a `silence` without one, or at the latest `longest` seconds after its first chunk.
+    A text with fewer than `least` characters counts as incomplete. A text of at least `most` characters is delivered at
+    once.
+    """
 
     pause: float = 1.5
     silence: float = 3.0
@@ -127,7 +133,7 @@ class UtteranceRules:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a transcript. `complete`: the speaker has finished."""
+    """A piece of a transcript. `complete` is True if the speaker has finished."""
 
     id: str
     text: str
@@ -136,7 +142,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A delivered text, with its chunks in order."""
+    """A delivered text. `chunk_ids` are the ids of its chunks, in order."""
 
     key: str
     text: str
@@ -146,8 +152,8 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class BufferStatus:
-    """The state of a speaker's buffer. `age`: seconds since the first waiting chunk. `state`: `active`; `paused` if no
-    chunk arrived for `pause` seconds; `complete` if no text waits (`exists` is False)."""
+    """The state of a speaker's buffer. `age` is the number of seconds since the first waiting chunk. `state` is
+    `active`, `paused` (no chunk arrived for `pause` seconds) or `complete` (no text waits, and `exists` is False)."""
 
     exists: bool
     content: str = ""
@@ -172,7 +178,8 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Voice:
-    """A speaker. `known`: ids of the chunks that were added. `order`: the lock that keeps the deliveries in order."""
+    """A speaker. `known` contains the ids of the chunks that were added. `order` is a lock that is held during a
+    delivery, so that deliveries keep their order."""
 
     pending: _Pending | None = None
     known: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -180,7 +187,8 @@ class _Voice:
 
 
 class StreamBuffer:
-    """A buffer for each speaker, by key. `deliver` gets every text once and must not raise."""
+    """A buffer of the waiting text of each speaker, by key. `deliver` is called once for every text, and must not
+    raise."""
 
     def __init__(
         self,
@@ -198,8 +206,8 @@ class StreamBuffer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def add(self, key: str, chunk: Chunk) -> Added:
-        """Add a chunk. If the chunk completes the utterance, return after its delivery. A repeated chunk adds no text,
-        but may complete the utterance. Raise `Unavailable` if too many people speak."""
+        """Add a chunk. If the text is now complete, return after its delivery. A chunk that was added before adds no
+        text, but can mark the text as complete. Raise `Unavailable` if too many people speak at once."""
         voice = self._voice(key)
         now = self._clock.monotonic()
         if chunk.id in voice.known:
@@ -217,12 +225,14 @@ class StreamBuffer:
         return Added.WAITING
 
     def flush(self, key: str) -> Utterance | None:
-        """Remove the waiting text and return it without delivery; None if no text waits."""
+        """Remove the waiting text from the buffer and return it; `deliver` is not called. Return None if no text
+        waits."""
         voice = self._voices.get(key)
         return None if voice is None else self._take_out(key, voice, Reason.FLUSHED)
 
     async def release(self, key: str) -> None:
-        """Deliver the waiting text now, because no more will follow. Return after all deliveries of this speaker."""
+        """Deliver the waiting text now, because no more chunks will follow. Return after all deliveries for this
+        speaker."""
         if (voice := self._voices.get(key)) is not None:
             await self._let_go(key, voice, Reason.FLUSHED)
 
@@ -269,16 +279,16 @@ class StreamBuffer:
         return None
 
     def _next_look(self, pending: _Pending, now: float) -> float:
-        """Return the time of the next check: the end of the pause, after it the end of the silence, but never later
-        than `longest` after the first chunk."""
+        """Return the time of the next check: the end of the pause, or the end of the silence if the pause is over. The
+        time is never later than `longest` seconds after the first chunk."""
         pause, silence = pending.last_at + self._rules.pause, pending.last_at + self._rules.silence
         return min(pause if now < pause else silence, pending.first_at + self._rules.longest)
 
     # -- waiting chunks ------------------------------------------------------------------------------------
 
     def _voice(self, key: str) -> _Voice:
-        """Return the speaker with this key. If there are too many speakers, forget the speaker that has been silent for
-        the longest time; raise `Unavailable` if none is silent."""
+        """Return the speaker with this key, adding one if necessary. If there are too many speakers, remove the one
+        whose text has been delivered for the longest time. Raise `Unavailable` if text waits for all of them."""
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:
@@ -312,7 +322,8 @@ class StreamBuffer:
         return Utterance(key, pending.text, tuple(pending.chunk_ids), reason)
 
     async def _let_go(self, key: str, voice: _Voice, reason: Reason) -> None:
-        """Remove the waiting text before any other task runs, and deliver it even if the caller is cancelled."""
+        """Take the text out of the buffer at once, before another task can run. Deliver it even if the caller is
+        cancelled."""
         utterance = self._take_out(key, voice, reason)
         await asyncio.shield(self._start(self._deliver_in_order(voice, utterance)))
 
@@ -324,8 +335,8 @@ class StreamBuffer:
     # -- time ----------------------------------------------------------------------------------------------
 
     async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
-        """Deliver the waiting text when a limit of time is reached. End if a chunk or a flush has removed the text
-        before."""
+        """Deliver the waiting text when it has waited for one of the times in the rules. End without delivery if the
+        text was taken out of the buffer before."""
         while voice.pending is pending:
             now = self._clock.monotonic()
             if (reason := self._on_time(pending, now)) is not None:
