@@ -1,2 +1,2 @@
-"""The store, the only package with SQL: SQLite and PostgreSQL behind one port. Repositories run named queries and
-return domain objects."""
+"""The store, the only package with SQL. It implements one port on SQLite and on PostgreSQL. Its repositories run named
+queries and return domain objects."""

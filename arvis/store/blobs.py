@@ -1,4 +1,4 @@
-"""Files of messages, stored under their SHA-256: the same bytes are stored once."""
+"""Files of messages. A file is stored under the SHA-256 of its content, so the same content is stored only once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from arvis.domain.errors import DiskFull, StoreError
 
-#: Bytes that are read, hashed or written in one step.
+#: The number of bytes that are read, hashed or written in one step.
 PIECE = 1 << 20
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -24,7 +24,7 @@ _MEGABYTE = 1_000_000
 
 
 class Stopped(Exception):
-    """The abort of long work by its caller."""
+    """The caller has aborted the work by setting `stop`."""
 
 
 def go_on(stop: threading.Event) -> None:
@@ -46,8 +46,8 @@ def create_private(path: Path) -> BinaryIO:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that only this user can read, replacing an existing one. The new file is on disk when this returns;
-    after a crash the file has either its old or its new content."""
+    """Write a file that only this user can read, replacing an existing one. The new content is on disk when this
+    returns. After a crash the file has either its old or its new content."""
     fresh = path.with_name(f"{path.name}.new")
     with create_private(fresh) as file:
         file.write(data)
@@ -75,7 +75,8 @@ def _sync(path: Path) -> None:
 
 
 def sha256_of(path: Path, stop: threading.Event) -> str | None:
-    """Return the SHA-256 of a file; None if the file does not exist. Raises `Stopped` if `stop` is set meanwhile."""
+    """Return the SHA-256 of a file, or None if the file does not exist. Raises `Stopped` if `stop` is set while the
+    file is read."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
@@ -97,8 +98,8 @@ def check_room(folder: Path, needed: int, what: str) -> None:
 
 @contextlib.contextmanager
 def disk_trouble(what: str) -> Iterator[None]:
-    """Convert errors of the file system inside the block to `StoreError` or `DiskFull`. `what` is their sentence for
-    people, such as "The backup cannot be made"."""
+    """Convert errors of the file system in the block to `StoreError` or `DiskFull`. `what` is the first sentence of the
+    error for people, such as "The backup cannot be made"."""
     try:
         yield
     except OSError as error:
@@ -113,7 +114,7 @@ def _megabytes(number: int) -> int:
 
 
 class Blobs:
-    """A folder of files `ab/cdef…`, named by the SHA-256 of their content. A file is synced to disk before `put`
+    """A folder with files `ab/cdef…`, named by the SHA-256 of their content. A new file is on disk when `put`
     returns."""
 
     def __init__(self, folder: Path) -> None:
@@ -130,7 +131,7 @@ class Blobs:
         return self._folder / sha256[:2] / sha256[2:]
 
     def keep(self, data: bytes) -> str:
-        """Store the content and return its SHA-256, like `put`, but on the thread of the caller."""
+        """Store the content and return its SHA-256. Unlike `put`, this runs on the caller's thread."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if path.exists():
@@ -154,7 +155,7 @@ class Blobs:
                 file.flush()
                 os.fsync(file.fileno())
             except OSError:
-                Path(file.name).unlink()  # an unfinished file would use up free space
+                Path(file.name).unlink()  # an unfinished file would only take up space
                 raise
         Path(file.name).replace(path)
         sync_folder(path.parent)

@@ -34,7 +34,7 @@ from arvis.store.sql.unreadable import complaint, complaints
 from arvis.store.sqlite.session import looking_at
 from arvis.store.sqlite.wal import with_suffix
 
-#: The key of the changed settings, as in `config/stored.py`.
+#: The key under which changed settings are stored. It is the same as in `config/stored.py`.
 _SETTINGS = "config.changes"
 
 #: The maximum number of rows that one query counts.
@@ -43,7 +43,8 @@ MOST = 1000
 _DAY_MS = 86_400_000
 _DELIVERIES_MS = 7 * _DAY_MS
 
-#: The daemon checks for expired leases every ten seconds, so an expired lease is reported only after this time.
+#: A lease is reported only if it expired more than this time ago, because the daemon handles expired leases every ten
+#: seconds.
 _GRACE_MS = 60_000
 
 
@@ -56,15 +57,16 @@ class AccountCalls:
     number: int
     #: The number of failed calls.
     failed: int
-    #: The error kind of the newest call; None: the call succeeded.
+    #: The error kind of the newest call, or None if that call succeeded.
     error: str | None
-    #: The text of that error.
+    #: The text of the newest call's error.
     detail: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The state of the rows that `arvis doctor` judges. Times in ms; counts stop at `MOST`."""
+    """The rows and counts from which `arvis doctor` judges the state of the database. Times are in ms; counts stop at
+    `MOST`."""
 
     #: The time of the first migration.
     installed_at: int
@@ -72,40 +74,40 @@ class Records:
     newest_at: int
     failed_jobs: int
     poisoned_jobs: int
-    #: The time since which the next job could have run (the earliest of all pools); None if no job is ready.
+    #: The earliest time at which a job that still waits could have run, or None if no job is ready.
     waiting_since: int | None
     running_jobs: int
-    #: Running jobs whose lease expired more than `_GRACE_MS` ago.
+    #: The number of running jobs whose lease expired more than `_GRACE_MS` ago.
     expired_leases: int
-    #: The ids of pending and running jobs during which the process died more than once.
+    #: The ids of pending and running jobs that were interrupted more than once by the end of their process.
     crashing: Sequence[str]
-    #: The numbers of deliveries of the last week in the states failed and unknown.
+    #: The number of failed deliveries and of deliveries with an unknown outcome in the last week, by state.
     troubled: Mapping[DeliveryState, int]
     calls: Sequence[AccountCalls]
-    #: The accounts that people added in the product, as opposed to the configuration file.
+    #: The accounts that people added in the dashboard or with commands, not in the configuration file.
     accounts: Sequence[StoredAccount]
     #: The secret variables.
     secrets: Sequence[Variable]
-    #: The bots that people added in the product.
+    #: The bots that people added, as above.
     bots: Sequence[StoredBot]
     #: The states of all bots.
     bot_states: Sequence[BotStatus]
-    #: The web hooks that people added in the product.
+    #: The web hooks that people added.
     webhooks: Sequence[Webhook]
-    #: The settings that people changed in the product, as stored text (`config/stored.py`); None without changes.
+    #: The settings that people changed, as stored text (`config/stored.py`), or None if there are none.
     settings: str | None
     skills: Sequence[StoredSkill]
     unreadable: Sequence[str]
 
 
 class RunQuery(Protocol):
-    """A function that runs a named query in one snapshot."""
+    """A function that runs a named query. All its calls read the same snapshot."""
 
     def __call__(self, query: str, /, **parameters: Any) -> Sequence[Row]: ...
 
 
 def read_records(run_query: RunQuery, now: int) -> Records:
-    """Read all records. `now` in ms."""
+    """Read all records. `now` is in ms."""
     schema = run_query("schema_ages")[0]
     dead = run_query("dead_letters", limit=MOST)[0]
     running = run_query("running_jobs", expired=now - _GRACE_MS)[0]
@@ -133,7 +135,8 @@ def read_records(run_query: RunQuery, now: int) -> Records:
 
 
 def _unreadable(run_query: RunQuery) -> list[str]:
-    """Return the rows that Arvis treats as disabled because they are unreadable, with the reasons."""
+    """Return a description of each row that is unreadable and that Arvis therefore treats as disabled, with the
+    reason."""
     return complaints(
         [
             *(complaint("agents", "slug", row, sound_agent) for row in run_query("all_agents")),
@@ -155,7 +158,7 @@ def _webhooks(run_query: RunQuery) -> Sequence[Row]:
 
 
 def _complaint_of(run_query: RunQuery, workflow: Row) -> str | None:
-    """Return why the newest or the runnable version of a workflow cannot be read; None if both can be read."""
+    """Return why a version of a workflow cannot be read, or None. The newest and the runnable version are checked."""
     versions = {workflow["version"], workflow["runnable"]} - {None}
     rows = [
         row
@@ -172,7 +175,7 @@ def _sound_bot(row: Row) -> None:
 
 
 def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
-    """Summarise the calls of each account. `calls` must be ordered newest first."""
+    """Return a summary of the calls of each account. `calls` must be ordered newest first."""
     accounts: dict[str, list[Row]] = {}
     for call in calls:
         accounts.setdefault(call["account"], []).append(call)
@@ -190,11 +193,11 @@ def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 
-#: 0 means that only one thread may use this SQLite build. Arvis uses several threads.
+#: If this is 0, only one thread may use this build of SQLite. Arvis uses several threads.
 SQLITE_THREADS = sqlite3.threadsafety
 
-#: The size in bytes of the largest database whose pages are checked while a daemon runs. The check takes about a
-#: second.
+#: The size (bytes) up to which a database is checked while a daemon runs. The check of a database of this size takes
+#: about a second.
 _QUICK = 250_000_000
 
 
@@ -202,9 +205,9 @@ _QUICK = 250_000_000
 class Server:
     """A PostgreSQL server."""
 
-    #: A number: 150004 is 15.4.
+    #: The server's version as a number, such as 150004 for 15.4.
     version: int
-    #: The settings with which a power cut may lose commits.
+    #: The names of settings that are off, although without them a power cut may lose commits.
     unsafe: Sequence[str]
 
 
@@ -214,18 +217,19 @@ class DatabaseState:
 
     #: The names of the migrations that have not run.
     missing: Sequence[str]
-    #: The result of the check of the files; None: not checked.
+    #: The result of the check of the files, or None if they were not checked.
     files: Sound | LogCut | Damaged | None
-    #: The records, or the error with which reading failed; None: migrations are missing or the files are damaged.
+    #: The records, or the error of reading them. None if they were not read, because migrations are missing or the
+    #: files are damaged.
     rows: Records | StoreError | None
     #: None for SQLite.
     server: Server | None = None
 
 
 def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
-    """Open the database, compare the schema, check the files and read the rows. If no process uses the database
-    (`at_rest`), its files are compared with their checksums; otherwise SQLite checks them, unless the database is
-    large. Raises `StoreError` if the database is unusable."""
+    """Open the database, compare the schema, check the files and read the rows. With `at_rest` no process uses the
+    database, and its files are compared with their checksums. Otherwise SQLite checks a database that is not large.
+    Raises `StoreError` if the database is unusable."""
     if database.url is not None:
         return _inspect_server(database.url, now)
     queries = load_queries(SqliteDialect())
@@ -242,13 +246,13 @@ def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
 
 
 def log_bytes(database: Database) -> int:
-    """Return the size of the write-ahead log in bytes; 0 if there is no log."""
+    """Return the size of the write-ahead log in bytes, or 0 if there is none."""
     log = with_suffix(database.file, "-wal")
     return log.stat().st_size if database.url is None and log.exists() else 0
 
 
-#: Features of SQLite that Arvis needs, each with a statement that fails without the feature. Later statements use the
-#: table of the first.
+#: Features of SQLite that Arvis needs. The value is a statement that fails without the feature; it may use the table of
+#: the first statement.
 SQLITE_PARTS: Mapping[str, str] = {
     "STRICT": "CREATE TABLE plain (id TEXT PRIMARY KEY) STRICT",
     "RETURNING": "INSERT INTO plain VALUES ('a') RETURNING id",
@@ -281,14 +285,15 @@ def _inspect_server(url: str, now: int) -> DatabaseState:
 
 
 def _examine_files(database: Database) -> Sound | LogCut | Damaged:
-    """Check the files in the same way as a start of the daemon, but in a temporary folder that no start uses."""
+    """Check the files in the same way as a start of the daemon does, but with a temporary folder that a start does not
+    use."""
     with tempfile.TemporaryDirectory(dir=database.folder, prefix=".doctor-") as folder:
         return examine(database.file, Path(folder) / "workshop")
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
-    """Run SQLite's own check while other processes may write. Return None if the database is larger than `_QUICK`,
-    because the check would take too long."""
+    """Run SQLite's own check while other processes may write. If the database is larger than `_QUICK`, the check would
+    take too long; return None without it."""
     if file.stat().st_size > _QUICK:
         return None
     damage = [row[0] for row in connection.execute("PRAGMA quick_check(10)") if row[0] != "ok"]

@@ -1,4 +1,5 @@
-"""The inspection of PostgreSQL for `arvis doctor`, in read-only transactions with short waits."""
+"""Reads the state of a PostgreSQL database for `arvis doctor`, in read-only transactions that wait only a short
+time."""
 
 from __future__ import annotations
 
@@ -12,16 +13,16 @@ from arvis.domain.errors import StoreError
 from arvis.store.health import RunQuery, Server
 from arvis.store.sql.session import PostgresDialect, load_queries
 
-#: The maximum time in seconds to establish a connection.
+#: The time limit (seconds) for opening a connection.
 _CONNECT = 3
 
-#: If one of these settings is off, the server confirms a commit before it is on disk.
+#: Settings without which the server may confirm a commit that a crash can still lose.
 _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def survey(url: str) -> tuple[dict[str, str], Server]:
-    """Return the checksums of the migrations that ran, by migration name, and the state of the server. Raises
-    `StoreError`."""
+    """Return the checksums of the migrations that ran, by migration name, and the version and unsafe settings of the
+    server. Raises `StoreError`."""
     with _connected(url) as connection:
         unsafe = [name for name in _DURABLE if _setting(connection, name) == "off"]
         server = Server(connection.info.server_version, unsafe)

@@ -10,11 +10,11 @@ from arvis.store.blobs import Blobs
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The location of the data."""
+    """The location of the database, its blobs and its backups."""
 
-    #: The file of SQLite, which is used if `url` is None.
+    #: The path of the SQLite database, which is used if `url` is None.
     file: Path
-    #: The address of a PostgreSQL server.
+    #: The address of a PostgreSQL database, or None.
     url: str | None
     #: The data folder, which contains blobs and backups.
     folder: Path
@@ -31,5 +31,5 @@ class Database:
 
     @property
     def aside(self) -> Path:
-        """The folder for databases that a restore or a repair has replaced. Arvis deletes no database from it."""
+        """The folder for databases that a restore or a repair has replaced. Arvis never deletes them."""
         return self.folder / "aside"

@@ -28,8 +28,8 @@ __all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_
 
 
 def bring_up_to_date(database: Database, now: int) -> list[str]:
-    """Run the missing migrations and return their names. On SQLite, first complete an interrupted restore, and back up
-    an existing database before it is migrated. The caller has already checked the files (`make_sound`)."""
+    """Run the missing migrations and return their names. On SQLite, complete an interrupted restore first, and make a
+    backup before an existing database is migrated. The caller must have checked the files (`make_sound`)."""
     if database.url is not None:
         target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
@@ -47,8 +47,8 @@ def bring_up_to_date(database: Database, now: int) -> list[str]:
 async def open_store(
     database: Database, *, boot: str, new_id: IdMaker, emergency: Emergency = ALONE
 ) -> AsyncIterator[tuple[Store, Insights]]:
-    """Yield the store, and the insights that read pages. At the end of the block, finish the waiting scripts and close
-    both."""
+    """Yield the store, and the insights, which read the data for pages. At the end of the block, finish the waiting
+    scripts and close both."""
     if database.url is None:
         with store_errors(), disk_trouble(f"The database {database.file} cannot be opened"):
             sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id, emergency=emergency)
@@ -67,8 +67,8 @@ async def open_store(
 
 @asynccontextmanager
 async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | None]:
-    """Yield the relay to the other processes of this database, and close it at the end of the block. Yield None for
-    SQLite, which only one process uses."""
+    """Yield the relay to the other processes that use this database, and close it at the end of the block. Yield None
+    for SQLite, because only one process uses it."""
     if database.url is None:
         yield None
         return

@@ -1,1 +1,1 @@
-"""Backups of the database and its blobs: makes, keeps and restores them."""
+"""Makes, keeps and restores backups of the database and its blobs."""

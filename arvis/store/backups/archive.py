@@ -1,7 +1,7 @@
 """The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db` and `blobs/ab/cdef…`, in this order.
 
-All content is checked against the manifest before it is used. No file is unpacked to a path from the archive: members
-are read one after the other and passed on as bytes. The archive contains no encryption key and no write-ahead log.
+The content of each file is compared with the manifest while it is read. A reader gets the files one after the other as
+bytes; no path from the archive is used. The archive contains no encryption key and no write-ahead log.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 FORMAT = 1
 MANIFEST, DATABASE = "manifest.json", "arvis.db"
 
-#: A low compression level, because speed matters more: the default level takes more than twice as long and saves a
-#: fifth.
+#: A low compression level, because speed matters more here. The default level would take more than twice as long, and
+#: the archive would be only a fifth smaller.
 _LEVEL = 1
 _LARGEST_MANIFEST = 64 << 20
 _BLOB = re.compile(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
-#: The errors that the standard library raises for a file that is not a valid archive.
+#: The errors that the standard library raises if a file is not a valid archive.
 _UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError)
 
 
@@ -44,18 +44,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The manifest of a backup. `created_at` in ms."""
+    """The manifest of a backup: its list of contents. `created_at` is in ms."""
 
     created_at: int
-    #: The migration before which the backup was made, if any.
+    #: The migration before which the backup was made, or None.
     before: str | None
-    #: The migrations that the database contains.
+    #: The names of the migrations that ran on the database.
     migrations: Sequence[str]
     #: The number of messages.
     messages: int
-    #: The hashes of attachments whose bytes were already lost.
+    #: The hashes of attachments whose bytes were lost before the backup.
     missing: Sequence[str]
-    #: The files by name, in the order of the archive.
+    #: The size and hash of each file by its name, in the order of the archive.
     files: Mapping[str, Entry]
 
 
@@ -67,7 +67,8 @@ def blob_name(sha256: str) -> str:
 
 
 def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event) -> None:
-    """Write and sync an archive. `sources` are the paths of the manifest's files, by their names in the archive."""
+    """Write an archive and sync it to disk. `sources` contains the path of each file of the manifest, by its name in
+    the archive."""
     text = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     with (
         create_private(path) as out,
@@ -125,8 +126,8 @@ class Archive:
         self.manifest = self._read_manifest()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the name of each file and its bytes in pieces. Read the bytes that the caller does not read, so that
-        every byte is compared with the manifest. Raises `BackupDamaged`."""
+        """Yield the name of each file and an iterator over its bytes. Every byte is compared with the manifest, even if
+        the caller does not read it. Raises `BackupDamaged`."""
         for name, entry in self.manifest.files.items():
             member = self._next()
             if member is None or (member.name, member.size) != (name, entry.bytes):
@@ -155,14 +156,14 @@ class Archive:
             raise damaged(self._path, f"the content of {member.name} does not match the manifest")
 
     def _read_to_its_end(self) -> None:
-        """Read the remaining archive, because gzip compares its checksum of the whole archive only at the end."""
+        """Read the archive to its end: gzip compares the checksum of the whole archive only there."""
         with reading(self._path):
             while self._tar.fileobj.read(PIECE):
                 go_on(self._stop)
 
     def _next(self) -> tarfile.TarInfo | None:
-        """Return the next member; None at the end. Raises `BackupDamaged` for members that are not plain files, such as
-        links and devices."""
+        """Return the next member, or None at the end of the archive. Raises `BackupDamaged` if the member is not a
+        plain file but, for example, a link."""
         with reading(self._path):
             member = self._tar.next()
         if member is not None and member.type not in {tarfile.REGTYPE, tarfile.AREGTYPE}:
@@ -180,7 +181,7 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(path: Path, stop: threading.Event) -> Iterator[Archive]:
-    """Open an archive. Raises `BackupDamaged`; raises `NotFound` if the file does not exist."""
+    """Open an archive. Raises `BackupDamaged` if it is unreadable, and `NotFound` if the file does not exist."""
     with reading(path):
         tar = tarfile.open(path, "r:gz")  # noqa: SIM115 closed below; `reading` must convert only errors of opening
     with tar:
@@ -202,7 +203,7 @@ def verify_archive(path: Path, stop: threading.Event) -> Manifest:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Convert errors inside the block: `NotFound` for a missing file, `BackupDamaged` for an unreadable archive."""
+    """Convert errors in the block. A missing file raises `NotFound`, an unreadable archive `BackupDamaged`."""
     try:
         yield
     except FileNotFoundError as error:

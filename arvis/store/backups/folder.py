@@ -1,6 +1,6 @@
-"""The folder of backups: lists them, names new ones, deletes old ones, and computes the time of the next one.
+"""The folder of backups: lists them, names new ones, deletes old ones, and computes when the next one is due.
 
-Only `list_backups` opens the backups. All other functions read only file names. Files whose name is not that of a
+Only `list_backups` opens the backups. All other functions read only file names. Files that do not have the name of a
 backup are never changed.
 """
 
@@ -27,12 +27,12 @@ _SECOND_MS = 1000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Named:
-    """A backup as its file name describes it."""
+    """A backup, with the data that its file name contains."""
 
     #: The time of the backup in ms, a whole second.
     at: int
     path: Path
-    #: The migration before which the backup was made, if any.
+    #: The migration before which the backup was made, or None.
     before: str | None
 
 
@@ -42,7 +42,8 @@ def stamp(at: int) -> str:
 
 
 def free_path(folder: Path, now: int, before: str | None) -> Path:
-    """Return an unused path for a new backup. If the name of this second exists, use a later second."""
+    """Return an unused path for a new backup. Its name contains the time. If the name for this second is used, take a
+    later second."""
     kind = "" if before is None else f"-before-{before}"
     while (path := folder / f"arvis-{stamp(now)}{kind}.tar.gz").exists():
         now += _SECOND_MS
@@ -55,21 +56,21 @@ def list_backups(database: Database) -> list[BackupFile]:
 
 
 def prune(database: Database, *, before_migrations: bool) -> None:
-    """Delete all backups of one kind except the newest `database.keep`."""
+    """Delete the backups of one kind (before migrations, or all others) except the newest `database.keep` ones."""
     same = [named for named in _named(database.backups) if (named.before is not None) is before_migrations]
     for named in same[: -database.keep]:
         named.path.unlink(missing_ok=True)
 
 
 def clear_halves(folder: Path) -> None:
-    """Remove the unfinished files of backups that a crash interrupted."""
+    """Remove the unfinished files that remain if a crash interrupts a backup."""
     for part in folder.glob(".arvis-*.part*"):
         part.unlink(missing_ok=True)
 
 
 def due_at(database: Database, every: int, now: int) -> int:
-    """Return the time (ms) of the next backup: `every` ms after the newest backup, or after the database was created.
-    Ignore backups with a time in the future, which were made with a wrong clock."""
+    """Return the time (ms) of the next backup: `every` ms after the newest backup, or after the first migration if
+    there is none. A backup from the future is ignored, because it was made with a wrong clock."""
     made = [named.at for named in _named(database.backups) if named.at <= now]
     return (max(made) if made else _installed_at(database, now)) + every
 
@@ -103,7 +104,7 @@ def _look_at(named: Named) -> BackupFile:
 
 
 def _installed_at(database: Database, now: int) -> int:
-    """Return the time (ms) of the first migration; `now` if it cannot be read."""
+    """Return the time (ms) of the first migration, or `now` if it cannot be read."""
     try:
         with contextlib.closing(read_only(database.file)) as connection:
             oldest = connection.execute(load_queries(SqliteDialect())["schema_ages"]).fetchone()["oldest"]

@@ -36,7 +36,7 @@ from arvis.store.sqlite.errors import as_store_error, is_full
 from arvis.store.sqlite.session import looking_at, read_only
 
 _PAGES_AT_ONCE = 256
-#: The number of SQLite virtual machine instructions between two checks of `stop`.
+#: `stop` is checked after this number of instructions of SQLite's virtual machine.
 _STEPS_AT_ONCE = 100_000
 
 
@@ -48,9 +48,11 @@ def make_backup(
     at_rest: bool = False,
     stop: threading.Event | None = None,
 ) -> BackupFile:
-    """Make a backup in the data folder. `before` names the migration that will run next. Backups before migrations are
-    counted separately, so that a migration that fails repeatedly cannot displace the other backups. `at_rest`: no
-    process uses the database. Setting `stop` aborts the work.
+    """Make a backup in the data folder. `at_rest` means that no process uses the database. Setting `stop` aborts the
+    work.
+
+    `before` is the name of the migration that will run next, or None. Backups before migrations are counted separately.
+    Otherwise a migration that fails again and again could cause the deletion of all other backups.
 
     Raises `Conflict` for PostgreSQL, `NotFound` if there is no database, `DiskFull`, and `StoreError` if the database
     is damaged, because a copy of it would be useless.
@@ -65,8 +67,8 @@ def make_backup(
 
 
 def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> BackupFile:
-    """Make a backup at `file`; if `file` is a folder, in that folder. Backups in the data folder are not deleted. An
-    existing file is overwritten only if it is a backup. Raises the same errors as `make_backup`."""
+    """Make a backup at `file`, or in this folder if it is one. Backups in the data folder are not deleted. An existing
+    file is overwritten only if it is a backup. Raises the same errors as `make_backup`."""
     _check_source(database)
     with disk_trouble(f"The backup {file} cannot be made"):
         path = free_path(file, now, None) if file.is_dir() else file
@@ -93,7 +95,8 @@ def no_database(database: Database) -> NotFound:
 
 
 def damage_in(connection: sqlite3.Connection) -> list[str]:
-    """Return the damage that SQLite finds in all pages, rows and foreign keys of a database; empty if it finds none."""
+    """Return the damage that SQLite finds in the pages, rows and foreign keys of a database. The list is empty if there
+    is none."""
     pages = [row[0] for row in connection.execute("PRAGMA integrity_check(10)") if row[0] != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
     return pages + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in orphans]
@@ -110,7 +113,8 @@ def _check_source(database: Database) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """The copied database's list of migrations, number of messages, and hashes of attachments."""
+    """The names of the migrations in the copied database, the number of its messages, and the hashes of its
+    attachments."""
 
     migrations: Sequence[str]
     messages: int
@@ -125,7 +129,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Backup:
-    """One backup in progress."""
+    """One backup that is being made."""
 
     database: Database
     path: Path
@@ -156,14 +160,14 @@ class _Backup:
         return self.path.with_name(f".{self.path.name}{end}")
 
     def _copy(self, copy: Path) -> None:
-        """Copy the database in its state at the beginning of the copy. The open transaction keeps this state visible
-        until the copy ends; other connections can commit meanwhile."""
+        """Copy the database as it is when the copy begins. The open transaction keeps this state visible until the copy
+        ends; other connections can commit in the meantime."""
         with looking_at(self.database.file, at_rest=self.at_rest) as source:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
             [(page_size,)] = source.execute("PRAGMA page_size")
             blobs = source.execute(load_queries(SqliteDialect())["size_of_blobs"]).fetchone()["bytes"]
-            # There must be space for the copy, and for an archive that cannot be compressed.
+            # There must be enough space for the copy and for the archive, which may be as large as its contents.
             check_room(copy.parent, 2 * pages * page_size + blobs, "a backup")
             create_private(copy).close()
             with contextlib.closing(sqlite3.connect(copy)) as target:
@@ -186,7 +190,7 @@ class _Backup:
 
     def _files(self, copy: Path, contents: _Contents) -> Mapping[str, _File]:
         """Return the files of the archive by name: the copy of the database, and the attachments whose bytes exist and
-        match their hash."""
+        match their hashes."""
         hashes = {DATABASE: (copy, sha256_of(copy, self.stop) or "")}
         for sha256 in contents.blobs:
             path = self.database.blobs.path(sha256)
@@ -195,7 +199,7 @@ class _Backup:
         return {name: _File(path, Entry(sha256, path.stat().st_size)) for name, (path, sha256) in hashes.items()}
 
     def _describe(self, contents: _Contents, files: Mapping[str, _File]) -> Manifest:
-        """Return the manifest. Attachments without bytes are listed as missing, because a lost file must not prevent a
+        """Return the manifest. It lists the attachments without bytes as missing: a lost file must not prevent a
         backup."""
         return Manifest(
             created_at=self.now,
@@ -233,12 +237,13 @@ class _Backup:
 log = structlog.get_logger(__name__)
 
 _SECOND_MS = 1000
-#: The minimum interval between two backups, so that the daemon does not make backups all the time.
+#: The minimum time (ms) between two backups, even if the configuration sets less.
 _LEAST_MS = 60_000
 
 
 class BackupService:
-    """Implements the port `Backups`. `every`: the interval in ms, at least a minute."""
+    """Implements the port `Backups`. `every` is the time (ms) between two backups. A time below one minute counts as
+    one minute."""
 
     def __init__(self, *, database: Database, every: int, clock: Clock) -> None:
         self._database = database
@@ -261,8 +266,8 @@ class BackupService:
         return await asyncio.to_thread(list_backups, self._database)
 
     async def run_due(self) -> float:
-        """Make a backup if one is due. Return the seconds until the next one, computed from the names of the backups.
-        Raises the same errors as `make`."""
+        """Make a backup if one is due. Return the seconds until the next one is due. Raises the same errors as
+        `make`."""
         due = await self._due()
         if due <= self._clock.now():
             made = await self.make()

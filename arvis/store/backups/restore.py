@@ -3,10 +3,10 @@
 The new database is prepared completely before any file is replaced. The caller holds the lock of the data folder, so no
 other process has the old database open.
 
-A backup is a past state: jobs that were waiting when it was made may since have run in the replaced database, and their
-results may have been sent. So before any process uses the restored database, these jobs fail with the reason
-`restored`: they are not run twice, and a person can retry them. Accepted web hook calls and idempotency keys are copied
-from the replaced database: a client that got no answer and repeats such a request gets the stored answer.
+A backup is a past state. Jobs that wait in it may have run since then in the replaced database, and their results may
+have been sent. So these jobs are not run twice: before any process uses the restored database, they fail with the
+reason `restored`, and a person can retry them. Accepted web hook calls and idempotency keys are copied from the
+replaced database, so that a client that repeats an old request gets the stored answer.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ from arvis.store.sqlite.session import SqliteSession, connect, looking_at
 from arvis.store.sqlite.wal import with_suffix
 from arvis.store.transaction import SqlTransaction
 
-#: Queries that read the replaced database, each with the query that writes the rows to the restored one.
+#: The keys are queries that read the replaced database. Each value is the query that writes the rows into the restored
+#: one.
 _CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}
 
 
 def carry_accepted(database: Database, half: Path) -> None:
-    """Copy the accepted web hook calls and idempotency keys of the current database to the prepared database at `half`.
-    An unreadable table is skipped."""
+    """Copy the accepted web hook calls and idempotency keys from the present database to the database `half`, which
+    will replace it. An unreadable table is skipped."""
     queries = load_queries(SqliteDialect())
     found = {name: _rows(database, queries[name]) for name in _CARRIED}
     if not any(found.values()):
@@ -67,11 +68,11 @@ def _rows(database: Database, query: str) -> Sequence[Mapping[str, Any]]:
     try:
         with looking_at(database.file, at_rest=True) as connection:
             return [dict(row) for row in connection.execute(query)]
-    except (sqlite3.Error, UnicodeError, OSError):  # the database is damaged, or is older than these tables
+    except (sqlite3.Error, UnicodeError, OSError):  # damaged, or too old to have these tables
         return ()
 
 
-#: The reason code of the jobs and messages that a restore fails.
+#: The reason code of the jobs and messages that fail because of a restore.
 RESTORED = "restored"
 
 _FAILED = "a backup was restored after this work began, so the work may have been done already"
@@ -80,19 +81,19 @@ _UNSURE = "a backup was restored after this delivery began, so it may have been 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The numbers of unfinished work that a restore ended."""
+    """The amounts of unfinished work that `settle` ended."""
 
-    #: Jobs of any kind.
+    #: The number of jobs, of any kind.
     jobs: int
-    #: Interrupted executions, such as turns.
+    #: The number of interrupted executions, such as turns.
     turns: int
-    #: Deliveries that got the state `unknown`.
+    #: The number of deliveries that got the state `unknown`.
     deliveries: int
 
 
 def settle(connection: sqlite3.Connection, now: int) -> Settlement:
-    """End the unfinished work of a restored database, in one transaction. Keep open questions to people, and timers
-    that are not due."""
+    """End the unfinished work of a restored database, in one transaction: fail the jobs, interrupt the executions, and
+    mark unsent deliveries as unknown. Open questions to people are kept, and so are timers that are not due."""
     # These ids are sortable and unique, because no other process creates ids in this database yet.
     ids = (encode(moment_of(now) + number) for number in itertools.count())
     session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=lambda: next(ids))
@@ -116,8 +117,8 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
 
 
 def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
-    """Stop an execution at its current step. It continues when a person retries its job or answers its question. If the
-    execution has no job, add one, so that a person can retry it."""
+    """Stop an execution at its current step. It continues when a person retries its job or answers its question. If it
+    has no job, add one that a person can retry."""
     execution = tx.executions.get(row["id"])
     if execution is None:
         return
@@ -153,11 +154,11 @@ class Restored:
     created_at: int | None
     #: The number of messages in the restored database.
     messages: int
-    #: The number of messages in the replaced database; None if there was none, or if it is unreadable.
+    #: The number of messages in the replaced database, or None if it did not exist or is unreadable.
     messages_before: int | None
-    #: The folder that contains the replaced database; None if there was no database.
+    #: The folder that contains the replaced database, or None if there was no database.
     aside: Path | None
-    #: The number of attachments whose bytes are missing.
+    #: The number of attachments whose bytes are missing after the restore.
     missing: int
     given_up: Settlement
     passed_over: Sequence[PassedOver] = ()
@@ -165,7 +166,7 @@ class Restored:
 
 def restore(database: Database, source: Path, now: int) -> Restored:
     """Replace the database by `source`, a backup or a plain SQLite file. `source` is checked completely before any file
-    is changed. Raises `Conflict` for PostgreSQL, `NotFound`, `BackupDamaged`, `SchemaTooNew`, `DiskFull`."""
+    is changed. Raises `Conflict` for PostgreSQL, and `NotFound`, `BackupDamaged`, `SchemaTooNew` or `DiskFull`."""
     refuse_server(database)
     with disk_trouble(f"{source} cannot be restored"):
         finish_restore(database)
@@ -186,8 +187,8 @@ def restore(database: Database, source: Path, now: int) -> Restored:
 
 
 def restore_newest(database: Database, now: int) -> Restored | None:
-    """Replace the database by the newest backup that can be restored; `passed_over` of the result lists the newer
-    backups that cannot. Return None and change nothing if no backup can be restored."""
+    """Replace the database by the newest backup that can be restored. The result lists the newer backups that cannot
+    (`passed_over`). Return None and change nothing if no backup can be restored."""
     passed_over = []
     for backup in list_backups(database):
         try:
@@ -209,7 +210,7 @@ class _Ready:
     created_at: int | None
     messages: int
     given_up: Settlement
-    #: The hashes of the attachments.
+    #: The hashes of the attachments to which the messages refer.
     blobs: Sequence[str]
 
 
@@ -219,8 +220,8 @@ def _is_plain(source: Path) -> bool:
 
 
 def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Unpack the database and the attachments of a backup. Attachments that the blob folder lacks are written directly
-    to it; they are unused until the database is in place."""
+    """Unpack the database of a backup to `half`. Write attachments that are missing directly to the blob folder; the
+    present database does not use them."""
     never = threading.Event()
     manifest = verify_archive(source, never)
     check_room(half.parent, 2 * sum(entry.bytes for entry in manifest.files.values()), "the restored database")
@@ -243,7 +244,8 @@ def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Copy a plain database, and its log if one exists next to it. The originals are not changed."""
+    """Copy a plain SQLite database to `half`, with its write-ahead log if there is one. The originals are not
+    changed."""
     parts = {end: with_suffix(source, end) for end in ("", _LOG)}
     found = {end: part for end, part in parts.items() if part.exists()}
     check_room(half.parent, 2 * sum(part.stat().st_size for part in found.values()), "the restored database")
@@ -255,8 +257,8 @@ def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
 
 
 def _make_ready(source: Path, half: Path, now: int) -> _Ready:
-    """Check the copied database, migrate it, and end its unfinished work. The result is one synced file without a
-    log."""
+    """Check and migrate the copied database, and mark the jobs, executions and deliveries that were unfinished in it as
+    failed, waiting or unknown (see `settle`). The result is one synced file without a write-ahead log."""
     queries = load_queries(SqliteDialect())
     with _sound(source), contextlib.closing(connect(half, writing=True)) as connection:
         if damage := damage_in(connection):
@@ -271,7 +273,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
             messages=connection.execute(queries["count_messages"]).fetchone()["number"],
             blobs=[row["sha256"] for row in connection.execute(queries["blobs_in_use"])],
         )
-        # Closing the connection also does a checkpoint, but reports no failure.
+        # Closing the connection would also write the log into the file, but would not report a failure.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     sync_file(half)
     return ready
@@ -290,7 +292,7 @@ def _sound(source: Path) -> Iterator[None]:
 
 
 def _count_messages(database: Database) -> int | None:
-    """Return the number of messages in the current database; None if there is no database, or if it is unreadable."""
+    """Return the number of messages in the present database, or None if it does not exist or is unreadable."""
     if not database.file.exists():
         return None
     try:

@@ -1,7 +1,9 @@
-"""Replaces the database with another one. The old files are kept. A kill or a power cut is harmless at any moment.
+"""Replaces the database with another one, and keeps the old files. If the process is killed or the power fails at any
+moment, the result is either the old or the new database.
 
-The new database is prepared in the folder to which the old one will be moved. Renaming the new file to `restored.db`
-decides the exchange: before it, nothing has changed; after it, this process or the next one completes the exchange.
+The new database is prepared in the folder to which the old one will be moved. The exchange is decided when the prepared
+file is renamed to `restored.db`. Before this, nothing has changed; after it, this process or the next one completes the
+exchange.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _READY, _HALF = "restored.db", "restored.db.part"
 @contextlib.contextmanager
 def staging(database: Database, now: int) -> Iterator[Path]:
     """Yield the path at which the caller prepares the new database. If the block ends without an error, carry out the
-    exchange; the folder of this path then contains the old database, if there was one. After an error, remove the
+    exchange. The folder of this path then contains the old database, if there was one. After an error, remove the
     prepared file."""
     for left in database.aside.glob("*"):
         _clear(left)
@@ -37,16 +39,15 @@ def staging(database: Database, now: int) -> Iterator[Path]:
 
 
 def finish_restore(database: Database) -> None:
-    """Complete an exchange that was interrupted after its decision. Called at every start, before the database is
-    opened."""
+    """Complete an exchange that was interrupted after it was decided. Every start calls this before it opens the
+    database."""
     for ready in database.aside.glob(f"*/{_READY}"):
         _put_in_place(database.file, ready)
 
 
 def _put_in_place(file: Path, ready: Path) -> None:
-    """Move the old files away and the new database to its path. After an interruption at any point, this function can
-    be called again. The old files are moved and synced first, because SQLite would apply an old log to the new
-    database."""
+    """Move the old files away, and the new database to its path. If this function was interrupted, it can be called
+    again. The old files are moved and synced first: SQLite would apply an old log to the new database."""
     stage = ready.parent
     for old in (log_file(file), kept_log(file), with_suffix(file, "-shm"), sums_file(file), file):
         if old.exists():
@@ -60,8 +61,8 @@ def _put_in_place(file: Path, ready: Path) -> None:
 
 
 def _new_folder(parent: Path, now: int) -> Path:
-    """Create a folder named after the time. If the name exists, that folder contains another database; use a later
-    second."""
+    """Create a folder with the time as its name. A folder with this name contains another database; in this case use a
+    later second."""
     while (folder := parent / stamp(now)).exists():
         now += 1000
     folder.mkdir(mode=0o700)

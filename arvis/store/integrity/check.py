@@ -1,9 +1,10 @@
 """Checks whether the database files are in the state in which Arvis left them, before any process opens them for
 writing. The check changes no file of the database.
 
-Arvis's own checksums cover the pages of the file, and SQLite's checksums cover the frames of the log. A killed process
-may leave an unfinished transaction at the end of the log, which is no damage. It also leaves the log's index, which
-contains the number of committed frames: if there are fewer valid frames, the log is damaged.
+Arvis's own checksums cover the pages of the database file, and SQLite's checksums cover the frames of its write-ahead
+log. A killed process may leave an unfinished transaction at the end of the log; this is not damage. It also leaves the
+log's index, which contains the number of committed frames. If the log has fewer valid frames than this number, it is
+damaged.
 """
 
 from __future__ import annotations
@@ -35,35 +36,35 @@ _UNSURE = (
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """All commits are in the files."""
+    """The files contain all commits."""
 
     #: Additional information.
     remark: str | None = None
-    #: `remark` is a warning.
+    #: True if `remark` is a warning.
     warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """The file is undamaged, and the log is valid up to some frame."""
+    """The database file is undamaged, and the write-ahead log is valid only up to some frame."""
 
-    #: A description of the commits after that frame; None: there were none.
+    #: A description of the lost commits after that frame, or None if there were none.
     lost: str | None
-    #: The log must not be applied, because the file contains newer data than the readable part of the log.
+    #: True if the log must not be applied, because the file contains newer data than the valid part of the log.
     superseded: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """The stored data is damaged."""
+    """The files are damaged, so that a backup must replace the database."""
 
     #: Descriptions of the damage.
     damage: Sequence[str]
 
 
 def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
-    """Check the files. `workshop` is the path of a temporary folder on the same disk, which this function creates and
-    removes. Raises `OSError` and `sqlite3.Error` if a file cannot be read."""
+    """Check the files. `workshop` is the path of a temporary folder on the same disk; this function creates and removes
+    it. Raises `OSError` or `sqlite3.Error` if a file cannot be read."""
     try:
         sums = PageSums.load(sums_file(file))
     except FileNotFoundError:
@@ -79,9 +80,9 @@ def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
 
 
 def log_to_play(file: Path) -> Path:
-    """Return the path of the log that belongs to the file: its second name if another program removed the log when it
-    closed the database, else its usual name. Without checksums the second name is not used, because the file may be a
-    different database."""
+    """Return the path of the log that belongs to the database file. It is the log's second name if another program has
+    removed the log under its usual name while closing the database. If there are no checksums, the second name is not
+    used, because the file may be a different database."""
     log, kept = log_file(file), kept_log(file)
     is_away = _holds_something(kept) and not _holds_something(log)
     return kept if is_away and sums_file(file).exists() else log
@@ -112,11 +113,11 @@ def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | Lo
 
 @dataclass(frozen=True, slots=True)
 class _LogState:
-    """The valid part of the log."""
+    """The result of examining the log."""
 
-    #: The pages that the valid frames contain.
+    #: The numbers of the pages that the valid frames contain.
     pages: Collection[int] = ()
-    #: The size of the database after these frames, in pages; 0: there are none.
+    #: The size of the database in pages after the valid frames, or 0 if there are none.
     size: int = 0
     #: As `LogCut.superseded`.
     superseded: bool = False
@@ -127,7 +128,8 @@ class _LogState:
 
 
 def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
-    """Return the state of the log. `folded`: the position up to which the file already contains the log's frames."""
+    """Return the state of the log. `folded` is the position up to which the log's frames were already written into the
+    database file."""
     path = log_to_play(file)
     counted = committed(with_suffix(file, "-shm"))
     with open_log(path) as log:
@@ -156,7 +158,7 @@ def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
 
 
 def _without_header(log: Log | None, counted: Mark | None, folded: Mark) -> _LogState:
-    """Return the state of a missing log, or of a log without a valid header. SQLite uses no frame of such a log."""
+    """Return the state of a log that is missing or has no valid header. SQLite does not use any frame of such a log."""
     if counted is not None:
         return _LogState(lost=_missing_frames(counted.frames, folded.frames if counted.salts == folded.salts else 0))
     if log is not None and log.bytes > HEADER_BYTES:
@@ -186,7 +188,7 @@ def _complaints(file: Path, check: str) -> list[str]:
 
 def _opened(file: Path) -> AbstractContextManager[sqlite3.Connection]:
     if with_suffix(file, "-journal").exists():
-        # A change that was interrupted before the database was in WAL mode left a journal. Only a writer can roll it
-        # back.
+        # There is a rollback journal: a change was interrupted while the database was not yet in WAL mode. Only a
+        # writing connection can undo that change.
         return contextlib.closing(sqlite3.connect(file))
     return looking_at(file, at_rest=True)

@@ -1,9 +1,9 @@
 """Repairs database files that are not in the state in which Arvis left them, and reports every repair.
 
-A damaged database is moved to a separate folder, and the newest intact backup replaces it. If only the log is damaged,
-its intact part is kept. No data is deleted. A report in the separate folder names the missing data and explains how to
-undo the repair. A note on disk marks an unfinished repair, so that the next process reports the repair if this one
-dies.
+A damaged database is moved to a separate folder, and the newest intact backup replaces it. If only the write-ahead log
+is damaged, its intact part is kept. No data is deleted. A report in the separate folder names the missing data and
+explains how to undo the repair. A note on disk marks a repair that is not reported yet. If the process dies before
+that, the next one completes and reports the repair.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The messages that only one of two databases contains."""
+    """A summary of the newest messages of a damaged database, which the restored one lacks."""
 
     number: int
     #: The times (ms) of the oldest and the newest of these messages.
@@ -50,8 +50,8 @@ class Missing:
 
 
 def missing_messages(aside: Path, restored: Path) -> Missing | None:
-    """Return the messages of the database `aside` that are newer than every message of the restored one; None if
-    `aside` was deleted or is unreadable."""
+    """Return a summary of the messages in the database `aside` that are newer than every message of the database
+    `restored`. Return None if `aside` was deleted or is unreadable."""
     queries = load_queries(SqliteDialect())
     try:
         with looking_at(restored, at_rest=True) as connection:
@@ -63,7 +63,7 @@ def missing_messages(aside: Path, restored: Path) -> Missing | None:
 
 
 def write_report(folder: Path, text: str) -> Path:
-    """Write the report. It is on disk when this returns."""
+    """Write the report into this folder and return its path. The report is on disk when this returns."""
     path = folder / REPORT
     write_whole(path, text.encode())
     return path
@@ -78,9 +78,9 @@ def told_of_restore(
     restored: Restored | None,
     written: int,
 ) -> str:
-    """Return the report on a damaged database that a backup replaced. `aside` is the present path of the damaged
-    database, and `written` the time (ms) of its last change. `restored` None: a later start completed the restore, and
-    does not know which backup was used."""
+    """Return the report on a damaged database that a backup has replaced. `aside` is the path to which the damaged
+    database was moved, and `written` the time (ms) of its last change. `restored` is None if a later process completed
+    the restore: it does not know which backup was used."""
     way_back = [_WAY_BACK, f"arvis restore {aside.absolute()}"] if aside.exists() else [_NO_WAY_BACK]
     return _text(
         f"Arvis found its database damaged at {_time(found_at)}.",
@@ -93,8 +93,8 @@ def told_of_restore(
 
 def cut_report(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
     """Return the report on a damaged write-ahead log whose intact part was kept. `given_up` counts the turns, jobs and
-    deliveries that are not repeated automatically, because the lost part may have recorded their end; None: no commit
-    was lost."""
+    deliveries that are not repeated automatically, because the lost commits may have recorded their end. It is None if
+    no commit was lost."""
     return _text(
         f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
         ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),
@@ -146,25 +146,25 @@ def _time(at: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A result of the check, for the log of the daemon."""
+    """An entry for the daemon's log about the result of the check."""
 
     level: Literal["info", "warning", "error"]
     event: str
     #: A sentence.
     what: str
-    #: The path of the report for people.
+    #: The path of a report with details for people, or None.
     report: Path | None = None
 
 
 def make_sound(database: Database, now: int) -> Finding | None:
     """Check and repair the database before any process opens it for writing. The caller holds the lock of the data
-    folder. Return a finding to log; None if there is nothing to report. Raises `StoreError` if the database is damaged
-    and no backup can replace it."""
+    folder. Return an entry for the daemon's log, or None if there is nothing to report. Raises `StoreError` if the
+    database is damaged and no backup can replace it."""
     if database.url is not None:
         return None
     with store_errors(), disk_trouble(f"The database {database.file} cannot be examined"):
         finish_restore(database)
-        # A process that died during a check leaves hard links, which keep the space of deleted files in use.
+        # If a process dies during a check, hard links remain. They would keep the space of deleted files in use.
         for left in (workshop(database), *database.folder.glob(".look-*")):
             shutil.rmtree(left, ignore_errors=True)
         _give_back_log(database.file)
@@ -182,8 +182,8 @@ def make_sound(database: Database, now: int) -> Finding | None:
 
 
 def _begun_empty(database: Database) -> Finding | None:
-    """Return a warning if there are backups but no database file. A person may have moved the file away to start with
-    an empty database; the warning is for the case that the file is missing by mistake."""
+    """Return a warning if there are backups but no database file. A person may have removed the file to start with an
+    empty database, but it may also be missing by mistake."""
     backups = [] if database.file.exists() else [*database.backups.glob("arvis-*.tar.gz")]
     if not backups:
         return None
@@ -195,7 +195,7 @@ def _begun_empty(database: Database) -> Finding | None:
 
 
 def workshop(database: Database) -> Path:
-    """Return the folder that the check uses for its temporary files."""
+    """Return the path of the folder for the check's temporary files."""
     return database.folder / ".examination"
 
 
@@ -249,7 +249,7 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
 
 
 def _cut_log(database: Database, cut: LogCut, now: int) -> Finding:
-    """Keep a copy of the log, then continue with its intact part."""
+    """Copy the log to the separate folder, then continue with the intact part of the log."""
     note = _read_note(database)
     if note is None or not note.folder:
         note = _Note(found_at=now, damage=[], folder=_free_name(database, now), lost=cut.lost)
@@ -275,8 +275,8 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 
 
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
-    """Report a damaged log. If commits were lost, first end the unfinished work, so that nothing is sent or run twice:
-    the lost commits may have recorded that the work was done."""
+    """Report a damaged log. If commits were lost, end the unfinished work first. The lost commits may have recorded
+    that this work was done, and it must not be sent or run twice."""
     given_up: Settlement | None = None
     if note.lost is not None:
         with sealed(database.file) as connection:
@@ -293,7 +293,7 @@ def _report_cut(database: Database, note: _Note, now: int) -> Finding:
 
 
 def _free_name(database: Database, now: int) -> str:
-    """Return an unused folder name made from the time. An existing folder contains other files."""
+    """Return a folder name made from the time that no other folder has."""
     while (database.aside / stamp(now)).exists():
         now += 1000
     return stamp(now)
@@ -304,23 +304,24 @@ def _free_name(database: Database, now: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """The note about a repair of a database, or of only its log."""
+    """The note on disk about a repair that is not reported yet."""
 
     #: The time (ms) at which the repair began.
     found_at: int
-    #: The damage of the database.
+    #: Descriptions of the damage to the database.
     damage: Sequence[str]
-    #: The name of the folder to which a damaged log is copied; "": the database is repaired, not only its log.
+    #: The name of the folder to which the damaged log is copied. It is empty if a backup replaces the whole database.
     folder: str = ""
-    #: A description of the lost commits of a damaged log.
+    #: A description of the commits that were lost with the log, or None.
     lost: str | None = None
 
 
 def _complete(database: Database, note: _Note, now: int) -> Finding | None:
-    """Finish and report a repair, after the process that began it has died. All files are intact now."""
+    """Finish and report a repair whose process has died. All files are intact now."""
     if note.folder:
         return _report_cut(database, note, now)
-    # If the database file itself was missing, only its log or its checksums were moved.
+    # All folders with a file of the database count. If the database file itself was missing, only its log or its
+    # checksums were moved.
     later = {file.parent for file in database.aside.glob(f"*/{database.file.name}*")}
     if fresh := [folder for folder in later if folder.name >= stamp(note.found_at)]:
         return _report_restore(database, note, max(fresh), None)

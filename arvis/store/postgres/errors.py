@@ -1,5 +1,5 @@
-"""Translates PostgreSQL's errors. Either the server is temporarily unavailable and the work can be retried, or the
-server refused a statement."""
+"""Translates PostgreSQL's errors into two cases: the server is temporarily unavailable, so that the work can be
+retried, or it refused a statement."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
 
-#: Options of every connection, unless the address sets them, in seconds (`tcp_user_timeout` in milliseconds). The
-#: defaults of the driver need a quarter of an hour to notice that a server has vanished from the network.
+#: Options of every connection, unless the address sets them. They are in seconds, except `tcp_user_timeout` (ms). With
+#: the driver's defaults, it takes a quarter of an hour to notice that a server has vanished from the network.
 _OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 20,
@@ -18,11 +18,11 @@ _OPTIONS = {
     "tcp_user_timeout": 30_000,
 }
 
-#: Errors that a concurrent transaction caused; the store runs the script again.
+#: Errors that a concurrent transaction caused. The store runs the script again after them.
 AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.UniqueViolation)
 
 #: Temporary errors: a conflict with a concurrent transaction, a lock that is held too long, a server that became a
-#: standby after a failover, or a connection that the server ended because it was idle.
+#: standby, or a connection that the server ended because it was idle.
 _PASSING = (
     psycopg.errors.DeadlockDetected,
     psycopg.errors.SerializationFailure,
@@ -30,23 +30,23 @@ _PASSING = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,
 )
-#: Classes of temporary errors, as the first two characters of the error code: connection, resources, operator
+#: The first two characters of the codes of temporary errors. They stand for connection, resources, operator
 #: intervention, and the server's disk.
 _PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
 
-#: Parts of the error messages of a reachable server that refuses a connection permanently. They are compared as text,
-#: because a failed connection has no error code.
+#: Texts in the error messages of a server that was reached and refuses the connection permanently. The messages are
+#: compared because a failed connection has no error code.
 _REFUSALS = ("authentication failed", "no pg_hba.conf entry", 'role "', 'database "', "permission denied")
 
 
 def with_options(url: str) -> str:
-    """Return the address with `_OPTIONS`, except for those that it sets itself."""
+    """Return the address with `_OPTIONS` added. Options that the address sets itself are kept."""
     given = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _OPTIONS.items() if name not in given})
 
 
 def failure(error: psycopg.Error) -> StoreError:
-    """Return our error for an error of the driver."""
+    """Return the `StoreError` for an error of the driver."""
     if isinstance(error, psycopg.errors.DiskFull):
         return DiskFull("Nothing can be written", why=_why(error), fix="free some space on the database server")
     if is_away(error):
@@ -60,7 +60,7 @@ def unreachable(error: psycopg.Error) -> DatabaseAway:
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Return whether the error is temporary: a retry may succeed without any change."""
+    """Return True if the error is temporary, so that a retry may succeed without any change."""
     if isinstance(error, _PASSING):
         return True
     if error.sqlstate is not None:
@@ -69,13 +69,13 @@ def is_away(error: psycopg.Error) -> bool:
 
 
 def must_reconnect(error: psycopg.Error) -> bool:
-    """Return whether this open connection must be closed because its server became a standby, which accepts no
-    writes."""
+    """Return True if this connection must be closed although it is open, because its server became a standby, which
+    accepts no writes."""
     return isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
 
 
 def refuses_for_good(why: str) -> bool:
-    """Return whether the server was reached and refused the user, the password or the database."""
+    """Return True if the error text `why` says that the server refused the user, the password or the database."""
     return "FATAL" in why and any(words in why for words in _REFUSALS)
 
 

@@ -17,7 +17,7 @@ THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, 
 
 
 class PostgresTarget:
-    """`MigrationTarget` that opens its own connections. `now` in ms."""
+    """`MigrationTarget` for PostgreSQL, which opens its own connections. `now` is in ms."""
 
     def __init__(self, *, url: str, now: int) -> None:
         self._url = with_options(url)
@@ -37,7 +37,7 @@ class PostgresTarget:
         return {row["name"]: row["checksum"] for row in rows}
 
     def snapshot(self, before: str) -> None:
-        """Make no backup: a failed migration is rolled back here, and dumps are the operator's task."""
+        """Do nothing: a failed migration is rolled back, and backups of PostgreSQL are the operator's task."""
 
     def apply(self, migration: Migration) -> bool:
         try:
@@ -62,8 +62,8 @@ class PostgresTarget:
 
 
 def _refused_or_away(error: psycopg.Error) -> StoreError:
-    """Return an error that is not retried if the server refuses the user, the password or the database, because it
-    would refuse them at every start."""
+    """Return the error for a failed connection. If the server refused the user, the password or the database, the error
+    is one that is not retried, because a retry would fail, too."""
     if refuses_for_good(str(error)):
         fix = "check `database` in the configuration, and the users and databases of the server"
         return StoreError("PostgreSQL refuses the connection", why=str(error).strip(), fix=fix)

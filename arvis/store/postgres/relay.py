@@ -1,5 +1,5 @@
-"""Sends notices between processes by LISTEN/NOTIFY, without a table and without waiting for the disk. Notices that are
-posted during a transmission are sent together in the next one, which saves transactions."""
+"""Sends notices between processes with PostgreSQL's LISTEN and NOTIFY. This needs no table and does not wait for the
+disk. Notices that arrive while others are being sent are sent together afterwards, which saves transactions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from arvis.store.postgres.errors import with_options
 
 #: PostgreSQL limits payloads to less than 8,000 bytes.
 _PAYLOAD_BYTES = 7_900
-#: Seconds without a notification after which the relay checks the connection, because a half-open connection reports no
-#: error.
+#: After this number of seconds without a notification, the relay checks the connection. A connection whose other end
+#: has vanished reports no error by itself.
 _SILENCE = 30.0
 
 
@@ -29,8 +29,8 @@ class _Waiting:
 
 
 class PostgresRelay:
-    """Implements the port `Relay` over two separate connections, one that sends and one that listens. `name` (the boot
-    id) marks the notices of this process, so that it ignores them when it receives them."""
+    """Implements the port `Relay` with two separate connections: one sends, the other listens. `name` (the boot id)
+    marks the notices of this process. The process ignores the notices with its own name."""
 
     def __init__(self, *, url: str, name: str) -> None:
         self._url = with_options(url)
@@ -100,8 +100,8 @@ class PostgresRelay:
 
 
 def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]:
-    """Yield as few payloads as possible, in order within each topic. A payload is the name of the sender and the
-    notices, one on each line."""
+    """Yield the notices as payloads, as few as possible and in order within each topic. A payload consists of the name
+    of the sender and the notices, one on each line."""
     for topic in Topic:
         payload, size = [name], len(name)
         for notice in (waiting.notice for waiting in batch if waiting.topic is topic):
@@ -116,8 +116,8 @@ def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]
 
 
 def _resolve(sent: asyncio.Future[None] | None, failure: StoreError | None) -> None:
-    """Report the end of a transmission to its waiter. `sent` is None for posted notices. It is already done if the
-    waiter was cancelled."""
+    """Wake the caller of `tell` that waits for the end of this transmission. `sent` is None for a notice from `post`.
+    It is already done if the caller was cancelled."""
     if sent is None or sent.done():
         return
     if failure is not None:
@@ -131,7 +131,7 @@ def _channel(topic: Topic) -> str:
 
 
 def _broken(error: psycopg.Error) -> StoreError:
-    """Return the error for a broken connection. The next transmission opens a new connection."""
+    """Return the error for a broken connection. A new connection is opened for the next notices."""
     return DatabaseAway(
         "Processes cannot notify one another through PostgreSQL", why=str(error), fix="check the PostgreSQL server"
     )

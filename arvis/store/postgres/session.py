@@ -1,4 +1,5 @@
-"""Connections to PostgreSQL: sessions for transactions, and a few read-only connections for the snapshots of pages."""
+"""Connections to PostgreSQL: sessions, which run transactions, and a few read-only connections with snapshots for
+pages."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ class PostgresSnapshots:
 
 
 async def _leave(connection: _Connection) -> None:
-    """Roll back, or close the connection if that fails. A closed connection is replaced at its next use."""
+    """Roll back the snapshot's transaction, or close the connection if that fails. A closed connection is replaced at
+    its next use."""
     try:
         await connection.rollback()
     except psycopg.Error:
@@ -89,8 +91,8 @@ class _PostgresSnapshot:
         return await cursor.fetchall()
 
 
-#: The statement that writes a mark, and `COMMIT`. The id and the number are inserted into the text, because only a
-#: statement without parameters can be sent together with its `COMMIT`.
+#: The statement that writes a commit mark, followed by `COMMIT`. The values are inserted into the text, because only a
+#: statement without parameters can be sent together with `COMMIT`.
 _MARK_AND_COMMIT = (
     "INSERT INTO commit_marks (id, number, at)"
     " VALUES (%s, %d, CAST(extract(epoch FROM now()) * 1000 AS bigint))"
@@ -99,7 +101,7 @@ _MARK_AND_COMMIT = (
 
 
 class Queries:
-    """The texts of the named queries for PostgreSQL, and the names of those that only read."""
+    """The texts of the named queries for PostgreSQL. `writes` tells whether a query can change rows."""
 
     def __init__(self) -> None:
         texts = load_queries(PostgresDialect())
@@ -115,16 +117,16 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The mark of a commit: the commit writes `number` to the row `id`, which belongs to the connection. From the
-    number, a later reader can see whether the commit happened."""
+    """The mark of a commit. Each connection has a row `id` in the table `commit_marks`, and each commit writes its
+    `number` into this row. So the row later shows whether the commit happened."""
 
     id: str
     number: int
 
 
 class PostgresSession:
-    """The session of one connection. `name` differs from the names of all other connections, including those of earlier
-    processes."""
+    """The session of one connection. `name` is the id of its commit marks; no other connection, not even of an earlier
+    process, has the same name."""
 
     locks_rows = True
 
@@ -153,8 +155,8 @@ class PostgresSession:
         self.connection.execute(f"BEGIN {how}".encode(), prepare=False)
 
     def commit(self) -> None:
-        """Commit. Raises `CommitUnknown` if the connection broke before the server's answer; `mark` then identifies the
-        commit."""
+        """Commit. Raises `CommitUnknown` if the connection broke before the server's answer. `was_committed(mark)` can
+        then find out whether the commit happened."""
         if not self._wrote:
             self.connection.rollback()
             return
@@ -180,8 +182,8 @@ class PostgresSession:
             self.connection.close()
 
     def was_committed(self, mark: Mark) -> bool:
-        """Return whether the commit of another connection happened. Wait up to a second for a commit that has not
-        ended, then raise `psycopg.errors.LockNotAvailable`."""
+        """Return True if the commit with this mark, made on another connection, happened. Wait up to a second for a
+        commit that has not ended, then raise `psycopg.errors.LockNotAvailable`."""
         self.begin()
         try:
             self.connection.execute("SET LOCAL lock_timeout = '1s'", prepare=False)
@@ -198,7 +200,7 @@ class PostgresSession:
 
 
 def connect(url: str, queries: Queries, new_id: IdMaker, name: str) -> PostgresSession:
-    """Open a connection, delete marks that are older than a week, and return a session."""
+    """Open a connection, delete the commit marks that are older than a week, and return a session."""
     connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)
     try:
         connection.execute(queries["prune_commit_marks"])

@@ -2,7 +2,7 @@
 
 Each script is a separate transaction at READ COMMITTED. The script runs again after a deadlock, after a conflict over a
 unique key, and after a connection that broke before the commit. If the connection broke during the commit, the store
-asks the server for the outcome as soon as it is reachable again (`session.py: was_committed`).
+asks the server whether the commit happened, as soon as the server can be reached again (`was_committed`).
 """
 
 from __future__ import annotations
@@ -40,29 +40,30 @@ ATTEMPTS = 20
 #: The number of connections that may break during one script before the script fails.
 BREAKS = 3
 CHANNEL = "arvis_queue"
-#: Seconds for which commits are collected to share one notification. A notification inside each commit would make the
-#: commits wait for one another.
+#: Commits within this number of seconds share one notification to other processes. If each commit contained a
+#: notification, the commits would wait for one another.
 BURST = 0.02
-#: The number of seconds after a failed connection in which other callers fail with the same error, without an attempt.
+#: After a failed attempt to connect, other attempts within this number of seconds fail at once with the same error.
 DIAL_PAUSE = 0.25
-#: Seconds between two queries for the outcome of a commit.
+#: The number of seconds between two queries that ask whether a commit happened.
 ASK_PAUSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class _Written(Generic[R]):
-    """The result of a script."""
+    """The result of a script, and the state of its commit."""
 
     result: R
-    #: The commit left jobs that other processes can claim.
+    #: True if the commit left jobs that other processes can claim.
     left: bool
-    #: Whether the commit happened, as a future; None: it happened.
+    #: If the outcome of the commit is unknown: a future that tells whether it happened. Otherwise None, because it
+    #: happened.
     settled: Future[bool] | None = None
 
 
 class PostgresStore:
     """Implements `Store` on a server that several processes share. Blobs are in a table, because these processes share
-    no folder. `name` (the boot id) marks the notifications of this process."""
+    no folder. `name` (the boot id) marks the notifications of this process, so that it ignores them."""
 
     shared = True
 
@@ -86,7 +87,8 @@ class PostgresStore:
         """Do nothing: each thread opens its connection when it needs one."""
 
     async def stop(self) -> None:
-        """Finish the waiting scripts, notify other processes of the remaining jobs, and close all connections."""
+        """Finish the waiting scripts, notify other processes of the jobs that can be claimed, and close all
+        connections."""
         self._closed = True
         if self._announcing:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._notify)
@@ -161,7 +163,7 @@ class PostgresStore:
         try:
             claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
         except CommitUnknown as unknown:
-            # Scheduled from this thread, because the claim must be settled even if the caller of the script was
+            # This thread starts `_settle`, because the claim must be settled even if the caller of the script was
             # cancelled.
             settled = asyncio.run_coroutine_threadsafe(self._settle(session.mark, unknown.claim), loop)
             taken = len(unknown.claim.jobs) if unknown.claim else 0
@@ -179,11 +181,11 @@ class PostgresStore:
             raise failure(error) from error
 
     def _alone(self, work: Callable[[PostgresSession], T]) -> T:
-        """Run a statement that is a transaction by itself and can be repeated safely."""
+        """Run a single statement that is its own transaction and that can be repeated safely."""
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
-        """Do the work on this thread's connection. If the connection breaks before the commit, repeat the work on a new
+        """Run `work` on this thread's connection. If the connection breaks before the commit, run it again on a new
         one. Errors that a concurrent transaction caused (`AGAIN`) are raised unchanged."""
         breaks = 0
         while True:
@@ -199,7 +201,7 @@ class PostgresStore:
                         session.close()
                     raise failure(error) from error
             finally:
-                if not session.leave() and session in self._sessions:  # `leave` could not roll back and closed it
+                if not session.leave() and session in self._sessions:  # `leave` has closed it
                     self._sessions.remove(session)
 
     def _session(self) -> PostgresSession:
@@ -225,8 +227,7 @@ class PostgresStore:
     # -- commits whose outcome is unknown --------------------------------------------------------------------
 
     async def _settle(self, mark: Mark, claim: Claim | None) -> bool:
-        """Find out whether the commit happened, settle the claim, and return the outcome. Ask the server until it
-        answers."""
+        """Ask the server until it answers whether the commit happened. Then settle the claim and return the answer."""
         committed = False
         try:
             while True:
@@ -250,7 +251,7 @@ class PostgresStore:
 
     def _announce(self, loop: asyncio.AbstractEventLoop) -> None:
         self._announcing = False
-        with contextlib.suppress(RuntimeError):  # the threads are already shut down
+        with contextlib.suppress(RuntimeError):  # the threads were shut down
             self._announcement = loop.run_in_executor(self._threads, self._notify)
 
     def _notify(self) -> None:
