@@ -38,13 +38,12 @@ from arvis.store.sql.session import Notices, Session
 
 R = TypeVar("R")
 
-#: Attributes of objects that do their work later: awaitables, and synchronous and asynchronous iterators and
-#: generators.
+#: Objects with one of these attributes do their work later: coroutines, generators and other iterators.
 _LATER = ("__await__", "__next__", "__anext__")
 
 
 def store_closed() -> StoreError:
-    """Return the error for calls after the store was closed, whose callers would otherwise wait forever."""
+    """Return the error for a call after the store was closed. Without the error, the caller would wait forever."""
     return StoreError(
         "The store is closed",
         why="Arvis is stopping",
@@ -53,16 +52,16 @@ def store_closed() -> StoreError:
 
 
 def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> R:
-    """Run the script and return its result. Raises `TypeError` if the result is a coroutine or an iterator, which would
-    do its work after the commit."""
+    """Run the script and return its result. Raises `TypeError` if the result is a coroutine or an iterator: it would do
+    its work after the commit."""
     try:
         result = script(transaction)
     except StopIteration as stop:
-        # A future does not accept `StopIteration` as an error, so the caller of the script would wait forever.
+        # A future does not accept `StopIteration` as its error, so the script's caller would wait forever.
         raise RuntimeError("a script raised StopIteration") from stop
     if inspect.iscoroutine(result):
         result.close()
-    # This also refuses a cursor of either database, because a cursor is an iterator.
+    # A cursor of either database is refused, too, because a cursor is an iterator.
     if any(hasattr(result, later) for later in _LATER):
         raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
     return result
@@ -70,17 +69,17 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
 
 @dataclass(slots=True)
 class Claim:
-    """A claim of jobs within a commit. Its creator calls `settle` exactly once."""
+    """A claim of jobs in a commit. Its creator must call `settle` exactly once."""
 
     claimer: Claimer
     ended: Sequence[str]
     due_at: int | None
-    #: None: the commit claims no jobs.
+    #: The slots that were reserved for the claim, or None if the commit claims no jobs.
     reserved: Slots | None
     jobs: Sequence[Job] = ()
 
     def settle(self, *, committed: bool) -> None:
-        """Pass the claimed jobs to the queue if the commit happened; if not, free the reserved slots."""
+        """If the commit happened, pass the claimed jobs to the queue. Otherwise free the reserved slots."""
         if self.reserved is not None:
             self.claimer.deliver(self.reserved, self.ended, self.jobs if committed else None)
         if committed and self.due_at is not None:
@@ -88,8 +87,8 @@ class Claim:
 
 
 class CommitUnknown(Exception):
-    """The error if the connection broke during the commit, so that the outcome is unknown. The code that catches it
-    must settle `claim`."""
+    """The connection broke during the commit, so it is unknown whether the commit happened. The code that catches this
+    exception must settle `claim`."""
 
     claim: Claim | None = None
 
@@ -97,8 +96,8 @@ class CommitUnknown(Exception):
 def claim_and_commit(
     claimer: Claimer | None, notices: Notices, jobs: JobStore, commit: Callable[[], object]
 ) -> Sequence[Job]:
-    """Commit, and return the jobs that the commit claimed. It claims jobs if the head of a lane became claimable or a
-    slot became free."""
+    """Commit, and return the jobs that were claimed in the same commit. Jobs are claimed if the head of a lane became
+    ready or a slot became free."""
     if claimer is None:
         commit()
         return ()
@@ -119,8 +118,8 @@ def claim_and_commit(
 
 
 class SqlTransaction:
-    """Implements the port `Transaction` over a session. It has no state of its own, so a connection can use the same
-    object for all of its transactions."""
+    """Implements the port `Transaction` with a session. It has no state of its own, so one object can serve all
+    transactions of a connection."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

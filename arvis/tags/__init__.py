@@ -1,4 +1,4 @@
-"""The final text of a model, parsed into proposals, a wrapper and attributes. Parsing carries out no action."""
+"""Parses the final text of a model into proposals, a wrapper and attributes. Parsing carries out no action."""
 
 from arvis.tags.tags import Reply, Status, Wrapper, read
 

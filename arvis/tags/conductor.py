@@ -1,6 +1,7 @@
-"""Tags that only a conductor may use: agents, crons, heartbeats, clients.
+"""Parses the tags that only a conductor may use. They are about agents, crons, heartbeats and clients.
 
-This module only parses them. The gate decides if an action is carried out. No tag can change permissions."""
+The gate decides if an action is carried out. No tag can change permissions.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from arvis.domain.effects import CONDUCTOR_KINDS, EffectKind, Proposal
 from arvis.domain.markup import Tag
 from arvis.domain.text import strict_json
 
-# -- the body of a block: `key: value` lines ---------------------------------------------------------------------------
+# -- the body of a tag: `key: value` lines -----------------------------------------------------------------------------
 #
-# An integer of 15 or more digits is read as text, because ids of channels have this form. Every other value is read as
-# JSON, or as text if it is not JSON. A key without a value begins a nested block. The block ends at the next unindented
-# line that begins with a key of this tag, so its lines may contain colons. A nested block is JSON, a list of `- `
-# lines, or text; the block of `personality` consists of keys and values.
+# An integer of 15 or more digits is read as text, because it is probably the id of a channel. Every other value is read
+# as JSON, or as text if it is not JSON.
+#
+# A key without a value begins a nested block. The block ends at the next line that begins, without indentation, with a
+# key of this tag; other lines of the block may also contain colons. A nested block is JSON, a list of lines that begin
+# with `- `, or text. The block of `personality` consists of keys and values.
 
 
 _LINE = re.compile(r"(?P<key>[A-Za-z_]\w*)[ \t]*:(?P<value>.*)", re.ASCII)
@@ -31,7 +34,7 @@ _ITEM = "- "
 
 @dataclass(slots=True)
 class Entry:
-    """The value of a key: the rest of its line, and the following lines of its block."""
+    """The value of a key: the end of the key's line (`value`), and the lines of its nested block."""
 
     value: str
     lines: list[str] = field(default_factory=list)
@@ -44,8 +47,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The body of a tag. `entries` are the values by key, `stray` are lines that belong to no key, `twice` are keys
-    that occur more than once (the first value counts)."""
+    """The body of a tag. `entries` contains the values by key. `stray` are the lines that belong to no key. `twice` are
+    the keys that occur more than once; their first value counts."""
 
     entries: dict[str, Entry]
     stray: list[str]
@@ -53,8 +56,8 @@ class Block:
 
 
 def split(body: str, keys: Collection[str]) -> Block:
-    """Split a body at the lines that begin with one of the `keys`. Outside a nested block, an unknown key also becomes
-    an entry, so that it can be reported."""
+    """Split the body of a tag into entries, which begin at the lines with one of the `keys`. An unknown key outside a
+    nested block also begins an entry, so that it can be reported."""
     block = Block({}, [], [])
     current: Entry | None = None
     for line in body.split("\n"):
@@ -83,7 +86,8 @@ def value_of(text: str) -> Any:
 
 
 def nested(text: str) -> Any:
-    """Read the value of a nested block. If all lines begin with `- `, return them as a list."""
+    """Read a nested block as JSON. If it is not JSON and all its lines begin with `- `, return a list with one value
+    for each line."""
     value = value_of(text)
     lines = text.split("\n")
     if isinstance(value, str) and all(line.startswith(_ITEM) for line in lines):
@@ -92,7 +96,7 @@ def nested(text: str) -> Any:
 
 
 def mapping(text: str) -> Any:
-    """Read lines of keys and values as a mapping. Other text is read by `value_of`."""
+    """Read lines of keys and values as a mapping. If the text has another form, return the result of `value_of`."""
     value = value_of(text)
     found = [_LINE.fullmatch(line.strip()) for line in text.split("\n")]
     if not isinstance(value, str) or not all(found):
@@ -177,11 +181,12 @@ _OTHER_NAMES = {
 }
 
 _LONGEST_QUOTE = 40
-#: The maximum number of problems that are reported for one tag, and of their characters together.
+#: The maximum number of problems that are reported for one tag, and the maximum length of the whole report in
+#: characters.
 _TOLD, _LONGEST_PROBLEM = 3, 300
 
-#: Keys that a tag must not set, because tags cannot change permissions. They end a nested block like other keys, and
-#: are reported as a problem.
+#: Keys that a tag must not set, because no tag can change permissions. Like known keys, they end a nested block; they
+#: are then reported as a problem.
 _RIGHTS = frozenset({"allow_users", "owner", "owners", "permissions", "paired", "principal"})
 
 
@@ -201,7 +206,7 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
 
 
 def _told(problems: Sequence[str]) -> str | None:
-    """Return the first problems and the number of further ones as text; None if there are no problems."""
+    """Return the first problems as one text, with the number of the others. Return None if there are no problems."""
     told = "; ".join(problems[:_TOLD])
     more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
     return f"{told[: _LONGEST_PROBLEM - len(more)]}{more}" or None
@@ -228,7 +233,8 @@ def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], lis
 
 
 def _typed(entry: Entry, wanted: _Type) -> tuple[Any, bool]:
-    """Return the value, and True if it has the wanted type. If a text is wanted, a number stays a text."""
+    """Return the value, and True if it has the wanted type. A number that is wanted as text is returned as it was
+    written."""
     text = entry.text
     match wanted:
         case _Type.TEXT | _Type.LINES:

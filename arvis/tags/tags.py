@@ -1,4 +1,4 @@
-"""The final text of a model, parsed once: visible text, proposals, and status."""
+"""Parses the final text of a model once. The result contains the visible text, the proposals and the status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 
 
 class Status(StrEnum):
-    """The status that a reply reports. If a reply has several, the first in this order counts."""
+    """The status that an agent reports in a reply. If a reply reports several, the one that comes first here counts."""
 
     BLOCKED = "blocked"
     DONE = "done"
@@ -42,15 +42,15 @@ _NAMES = {
     Status.CONTINUE: {CONTINUE},
 }
 
-#: Shown if a wrapper contains no text.
+#: The texts that are shown if a wrapper contains no text.
 GOING_ON = "Working on it."
 STUCK = "I am stuck and need your help."
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """The status of a reply, with the fields of this status; the other fields are empty. `visible` is the text that
-    people see instead of the whole reply."""
+    """The status that a reply reports, and the texts that belong to it; texts of other statuses are empty. People see
+    `visible` instead of the whole reply."""
 
     status: Status
     result: str
@@ -61,7 +61,7 @@ class Wrapper:
 
 
 def wrapper_of(tags: Sequence[Tag], prose: str) -> Wrapper | None:
-    """Return the wrapper of a reply, or None. `prose` is the visible text outside the wrapper."""
+    """Return the wrapper in a reply, or None. `prose` is the visible text outside of all tags."""
     for status, names in _NAMES.items():
         body = next((tag.body for tag in tags if tag.name in names), None)
         if body is not None:
@@ -86,8 +86,8 @@ def _read_wrapper(status: Status, body: str, prose: str) -> Wrapper:
 
 
 def _field(body: str, names: str) -> str:
-    """Return the visible text of the first closed tag with one of these names (separated by `|`); "" if there is none.
-    Tags inside it are removed, because people must not see them."""
+    """Return the visible text of the first closed tag with one of these names (separated by `|`), or "". Tags inside it
+    are removed, because people must not see them."""
     found = re.search(rf"<({names})>(.*?)</\1>", body, re.ASCII | re.IGNORECASE | re.DOTALL)
     return visible(found[2]) if found else ""
 
@@ -122,7 +122,7 @@ class Handover:
 
 
 def handover_of(tags: Sequence[Tag]) -> Handover | None:
-    """Return the first handover tag without a problem; None if there is none."""
+    """Return the first handover tag without a problem, or None."""
     found = next((tag for tag in tags if tag.name == HANDOVER and tag.problem is None), None)
     return Handover(found.argument.lower(), visible(found.body)) if found is not None else None
 
@@ -134,8 +134,8 @@ _EMPTY = "it is empty"
 
 
 def category_of(word: str) -> Category:
-    """Return the category that a model named. An unknown name gets the category `LEARNED_PATTERN`, so that the fact is
-    still stored."""
+    """Return the category with the name that a model wrote. For an unknown name return `LEARNED_PATTERN`, so that the
+    fact is still stored."""
     return _KNOWN.get(word.lower(), Category.LEARNED_PATTERN)
 
 
@@ -155,15 +155,15 @@ _PLAIN_TEXT = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 def attributes_of(tags: Sequence[Tag]) -> Mapping[str, str]:
-    """Return the attributes of the first metadata block by name, without empty values. The result is empty if the block
-    is malformed."""
+    """Return the attributes of the first metadata block by name. Attributes without a value are left out. If the block
+    is malformed, return no attributes."""
     block = next((tag.body for tag in tags if tag.name == METADATA), "")
     found = _ATTRIBUTES.search(block)
     return _read(_PLAIN_TEXT.sub(lambda data: html.escape(data[1]), found[1])) if found else {}
 
 
 def _read(text: str) -> dict[str, str]:
-    """Read a sequence of attributes; return an empty mapping if the text contains anything else."""
+    """Read a text that consists only of attributes. Return an empty mapping if it contains anything else."""
     values: dict[str, str] = {}
     position = 0
     while position < len(text):
@@ -176,17 +176,16 @@ def _read(text: str) -> dict[str, str]:
     return values
 
 
-#: The order in which proposals are carried out, so that a cron can name an agent that the same reply creates. The kinds
-#: of `_FIRST` come first, then all kinds that are in neither tuple, then the kinds whose names end in a word of
-#: `_LATER`.
+#: The order in which proposals are carried out. A cron can then name an agent that the same reply creates. First come
+#: the kinds in `_FIRST`, last the kinds whose names end in a word of `_LATER`, and between them all others.
 _FIRST = (EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT)
 _LATER = ("CLIENT", "CRON", "HEARTBEAT", "DELEGATE", "REMEMBER", "STATE")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A parsed reply. `visible` is the text for people: the text without tags, or the text that its wrapper shows
-    instead."""
+    """A parsed reply. `visible` is the text that people see: that of its wrapper, if it has one, or else the text
+    without tags."""
 
     visible: str
     proposals: tuple[Proposal, ...] = ()
@@ -195,8 +194,8 @@ class Reply:
 
 
 def read(text: str) -> Reply:
-    """Parse the whole text of a reply. Use it only for replies: tags in texts of tools, people or the history are not
-    commands."""
+    """Parse the whole text of a reply. Do not use this for other texts: tags in the outputs of tools, in people's
+    messages and in the history are not commands."""
     scanned = scan(text)
     attributes, prose = attributes_of(scanned.tags), scanned.visible
     if (handed := handover_of(scanned.tags)) is not None:

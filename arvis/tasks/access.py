@@ -1,4 +1,4 @@
-"""The right to use an agent for work that no message of a conversation starts, and the spender of this work.
+"""The right to use an agent for work that no message starts directly, and the question who is charged for this work.
 (`routing.py` decides about messages.) An execution never has more rights than the execution that started it.
 
 `refusal` makes the decision. Every start of a run calls it (`begin_run`, `begin_keyed`) with the present rights of all
@@ -24,12 +24,12 @@ from arvis.engine.state import State, stored
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
 
-#: The key of the authors of the executed text, in an execution's state and in stored limits.
+#: The key, in states and in stored limits, under which the authors of the executed text are listed.
 AUTHORS = "authors"
 
 _NOWHERE = Address("", "", "")
 
-#: Graphs that give an agent no additional powers.
+#: Graphs with which an agent can do no more than with any other graph.
 _PLAIN = frozenset({"agent", "planning", "handover"})
 
 #: Roles that may use every agent that has no `allow_users` list.
@@ -38,12 +38,12 @@ OPERATING_ROLES = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 @dataclass(frozen=True, slots=True)
 class CallerLimits:
-    """The limits of an execution besides the role of its person. They are stored with the turn that the person began
-    and with all work that follows from it."""
+    """The limits of an execution, in addition to the role of its person. They are stored with the turn that the person
+    began, and apply to all work that this turn causes."""
 
-    #: The agents that the person's API key may use (None: all).
+    #: The slugs of the agents that the person's API key may use, or None for all agents.
     reach: tuple[str, ...] | None = None
-    #: True: the place (for example a login) counts as a pairing of the person.
+    #: True if the person counts as paired because of the login or API key that was used.
     paired: bool = False
     #: The ids of the authors of the executed text. The execution has only the rights that all of them have.
     authors: tuple[str, ...] = ()
@@ -64,12 +64,13 @@ class CallerLimits:
 
 @dataclass(slots=True)
 class Origin(State):
-    """The turn from which another agent's task, its report or the results of a workflow began this turn."""
+    """The turns from which an indirectly caused turn comes. Such a turn handles a task of another agent, a report, or
+    the results of a workflow."""
 
-    #: The ids of two turns: the turn that a person began, and the turn that directly caused this turn.
+    #: The id of the turn that a person began (`root`), and the id of the turn that directly caused this one (`parent`).
     root: str = ""
     parent: str | None = None
-    #: True: the agent of the turn `parent` gets a report of the answer.
+    #: True if the agent of the turn `parent` gets a report of this turn's answer.
     report: bool = False
     limits: CallerLimits | None = stored(None, key="standing", read=CallerLimits.from_json, write=CallerLimits.to_json)
     #: The number of workflows that agents have started since the last message of a person.
@@ -78,40 +79,40 @@ class Origin(State):
 
 @dataclass(slots=True)
 class PlacedState(State):
-    """The part of the state that every execution of an agent's work in a place has."""
+    """The part of the state that all executions of agents have: which agent works, and where."""
 
-    #: The id of the agent, the place, and the id of the agent's conversation there.
+    #: The id of the agent, the address, and the id of the agent's conversation at this address.
     agent: str = ""
     address: Address = stored(_NOWHERE, read=Address.from_json, write=Address.to_json)
     conversation: str = ""
-    #: None in a run, and in a turn that a person began.
+    #: The origin of an indirectly caused turn. None in a run, and in a turn that a person began.
     origin: Origin | None = stored(None, key="lineage", read=Origin.from_json)
-    #: The ids of the agents that wait for this child within the turn, in their order.
+    #: The ids of the agents above this child execution in the same turn, which wait for it, in order.
     waiting: Sequence[str] = ()
 
 
 def origin_of(state: Mapping[str, Any]) -> Origin:
-    """Return the origin of a turn that an agent or a run caused; an empty `Origin` for other executions."""
+    """Return the origin of a turn that an agent or a run caused. For other executions return an empty `Origin`."""
     return PlacedState.from_json(state).origin or Origin()
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person for whom work is done, and the circumstances that limit this person's rights."""
+    """The person for whom work is done, and everything that limits this person's rights."""
 
-    #: None: no person, and no rights.
+    #: The person, or None: work without a person has no rights of a person.
     principal: Principal | None
     limits: CallerLimits
     #: The place in which the work is requested.
     address: Address
-    #: The agent that asks for the work (None: it was deleted).
+    #: The agent that asks for the work, or None if no agent asks or it was deleted.
     agent: Agent | None
-    #: True: the work follows only from this person's own text (no taint).
+    #: True if the work follows only from this person's own text, so that it has no taint.
     own_words: bool = False
 
     @property
     def sender(self) -> Sender:
-        """The person as a sender of messages, for the rules about messages."""
+        """The person in the form of a message's sender, to which the rules about messages can be applied."""
         person = self.principal
         user_id, name = (person.user_id, person.name) if person is not None else ("", "")
         return Sender(user_id, name, paired=self.limits.paired, agents=self.limits.reach)
@@ -121,8 +122,8 @@ class Asker:
 
 
 def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
-    """Return the reason, as a sentence for people, if the asker or an author may not use this agent; None if all
-    may."""
+    """Return the reason why the asker or an author may not use this agent, as a sentence for people. Return None if all
+    of them may use it."""
     reach = asker.limits.reach
     owner = asker.principal is not None and asker.principal.role is PrincipalRole.OWNER
     if reach is not None and not owner and not key_reaches(reach, target):
@@ -131,14 +132,14 @@ def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
     if against is not None:
         return against
     for author in authors_of(tx, asker.limits.authors):
-        # `limits.paired` is about the person who asks, not about authors.
+        # `limits.paired` is about the asker, not about the authors.
         if (against := _against(target, author, paired_there=False)) is not None:
             return f"{author.name or author.user_id}, who wrote the task, may not use the agent. {against}"
     return None
 
 
 def check_use(tx: Transaction, target: Agent, asker: Asker) -> None:
-    """Raise `Unprocessable` if `refusal` returns a reason."""
+    """Raise `Unprocessable` with the reason that `refusal` returns, if any."""
     if (against := refusal(tx, target, asker)) is not None:
         raise out_of_reach(target, against)
 
@@ -156,11 +157,11 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
 
 
 def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
-    """Return True if work may pass from the asker's agent to `target`.
+    """Return True if the asker's agent may pass work to `target`.
 
-    Owners and operators may reach every agent that they may use. All others need the right to write to `target` in this
-    place. If the work follows from text of others, or has no person, `target` must also have no more powers than the
-    asker's agent.
+    Owners and operators may pass work to every agent that they may use. All others must be allowed to write to `target`
+    at this address. If the work follows from text of other people, or if it has no person, `target` must also have no
+    more powers than the asker's agent.
     """
     if refusal(tx, target, asker) is not None:
         return False
@@ -184,7 +185,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
         listed = person is not None and person.user_id in target.allow_users
         return None if listed else "Only owners and the people in `allow_users` of the agent may use it."
     if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or target.has_risky_tools):
-        # On the web a key or login can count as a pairing; on platforms only the person's row does.
+        # On the web, a login or API key can count as a pairing. On chat platforms only the stored pairing counts.
         paired = person.paired or (person.platform == WEB and paired_there)
         return None if paired else "The agent has risky tools, so only paired people may use it."
     return None
@@ -194,7 +195,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
 
 
 def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Asker:
-    """Return the asker of work that this execution gives to others through `agent`."""
+    """Return the asker for work that this execution passes on. `agent` is the agent that passes it on."""
     return Asker(
         principal=tx.principals.get(execution.principal_id or ""),
         limits=caller_limits(execution.state),
@@ -205,13 +206,13 @@ def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Aske
 
 
 def acting(tx: Transaction, execution: Execution) -> Principal | None:
-    """Return the person for whom an execution works, with the lowest role of this person and the authors; None if the
-    execution has no person."""
+    """Return the person for whom an execution works. Its role is the lowest among the person and the authors. Return
+    None if the execution has no person."""
     return limited(tx, tx.principals.get(execution.principal_id or ""), caller_limits(execution.state))
 
 
 def limited(tx: Transaction, person: Principal | None, limits: CallerLimits) -> Principal | None:
-    """Return this person with the lowest role of the person and the authors in `limits`."""
+    """Return this person with a role that is the lowest among the person and the authors in `limits`."""
     if person is None:
         return None
     roles = [person.role, *(author.role for author in authors_of(tx, limits.authors))]
@@ -219,26 +220,26 @@ def limited(tx: Transaction, person: Principal | None, limits: CallerLimits) -> 
 
 
 def authors_of(tx: Transaction, authors: Iterable[str | None]) -> list[Principal]:
-    """Return the present rows of these authors; authors without a row are left out."""
+    """Return the authors with these ids, as they are stored now. Ids without a row are left out."""
     found = (tx.principals.get(author) for author in authors if author is not None)
     return [author for author in found if author is not None]
 
 
 def written_by(principal_id: str | None, *authors: str | None) -> dict[str, Any]:
-    """Return the part of a state that names the authors, without the person for whom the work is done."""
+    """Return the part of a state that lists these authors. The person for whom the work is done is left out."""
     others = sorted({author for author in authors if author is not None and author != principal_id})
     return {AUTHORS: others} if others else {}
 
 
 def with_authors(state: Mapping[str, Any], authors: Iterable[str | None]) -> dict[str, Any]:
-    """Return the state with these authors added."""
+    """Return the state with these authors added to its list of authors."""
     known = {*state.get(AUTHORS, ()), *(author for author in authors if author is not None)}
     return {**state, AUTHORS: sorted(known)} if known else dict(state)
 
 
 def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterable[str | None]) -> Taint:
-    """Return the taint of text by these authors in work for this person. The text of an author with fewer rights than
-    the person counts as text of other people; other text has no taint."""
+    """Return the taint of a text by these authors in work for this person. If an author has fewer rights than the
+    person, the text counts as a text of other people. Otherwise it has no taint."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     if person is None:
         return CLEAN
@@ -251,10 +252,12 @@ def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterabl
 def author_after(
     tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
 ) -> str | None:
-    """Return the author of a row after the person `by` has set the fields `named`; None means `by`.
+    """Return the author of a row after the person `by` has set the fields `named`. The result None means that it is
+    `by`.
 
-    `words` are the row's texts by field. If no text was set, the author stays `known`. If a text of `known` remains,
-    the author is the one of the two with fewer rights. If all texts were set, the author is `by`.
+    `words` contains the row's texts by field, and `known` is the author before. If no text was set, the author stays
+    `known`. If all texts were set, the author is `by`. If only some were set, the author is the one of the two with
+    fewer rights.
     """
     author = _author_after(tx, words, named, known, by)
     return author if author != by else None
@@ -273,32 +276,32 @@ def _author_after(
 
 
 def has_more_rights(tx: Transaction, person_id: str | None, authors: Iterable[str]) -> bool:
-    """Return True if this person has more rights than at least one of the authors."""
+    """Return True if this person has more rights than one or more of the authors."""
     person = tx.principals.get(person_id) if person_id is not None else None
     others = authors_of(tx, authors)
     return person is not None and any(RANKS.index(each.role) < RANKS.index(person.role) for each in others)
 
 
 def authors_may_use(tx: Transaction, target: Agent, authors: Iterable[str | None]) -> bool:
-    """Return True if all authors of this text may use this agent."""
+    """Return True if all authors of a text may use this agent."""
     return all(_against(target, author, paired_there=False) is None for author in authors_of(tx, authors))
 
 
 def caller_limits(state: Mapping[str, Any]) -> CallerLimits:
-    """Return the limits of an execution with this state: the limits of its origin with its own authors added, or its
-    own limits if it has no origin."""
+    """Return the limits of an execution with this state. If the execution has an origin, these are the limits of the
+    origin, with the execution's own authors added. Otherwise they are stored in the state itself."""
     own, inherited = CallerLimits.from_json(state), origin_of(state).limits
     return own if inherited is None else inherited.with_authors(own.authors)
 
 
 def limits_of_sender(sender: Sender) -> CallerLimits:
-    """Return the limits of the sender of a message, for the turn that the message begins."""
+    """Return the limits that the sender of a message has in the turn that the message begins."""
     return CallerLimits(sender.agents, sender.paired)
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:
-    """Return True if `target` has no power that `agent` lacks: tools, plugins and a graph that has additional powers,
-    such as running programs in the sandbox."""
+    """Return True if `target` has no power that `agent` lacks. Powers are tools, plugins, and graphs that do more than
+    answer, such as running programs in the sandbox."""
     return (
         HARMLESS_TOOLS.union(agent.tools).issuperset(target.tools)
         and HARMLESS_PLUGINS.union(agent.plugins).issuperset(target.plugins)
@@ -312,9 +315,9 @@ def _is_no_stronger(target: Agent, agent: Agent) -> bool:
 def spender_of(
     tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
 ) -> Spender:
-    """Return the spender of a call of this execution. It contains the turn at its root and the customer of the channel
-    in which that turn began. `visit` is the id of the node's visit, which stays the same if a crash repeats the
-    visit."""
+    """Return the spender of a model call of this execution. It contains the turn at the root of the execution, and the
+    customer of the channel in which that turn began. `visit` is the id of the node's visit; it stays the same if the
+    visit is repeated after a crash."""
     root = execution
     while (above := _above(tx, root)) is not None:
         root = above
@@ -334,7 +337,7 @@ def spender_of(
 
 
 def client_of(tx: Transaction, execution: Execution) -> Client | None:
-    """Return the customer to whom the channel of this execution belongs; None if it belongs to no customer."""
+    """Return the customer who pays for the channel of this execution, or None."""
     address = PlacedState.from_json(execution.state).address
     return tx.clients.at(address.platform, address.channel) if address.platform else None
 
@@ -348,8 +351,8 @@ def _above(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
-    """Return True if this person is a member on a chat platform and not in the agent's `allow_users` list. The pairing
-    of the person is not checked."""
+    """Return True if this person is a member on a chat platform and is not in the agent's `allow_users` list. (The
+    stored pairing of the person is not checked.)"""
     if principal.role is not PrincipalRole.MEMBER or principal.platform == WEB:
         return False
     agent = tx.agents.get(agent_id or "")

@@ -1,8 +1,8 @@
 """The time limit of an answer (`delivery.answer_within`). It is checked before a turn begins, at every pause, and at
 the turn's end.
 
-The limit applies to time without progress: a person's answer, the end of a child, and each committed step restart it. A
-turn may therefore work for hours, but it fails if it only waits for longer than the limit.
+The limit is about the time without progress. A person's answer, the end of a child, and each committed step start this
+time again. So a turn may work for hours, but it fails if it only waits for longer than the limit.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def waiting_since(tx: Transaction, job: Job) -> int:
 
 
 def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
-    """Return the time (ms) of the newest message that this delivery answers, or of the newest answer to a question of
-    its turn if that is later; None if the delivery is not a reply of an agent."""
+    """Return the time (ms) of the newest message that this delivery answers. If a question of its turn was answered
+    later, return the time of that answer. Return None if the delivery is not a reply of an agent."""
     message = tx.messages.get(delivery.message_id)
     asked = [found.created_at for each in delivery.answers if (found := tx.messages.get(each)) is not None]
     if message is None or message.role is not Role.ASSISTANT or not asked:
@@ -35,5 +35,6 @@ def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
 
 
 def _answered(tx: Transaction, execution: Execution) -> int:
-    """Return the time (ms) of the newest answer of a person, timer or child to this execution; 0 if it has none."""
+    """Return the time (ms) of the newest answer to this execution, by a person, a timer or a child. Return 0 if there
+    is none."""
     return max((wait.answered_at or 0 for wait in tx.waits.of_execution(execution.id)), default=0)

@@ -1,5 +1,5 @@
-"""The rounds of a turn: for each model call before the last one its text, the tools that it called, their outputs, and
-the messages that arrived during the turn.
+"""The rounds of a turn. A round is a model call other than the last one: its text, its tool calls with their outputs,
+and the messages that arrived after them.
 
 The state of the execution has a separate key for each round, so that no step writes an earlier round again. The outputs
 of calls are stored as effects of the execution; only the outputs of refused calls are in the state.
@@ -19,12 +19,12 @@ from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.ports.store import Transaction
 from arvis.prompt import Round, Words
 
-#: The prefix of the name of a tool call's effect.
+#: The beginning of the name of an effect that is a tool call.
 TOOL_EFFECT = "tool "
 
 _LOST = "It is unknown whether this call was made. A person decided not to repeat it."
 
-# The stored keys of a state. The number in a key is the number of the round (from 1).
+# The keys of a state under which rounds are stored. The number in a key is the number of the round, from 1.
 _ROUND = "round {}"
 _RESULT = "result {}"
 _MESSAGES = "heard {}"
@@ -33,12 +33,12 @@ _RESTARTED = "restarted"
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The places where the outputs of a round's calls are stored."""
+    """The place where the outputs of a round's tool calls are stored, and the outputs of refused calls."""
 
-    #: The cursor and visit of the effects with the outputs.
+    #: The cursor and the visit to which the effects with the outputs belong.
     cursor: str
     visit: int
-    #: The outputs (as JSON) of calls that were refused, by the index of the call.
+    #: The outputs (as JSON) of calls that were refused, by the index of the call in the round.
     refused: Mapping[str, Mapping[str, Any]]
 
     @classmethod
@@ -53,17 +53,17 @@ class StoredRound:
 
     number: int
     text: str
-    #: The tool calls as JSON; `tool_calls` reads them.
+    #: The tool calls as JSON; the method `tool_calls` parses them.
     calls: Sequence[Mapping[str, Any]] = ()
-    #: The reminder or instruction that follows the text in the prompt; None in a round with tool calls.
+    #: The reminder or instruction that follows the text in the prompt. None in a round with tool calls.
     follow_up: str | None = None
-    #: The reply with its tags, if the tags ask for actions.
+    #: The text of the model with its tags, if the tags ask for actions; otherwise empty.
     reply: str = ""
-    #: A person's answer to a question, if it did not come as a message.
+    #: A person's answer to a question of this round, if it was not given as a message.
     answer: str = ""
-    #: Reasoning blocks that the vendor requires in the next request.
+    #: Blocks with the model's reasoning, which the vendor requires in the next request.
     thoughts: Mapping[str, Any] | None = None
-    #: True if all calls were made or the round has no calls.
+    #: True if all calls of the round were made, or if it has none.
     finished: bool = False
     results: ToolResults | None = None
     #: The ids of the messages that follow this round in the prompt.
@@ -87,7 +87,8 @@ class StoredRound:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the changes of the state that store this round, without its results and messages (other keys)."""
+        """Return the changes of the state that store this round. Its results and messages are stored under other
+        keys."""
         more = {"whole": self.reply, "answer": self.answer}
         return {
             _ROUND.format(self.number): {
@@ -105,10 +106,11 @@ class StoredRound:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """All rounds of a turn, oldest first. The methods `add_…` and `restart` return changes of the state."""
+    """All rounds of a turn, oldest first. The methods `add_…` and `restart` only return the changes to make in the
+    state."""
 
     all: tuple[StoredRound, ...] = ()
-    #: The number of the last round before the turn was restarted with newer messages; 0 if it was not restarted.
+    #: The number of rounds that were made before the turn was restarted with newer messages. 0 if it was not restarted.
     restarted: int = 0
 
     @classmethod
@@ -138,21 +140,21 @@ class Rounds:
 
     @property
     def replies(self) -> list[str]:
-        """The replies of earlier rounds whose tags ask for actions, with their tags."""
+        """The replies, with their tags, of all rounds since the last restart whose tags ask for actions."""
         return [found.reply for found in self.current if found.reply]
 
     @property
     def tool_rounds(self) -> int:
-        """The number of rounds with tool calls since the last round without calls."""
+        """The number of rounds with tool calls after the last round without any."""
         return sum(1 for _ in takewhile(lambda found: found.calls, reversed(self.current)))
 
     @property
     def end_with_tools(self) -> bool:
-        """True if the outputs of tool calls are the last part of the prompt."""
+        """True if the prompt ends with the outputs of tool calls."""
         return bool(self.all) and bool(self.last.calls) and not self.last.messages
 
     def with_messages(self, message_ids: Sequence[str]) -> Rounds:
-        """Return these rounds with these messages added after the last round."""
+        """Return these rounds with these messages added to the last round."""
         if not message_ids or not self.all:
             return self
         last = replace(self.last, messages=(*self.last.messages, *message_ids))
@@ -163,37 +165,37 @@ class Rounds:
     def add_tool_calls(
         self, text: str, calls: Sequence[ToolCall], thoughts: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Add a round with tool calls that are not made yet."""
+        """Add a round with tool calls that have not been made yet."""
         made = [call.to_json() for call in calls]
         return StoredRound(self.count + 1, text, made, thoughts=thoughts).to_json()
 
     def add_text(self, text: str, follow_up: str, reply: str = "") -> dict[str, Any]:
-        """Add a round without tool calls, after which the model is called again with `follow_up`. `reply` is the text
-        with its tags if they ask for actions."""
+        """Add a round without tool calls, after which the model is called again with the instruction `follow_up`.
+        `reply` is the text with its tags, if the tags ask for actions."""
         added = StoredRound(self.count + 1, text, follow_up=follow_up, reply=reply)
         return {**added.to_json(), _RESULT.format(added.number): None}
 
     def add_answer(self, text: str) -> dict[str, Any]:
-        """Add to the last round a person's answer that did not come as a message."""
+        """Add a person's answer that was not given as a message to the last round."""
         return replace(self.last, answer=text).to_json()
 
     def add_messages(self, message_ids: Iterable[str]) -> dict[str, Any]:
-        """Add these messages after the last round."""
+        """Add messages that follow the last round."""
         return {_MESSAGES.format(self.count): [*self.last.messages, *message_ids]}
 
     def add_results(self, place: tuple[str, int], refused: Mapping[int, ToolOutput]) -> dict[str, Any]:
-        """Finish the last round. The outputs of its calls are the effects of the visit `place` (cursor and visit);
-        `refused` are the outputs of refused calls by their index."""
+        """Finish the last round. The outputs of its calls are effects of the visit `place` (cursor and visit).
+        `refused` contains the outputs of refused calls by the index of the call."""
         outputs = {str(index): output.to_json() for index, output in refused.items()}
         return {_RESULT.format(self.count): {"place": list(place), "refused": outputs}}
 
     def restart(self) -> dict[str, Any]:
-        """Restart the turn with newer messages: the prompt no longer contains the rounds so far."""
+        """Restart the turn with newer messages. The rounds so far are left out of the prompt."""
         return {_RESTARTED: self.count}
 
 
 def effect_name(index: int, call: ToolCall) -> str:
-    """Return the name of the effect of a call. It is the same even if the tool no longer exists."""
+    """Return the name of the effect of a call. The name does not depend on whether the tool still exists."""
     return f"{TOOL_EFFECT}{index + 1}: {call.name}"
 
 
@@ -204,8 +206,8 @@ def load_rounds(
     unseal: Callable[[str], str],
     written: Callable[[StoredMessage], str] = lambda message: message.content,
 ) -> list[Round]:
-    """Return the finished rounds for a prompt: their texts, calls and outputs, and the messages after them in the
-    format of `written`. Rounds before a restart of the turn are left out. `unseal` decrypts sealed outputs."""
+    """Return the finished rounds since the last restart in the form that prompts use. `written` returns the text of a
+    message, and `unseal` decrypts sealed outputs."""
     places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
     messages = {each.id: each for each in tx.messages.of_turn(execution.id)} if rounds.messages else {}
     found = []
@@ -234,8 +236,8 @@ def _output(
 
 
 def output_of(call: ToolCall, effect: Effect | None) -> ToolOutput:
-    """Return the output of a call. It is a failed output if the call was interrupted and a person decided not to repeat
-    it."""
+    """Return the output of a call from its effect. If the effect is missing or unfinished, a person has decided not to
+    repeat an interrupted call; return a failed output."""
     if effect is None or effect.state is not EffectState.FINISHED or effect.result is None:
         return ToolOutput(call.id, _LOST, failed=True)
     return replace(ToolOutput.from_json(effect.result), call_id=call.id)

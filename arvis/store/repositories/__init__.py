@@ -1,1 +1,1 @@
-"""The repositories, which read and write rows inside a transaction. Each module contains one group of tables."""
+"""The repositories, which read and write rows inside a transaction. Each module handles one group of tables."""

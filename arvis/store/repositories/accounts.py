@@ -1,5 +1,5 @@
-"""Stored accounts, cooldowns of all accounts, and variables, over SQL. The values of secret variables are sealed by the
-caller and stored unchanged."""
+"""Accounts that people added, the cooldowns of all accounts, and variables. The caller seals the values of secret
+variables; this module stores them unchanged."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SqlCooldowns:
 
 
 def account_of(row: Row) -> StoredAccount:
-    """Return the account of a row; if the row is unreadable, a disabled account."""
+    """Return the account of a row. If the row is unreadable, return a disabled account."""
     disabled: Callable[[Row], StoredAccount] = lambda row: _account(row, lambda _: (), lambda _: AccountStatus.DISABLED)  # noqa: E731
     return lenient("accounts", "name", row, sound_account, disabled)
 

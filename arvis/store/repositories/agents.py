@@ -17,7 +17,7 @@ EVERYBODY = "null"
 
 
 def agent_of(row: Row) -> Agent:
-    """Return the agent of a row; if the row is unreadable, a paused agent without tools."""
+    """Return the agent of a row. If the row is unreadable, return a paused agent without tools."""
     return lenient("agents", "slug", row, sound_agent, _paused_agent)
 
 
@@ -53,7 +53,7 @@ def sound_agent(row: Row) -> Agent:
 
 
 def _texts_of(column: str) -> tuple[str, ...]:
-    """Parse a JSON list of texts. The comparison is faster for the empty list, the most frequent value."""
+    """Parse a JSON list of texts. Most lists are empty, and a comparison recognises them faster than the parser."""
     return texts_of(column) if column != NOTHING else ()
 
 
@@ -92,7 +92,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
 
 
 def _data_of(version: AgentVersion) -> str:
-    """Return a version as JSON without the agent's id, which has a separate column."""
+    """Return the data of a version as JSON, without the agent's id, which has its own column."""
     agent = asdict(version.agent)
     del agent["id"]
     places = [
@@ -113,7 +113,8 @@ def version_of(row: Row) -> AgentVersion:
 
 
 def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
-    """Return a binding of a stored version. Earlier releases stored only platform, channel and permission."""
+    """Return a binding from the data of a version. Earlier releases stored only its platform, channel and
+    permission."""
     platform, channel, permission, respond, observe = [*place, None, None][:5]
     return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)
 

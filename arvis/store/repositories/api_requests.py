@@ -1,4 +1,4 @@
-"""API requests that may be repeated or continued, over SQL."""
+"""Completion requests whose answer can be continued, and idempotency keys of requests that a client may repeat."""
 
 from __future__ import annotations
 

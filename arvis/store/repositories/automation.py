@@ -61,7 +61,7 @@ class SqlWebhooks:
 
 
 def webhook_of(row: Row) -> Webhook:
-    """Return the web hook of a row; if the row is unreadable, a disabled web hook."""
+    """Return the web hook of a row. If the row is unreadable, return a disabled web hook."""
     return lenient("webhooks", "name", row, sound_webhook, _disabled_webhook)
 
 
@@ -259,7 +259,7 @@ class SqlOccurrences:
 
 
 def schedule_of(row: Row) -> Schedule:
-    """Return the schedule of a row; if the row is unreadable, a disabled schedule."""
+    """Return the schedule of a row. If the row is unreadable, return a disabled schedule."""
     return lenient("schedules", "name", row, sound_schedule, _disabled_schedule)
 
 
@@ -295,7 +295,7 @@ def occurrence_of(row: Row) -> Occurrence:
 
 
 def _columns(schedule: Schedule) -> dict[str, object]:
-    """Return the columns that both an insert and an update set: all except the kind and the times of the row."""
+    """Return the columns that both an insert and an update set. The row's kind and its own times are not among them."""
     names = set(Schedule.__slots__) - {"kind", "created_at", "updated_at"}
     return {
         **{name: getattr(schedule, name) for name in names},

@@ -1,5 +1,5 @@
-"""Conversations over SQL, with their summaries, handover threads and plugin additions; also the calibrations of
-models."""
+"""Conversations, with their summaries, handover threads and plugin additions. Also the calibrations, which correct the
+token estimates for a model."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ class SqlCompactions:
         return sum(self._forget(row["id"], now) for row in rows)
 
     def _forget(self, compaction_id: str, now: int) -> bool:
-        """Make a summary final, and delete the texts of its messages. Return False and delete nothing if the summary is
-        no longer active."""
+        """Make a summary final, and delete the texts of the messages that it replaces. If the summary is no longer
+        active, delete nothing and return False."""
         ended = self._end(compaction_id, CompactionStatus.FINAL, now)
         if ended:
             self._session.execute("empty_messages", compaction_id=compaction_id)
@@ -164,8 +164,8 @@ class SqlConversations:
         if row is not None:
             known = conversation_of(row)
             if direct and not known.direct:
-                # A caller that posts without a person's message does not know whether the chat is direct, so it may
-                # have stored the conversation without this mark.
+                # The conversation may have been opened by a message that no person's message caused. Its sender does
+                # not know that the chat is direct, so `direct` may be missing.
                 self._session.execute("note_direct", id=known.id)
                 return replace(known, direct=True)
             return known

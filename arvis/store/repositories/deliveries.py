@@ -24,8 +24,8 @@ from arvis.store.sql.session import Row, Session
 
 
 class Mover:
-    """Moves the rows of a bot's channel to the channel that replaced it. A repeated move also moves the rows that were
-    added to the old channel in the meantime."""
+    """Moves the rows of a channel to the channel that has replaced it on the platform. A second move also moves the
+    rows that were added to the old channel after the first."""
 
     def __init__(self, session: Session, old: Address, new_channel: str) -> None:
         self._session = session
@@ -45,8 +45,8 @@ class Mover:
             self._execute(query)
 
     def _move_lanes(self, threads: Iterable[str], now: int) -> None:
-        """Move unsent deliveries and their jobs. The deliveries get sequence numbers of the new channel, in the same
-        order."""
+        """Move unsent deliveries and their jobs. In the new channel the deliveries get new sequence numbers, in the
+        same order."""
         places = [(replace(self._old, thread=thread), replace(self._new, thread=thread)) for thread in threads]
         jobs = SqlJobs(self._session)
         jobs.lock([address.lane for pair in places for address in pair])
@@ -60,7 +60,7 @@ class Mover:
             jobs.move_lane(old.lane, new.lane, now)
 
     def _threads(self, query: str) -> list[str]:
-        """Return the threads that the query finds, and "" for the channel itself."""
+        """Return the ids of the threads that the query finds, and "" for the channel itself."""
         rows = self._session.rows(query, **self._channels())
         return sorted({"", *(row["thread"] for row in rows)})
 

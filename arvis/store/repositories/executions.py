@@ -202,7 +202,7 @@ class SqlExecutions:
         return len(old)
 
 
-#: Queries that delete the rows of an execution, children before parents.
+#: Queries that delete the rows of an execution. Rows that refer to other rows are deleted before these.
 _PARTS = (
     "delete_execution_steps",
     "delete_execution_effects",

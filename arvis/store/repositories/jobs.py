@@ -1,5 +1,5 @@
-"""The rows of the queue over SQL: lanes, claims, leases and the ends of jobs. Every method runs only a few statements.
-The rules (when a job runs, how many jobs run at once, how often a job is retried) are in `arvis/queue`."""
+"""The rows of the queue: lanes, claims, leases and the ends of jobs. Every method runs only a few statements. The rules
+(when a job runs, how many jobs run at once, how often a job is retried) are in `arvis/queue`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class Lanes:
-    """The lanes in one transaction. Only the first live job of a lane, its head, can run."""
+    """The lanes of the queue. Only the head of a lane, its first pending or running job, can run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
-        """Count a job that is added at the tail of a lane. Return its position and its value of the column `ready`."""
+        """Count a job that is added at the end of a lane. Return the job's position and its value of the column
+        `ready`."""
         position, live = self._counted(lane)
         if live > 1:
             return position, 0
@@ -50,9 +51,9 @@ class Lanes:
         return position, 1 if run_at <= now else 2
 
     def make_room(self, lane: str, count: int, now: int) -> tuple[int, bool] | None:
-        """Reserve positions for `count` jobs before all waiting jobs of a lane, which the caller has locked. Return the
-        first of these positions, and whether the job there becomes the head. Return None if no job waits; the caller
-        then adds the jobs at the tail."""
+        """Reserve `count` positions before all waiting jobs of a lane, which the caller has locked. Return the first of
+        these positions, and True if its job becomes the head of the lane. If no job waits, reserve nothing and return
+        None; the caller then adds its jobs at the end."""
         head = self._session.one("head_of_lane", lane=lane)
         waits = head is not None and head["status"] == JobStatus.PENDING and head["claim"] == 0
         if head is not None and waits:
@@ -76,15 +77,16 @@ class Lanes:
             self.announce(promoted["run_at"], now)
 
     def announce(self, run_at: int, now: int) -> None:
-        """Notify the queue of the new head of a lane, which can be claimed now or at `run_at`."""
+        """Tell the queue, after the commit, that a lane has a new head. The head can be claimed from the time `run_at`
+        on."""
         if run_at <= now:
             self._session.notices.heads += 1
         else:
             self._session.notices.due(run_at)
 
     def _counted(self, lane: str) -> tuple[int, int]:
-        """Add one job to the counters of a lane, and return the highest position and the number of live jobs. For an
-        empty lane, the most frequent case, SQLite uses a faster query."""
+        """Add one job to the counters of a lane. Return its last position and the number of its pending and running
+        jobs. Most lanes are empty before; for these SQLite uses a faster query."""
         if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
             return 1, 1
         row = self._session.one("enter_lane", lane=lane)
@@ -92,13 +94,12 @@ class Lanes:
         return row["tail"], row["live"]
 
 
-#: Enum members by their value. Looking them up is much cheaper than calling the enum, and every claim builds jobs from
-#: rows.
+#: Enum members by value. A look-up here is much cheaper than a call of the enum, and each claim converts many rows.
 _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
 
-#: The payload of nearly every job. Comparing with it is faster than parsing JSON.
+#: The stored payload of most jobs. A comparison with it is faster than parsing JSON.
 NO_PAYLOAD = dump({})
 
 
@@ -213,7 +214,7 @@ class SqlJobs:
         )
         claimed: list[Job] = []
         for row in rows:
-            # A `deliver` job needs its delivery. Reading it within the claim saves a later query.
+            # A `deliver` job needs its delivery. The claim reads it, which saves a query later.
             found = None if row["delivery_id"] is None else self._session.one("get_delivery", id=row["delivery_id"])
             delivery = delivery_of(found) if found else None
             claimed.append(job_of(row, followers=row["followers"], delivery=delivery))
@@ -309,8 +310,8 @@ class SqlJobs:
             tokens += row["tokens"]
             same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
             # A turn that has begun before (a person retried it) has its own history and stays a separate turn. So does
-            # a turn that waits for more parts of its message: its `run_at` is later than its creation. Without the
-            # comparison with `created_at`, every turn would seem to wait after the clock was set back.
+            # a turn that waits for more parts of its message; its `run_at` is later than its `created_at`. `run_at` is
+            # not only compared with `now`, because after the clock was set back, every turn would seem to wait.
             waits = row["run_at"] > max(now, row["created_at"])
             if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
@@ -340,7 +341,7 @@ class SqlJobs:
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
-            # While this transaction locked a row, a claim of another process may have skipped that job.
+            # A claim of another process skips jobs whose row is locked, so it may have skipped one of these.
             self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
         return [job_of(row) for row in rows]
 
@@ -407,7 +408,7 @@ class SqlJobs:
         return job
 
     def _unlock(self, job: Job | None) -> None:
-        """Delete the lane's row if the lane has no live jobs: locking may have created it."""
+        """Delete the row of the lane if the lane has no pending or running job. The lock may have created this row."""
         if job is not None and self._session.locks_rows:
             self._session.execute("drop_lane", lane=job.lane)
 

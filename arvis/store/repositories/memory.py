@@ -14,16 +14,16 @@ from arvis.store.sql.session import Row, Session
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
 
-#: The operator between the words of a search that finds any of them.
+#: In a search, the operator between words of which at least one must be found.
 _OR = " OR "
 
-#: A word is stored as the hexadecimal form of its bytes, written with letters only. So both databases treat it as one
-#: word, even if it contains punctuation.
+#: The search index contains each word as the hexadecimal form of its bytes, with letters for the digits. So both
+#: databases treat it as one word, even if it contains punctuation.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield the scopes, without duplicates, as parameters of queries that take three scopes each."""
+    """Yield the scopes, without duplicates, in groups of three, as parameters of queries that take three scopes."""
     different = list(dict.fromkeys(scopes))
     for start in range(0, len(different), 3):
         three = different[start : start + 3]
@@ -117,7 +117,7 @@ class SqlFacts:
                 self._index(fact)
 
     def touch(self, fact_ids: Sequence[str], now: int) -> None:
-        # All writers lock the rows in sorted order, so that no two of them wait for each other.
+        # Every writer locks these rows in sorted order. Otherwise two writers could wait for each other.
         for fact_id in sorted(set(fact_ids)):
             self._session.execute("touch_fact", id=fact_id, now=now)
 
@@ -234,7 +234,7 @@ def state_of(row: Row) -> State:
 
 
 def either(words: Sequence[str]) -> str:
-    """Return a search for any of these words. The search contains only letters and OR, so no database finds other
+    """Return a search that finds any of these words. It contains only letters and OR, so no database finds other
     operators in it."""
     return _OR.join(map(_token, words))
 

@@ -26,7 +26,7 @@ from arvis.domain.messages import (
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.store.sql.session import Row, Session, dump
 
-#: The replacement of square brackets in file names. Prompts show the names of files inside square brackets.
+#: Square brackets in file names are replaced by parentheses, because prompts put file names into square brackets.
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
@@ -85,7 +85,7 @@ class SqlFiles:
         self._session.execute("put_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
 
 
-#: The stored form of an empty list, the value in most rows.
+#: The stored form of an empty list. Most rows contain it.
 NOTHING = "[]"
 
 
@@ -165,14 +165,13 @@ def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
     return dump([asdict(part) for part in parts]) if parts else NOTHING
 
 
-#: Roles by their value. Looking them up is much cheaper than calling the enum, and every turn reads about a hundred
-#: rows.
+#: Roles by value. A look-up here is much cheaper than a call of the enum, and every turn reads about a hundred rows.
 _ROLES = {role.value: role for role in Role}
 
 
 def past_message_of(row: Row) -> PastMessage:
     content, files = row["content"], row["files"]
-    if files:  # later turns see only the names of the files
+    if files:  # for later turns, the message contains only the names of its files
         content = f"{content}\n[Files: {files}]".strip()
     return PastMessage(
         role=_ROLES[row["role"]],

@@ -84,7 +84,7 @@ class SqlUsage:
         )
 
 
-#: The budgets whose spending is stored for each agent or person and day. `prune` deletes old days.
+#: The budgets of agents and people. For these the spending of each day is stored; `prune` deletes old days.
 _DAILY = (Budget.AGENT, Budget.PRINCIPAL)
 
 
@@ -100,7 +100,7 @@ class SqlSpending:
 
     def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
         if not self._session.locks_rows:
-            # SQLite has a single writer, so no lock is needed, and no row has to exist before an amount is written.
+            # SQLite has a single writer, so the rows need not be locked, and missing rows need not be created.
             return {pot: self.get(pot) for pot in pots}
         rows = {pot: self._session.one("hold_spending", **_key(pot)) for pot in pots}
         return {pot: _spent(row) if row else Spent() for pot, row in rows.items()}

@@ -100,7 +100,7 @@ _ROLES = {role.value: role for role in PrincipalRole}
 
 
 def principal_of(row: Row) -> Principal:
-    """Return the person of a row; if the role is unreadable, the person is blocked."""
+    """Return the person of a row. If the stored role is unreadable, the person is blocked."""
     return Principal(
         id=row["id"],
         platform=row["platform"],
@@ -296,12 +296,12 @@ def _user(row: Row) -> User:
 
 def _key(row: Row) -> StoredKey:
     fields = {name: row[name] for name in StoredKey.__slots__}
-    # If the list is unreadable, the key allows no agent: an empty list would allow all, so the list gets a slug that no
-    # agent has.
+    # An empty list would allow all agents. So an unreadable list is replaced by a list with a slug that no agent has,
+    # and the key allows none.
     agents = lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))
     return StoredKey(**{**fields, "role": _role(row), "agents": agents})
 
 
 def _role(row: Row) -> UserRole:
-    """Return the role of a row; if it is unreadable, the role with the fewest rights."""
+    """Return the role of a row. If the stored role is unreadable, return the role with the fewest rights."""
     return UserRole(row["role"]) if row["role"] in {role.value for role in UserRole} else UserRole.CHAT

@@ -1,4 +1,4 @@
-"""Settings, key-values and leases of roles, over SQL. All processes that use the same database share them."""
+"""Settings, key-values and leases of roles. All processes that use the same database share them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of a message, which is derived from the rows of its work and from notes."""
+"""The timeline of a message, which is computed from the rows of its work and from stored notes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class MessageRows:
 
 
 def current_status(stored: MessageStatus, job_status: str | None) -> MessageStatus:
-    """Return the status to show. While a message is accepted, `queued` and `running` are derived from its job."""
+    """Return the status that people see. An accepted message whose job waits or runs is shown as `queued` or
+    `running`."""
     if stored is not MessageStatus.ACCEPTED or job_status is None:
         return stored
     return MessageStatus.RUNNING if job_status == "running" else MessageStatus.QUEUED
@@ -88,8 +89,8 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
 
 
 def _coming(rows: MessageRows) -> Iterator[TimelineStep]:
-    """Yield the first entries of the timeline. A message without a sender was `posted` by an agent; a message of a
-    person was `received`, and `routed` to an agent."""
+    """Yield the first entries of the timeline: `posted` for a message that an agent or the daemon posted. A message of
+    a person gets `received`, and `routed` if an agent was chosen."""
     message, agent = rows.message, rows.agent[0]["slug"] if rows.agent else None
     at, platform = message["created_at"], message["platform"]
     if message["source"]:

@@ -56,7 +56,7 @@ class SqlWorkflows:
             self._session.execute("add_workflow_trigger", **fields)
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Return the triggers of these kinds. One query reads two kinds, because every message needs two kinds."""
+        """Return the triggers of these kinds. The query reads two kinds at a time, because every message needs two."""
         known = list(kinds)
         pairs = [(known[at], known[min(at + 1, len(known) - 1)]) for at in range(0, len(known), 2)]
         rows = [
@@ -131,8 +131,8 @@ def workflow_of(row: Row) -> Workflow:
 
 
 def version_of(row: Row) -> WorkflowVersion:
-    """Return the version of a row. If the document is unreadable, return an empty version with a problem, which cannot
-    run."""
+    """Return the version of a row. If its document is unreadable, return a version with an empty document and a
+    problem; such a version cannot run."""
     return lenient("workflow_versions", "workflow_id", row, sound_version, _emptied)
 
 

@@ -1,8 +1,8 @@
-"""Runs migrations: numbered SQL files that change the schema, each in one transaction. There are no backward
-migrations; to return to an older schema, restore the backup that was made before the migration.
+"""Runs migrations: numbered SQL files that change the schema, each in one transaction. There are no migrations back to
+an older schema; for that, restore the backup that was made before the migration.
 
-A file that is part of a release is never edited: its checksum is stored and compared. A database that a newer Arvis has
-migrated is refused, because this version does not know its schema.
+A file that is part of a release is never edited: its checksum is stored and compared. If a newer Arvis has migrated the
+database, this version refuses it, because it does not know the schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Protocol
 import arvis
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 
-#: The comment that marks the next statement as one for only one of the databases.
+#: The comment before a statement that is only for one of the databases.
 _ONLY = re.compile(r"-- only: (sqlite|postgres)")
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
@@ -40,7 +40,7 @@ class Migration:
                 yield _for_postgres(statement) if postgres else statement
 
     def _parts(self) -> Iterator[tuple[str, str]]:
-        """Yield the statements, each with the name of its database ("": both databases)."""
+        """Yield each statement with the name of its database, which is "" if the statement is for both."""
         database, statement = "", ""
         for line in self.text.splitlines():
             if (only := _ONLY.fullmatch(line)) is not None:
@@ -63,7 +63,8 @@ class MigrationTarget(Protocol):
         ...
 
     def snapshot(self, before: str) -> None:
-        """Back up the database, on SQLite only. `before` names the next migration. Not called for a new database."""
+        """Back up the database on SQLite; do nothing on PostgreSQL. `before` is the name of the next migration.
+        `migrate` does not call this for a new database."""
         ...
 
     def apply(self, migration: Migration) -> bool:
@@ -89,7 +90,7 @@ def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[st
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the migrations that have not run. `applied` are the checksums of those that ran, by name. Raises
+    """Return the migrations that have not run. `applied` contains the checksums of those that ran, by name. Raises
     `SchemaTooNew` or `MigrationFailed` if this version cannot use the database."""
     _check(applied, migrations)
     return [migration for migration in migrations if migration.name not in applied]

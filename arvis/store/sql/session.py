@@ -1,5 +1,5 @@
-"""Named queries, and the interfaces that run them: the session of a transaction, and snapshots for pages. Repositories
-and views use only these interfaces and the names of queries, not connections, so they work on both databases."""
+"""Named queries, and the interfaces that run them: sessions for transactions, and snapshots for pages. Repositories and
+views use only these interfaces and the names of queries, so they work on both databases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
 class Dialect(Protocol):
-    """A database's syntax for parameters and locks."""
+    """The SQL syntax of a database for parameters and row locks."""
 
     @property
     def name(self) -> str: ...
@@ -57,7 +57,8 @@ class PostgresDialect:
 
 @functools.cache
 def load_queries(dialect: Dialect) -> Mapping[str, str]:
-    """Return all named queries in this dialect, read once in a process. A file in `queries/<dialect>/` overrides queries of the same name."""
+    """Return all named queries in the syntax of this database. They are read once in a process. A query in a file below
+    `queries/<dialect>/` replaces the query of the same name."""
     folder = files("arvis.store") / "queries"
     texts = [entry for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".sql")]
     own = folder / dialect.name
@@ -78,15 +79,15 @@ def _without_comments(body: str) -> str:
 
 @dataclass(slots=True)
 class Notices:
-    """The notices of a transaction for the queue, which gets them after the commit."""
+    """The changes in a transaction that the queue must learn after the commit."""
 
-    #: The number of lane heads that became claimable.
+    #: The number of jobs at the head of a lane that became ready to be claimed.
     heads: int = 0
-    #: Claim jobs even if no head became claimable and no job ended.
+    #: True if jobs must be claimed even if `heads` and `ended` are empty.
     look: bool = False
     #: The ids of the running jobs that ended.
     ended: list[str] = field(default_factory=list)
-    #: The next due time (ms).
+    #: The next time (ms) at which a waiting job becomes due, or None.
     due_at: int | None = None
 
     @property
@@ -97,8 +98,7 @@ class Notices:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
     def mark(self) -> tuple[int, bool, int, int | None]:
-        """Return the present state of the notices, which `back_to` restores if only one script of a group is rolled
-        back."""
+        """Return the present state. If only one script of a group is rolled back, `back_to` restores this state."""
         return self.heads, self.look, len(self.ended), self.due_at
 
     def back_to(self, mark: tuple[int, bool, int, int | None]) -> None:
@@ -107,11 +107,11 @@ class Notices:
 
 
 class Session(Protocol):
-    """The connection of an open transaction."""
+    """The connection to the database during a transaction."""
 
     @property
     def locks_rows(self) -> bool:
-        """True if other transactions write at the same time, so that lanes must be locked."""
+        """True if other transactions write at the same time, so that the rows of lanes must be locked."""
         ...
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
@@ -119,7 +119,7 @@ class Session(Protocol):
     def one(self, query: str, **parameters: Any) -> Row | None: ...
 
     def execute(self, query: str, **parameters: Any) -> int:
-        """Run a statement that returns no rows. Return the number of rows that it changed."""
+        """Run a statement that returns no rows. Return the number of rows that it inserted, changed or deleted."""
         ...
 
     notices: Notices
@@ -128,7 +128,7 @@ class Session(Protocol):
 
 
 def dump(value: Any) -> str:
-    """Return a value as compact JSON for storage. NaN is refused; keys keep their order."""
+    """Return a value as compact JSON for storage. Raise `ValueError` for NaN. Keys keep their order."""
     return _ENCODER.encode(value)
 
 
@@ -140,7 +140,8 @@ IdMaker = Callable[[], str]
 
 T = TypeVar("T")
 
-#: A text that sorts after every id in every collation: the cursor of the first page of a list, newest first.
+#: A text that sorts after every id in every collation. It is the cursor of the first page of a list whose newest item
+#: comes first.
 LAST = "Z" * 27
 
 
@@ -151,7 +152,7 @@ class Snapshot(Protocol):
 
 
 class Snapshots(Protocol):
-    """The source of snapshots for pages, with a few separate connections."""
+    """A source of snapshots for pages. It has a few connections of its own."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
 
@@ -159,6 +160,6 @@ class Snapshots(Protocol):
 
 
 def page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
-    """Return a page of `limit` rows. `rows` has one row more if there is a next page."""
+    """Return a page with the first `limit` rows. `rows` must contain one row more if there is a next page."""
     shown = rows[:limit]
     return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

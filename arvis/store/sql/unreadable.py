@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-#: The exceptions for a malformed value: invalid JSON, an unknown choice, a value of another type.
+#: The exceptions that a malformed value raises: invalid JSON, an unknown choice, a value of a wrong type.
 UNREADABLE = (ValueError, TypeError, KeyError)
 
 
 def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: Callable[[Row], T]) -> T:
-    """Return the row as `read` converts it. If that raises one of `UNREADABLE`, log an error and return the row as
-    `disabled` converts it. `key` is the column by which people identify the row."""
+    """Return the object that `read` makes from the row. If `read` raises one of `UNREADABLE`, log an error and return
+    the object that `disabled` makes. `key` is the column whose value names the row for people."""
     try:
         return read(row)
     except UNREADABLE as error:
@@ -30,7 +30,7 @@ def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: 
 
 
 def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> str | None:
-    """Return the reason why `read` cannot convert a row, for `arvis doctor`; None if it can."""
+    """Return the reason why `read` cannot convert a row, as `arvis doctor` prints it. Return None if it can."""
     try:
         read(row)
     except UNREADABLE as error:
@@ -47,7 +47,7 @@ def texts_of(column: str) -> tuple[str, ...]:
 
 
 def object_of(found: Any) -> dict[str, Any]:
-    """Return `found` if it is an object. Raises `ValueError` for other values."""
+    """Return `found` if it is a JSON object. Raises `ValueError` for other values."""
     if isinstance(found, dict):
         return found
     raise ValueError("it is not an object")
@@ -59,6 +59,7 @@ def complaints(found: Sequence[str | None]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _report(table: str, name: str, why: str) -> None:
-    """Log the error. The cache limits this to once for each row and reason: some rows are read for every message."""
+    """Log the error. The cache ensures that this happens once for each row and reason, because some rows are read for
+    every message."""
     fix = "It counts as disabled. Save it again in the dashboard or on the command line, or remove it."
     log.error("The row %s of the table %s cannot be read (%s). %s", name, table, why, fix)

@@ -1,10 +1,10 @@
-"""Checkpoints, which write the log into the database file, and the checksums of the file's pages. The checksums are in
-a separate file. They are needed because SQLite does not detect a flipped byte in a value.
+"""Checkpoints, which write the write-ahead log into the database file, and the checksums of the file's pages. The
+checksums are in a separate file. They are needed because SQLite does not detect a flipped byte in a value.
 
-In WAL mode only checkpoints write the file, and pages that changed since the last complete checkpoint are in the log.
-So the checksums of the last complete checkpoint and the log together cover every page at every moment. New checksums
-are on disk before any other write, because that write could restart the log from its beginning. All code that opens the
-file for writing must close it through this module. Unreadable checksums count as missing.
+In WAL mode only checkpoints write the database file, and pages that changed since the last complete checkpoint are in
+the log. So the checksums of the last complete checkpoint, together with the log, cover every page at every moment. New
+checksums are on disk before any other write, because that write could restart the log from its beginning. All code that
+opens the database for writing must close it through this module. Unreadable checksums count as missing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from arvis.store.sqlite.errors import is_fatal
 from arvis.store.sqlite.session import connect
 from arvis.store.sqlite.wal import NOWHERE, Log, Mark, open_log, place_of, with_suffix
 
-#: The header: magic, page size, number of pages, salts and number of frames up to which the log is included, and the
-#: checksum of all other bytes of the checksum file.
+#: The header of the checksum file: magic bytes, page size, number of pages, the position in the log (salts and number
+#: of frames), and a checksum of all other bytes of this file.
 _HEADER = struct.Struct("<16s2I8s2I")
 _MAGIC = b"arvis page sums1"
 _PAGES_AT_ONCE = 256
@@ -45,8 +45,8 @@ def sums_file(database: Path) -> Path:
 
 
 class PageSums:
-    """The checksums (CRC-32) of the pages of a file, each page `page_size` bytes long. `folded` is the position in the
-    log up to which the file contains the log's frames."""
+    """The checksums (CRC-32) of the pages of the database file. A page has `page_size` bytes. `folded` is a position in
+    the log: all frames up to it were written into the file."""
 
     def __init__(self, *, page_size: int, sums: array[int], folded: Mark) -> None:
         self.page_size = page_size
@@ -64,8 +64,7 @@ class PageSums:
 
     @classmethod
     def of_file(cls, file: Path, page_size: int) -> PageSums:
-        """Compute the checksums of a file into which the whole log was written. This process must not have the database
-        open."""
+        """Compute the checksums of a database file whose log is empty. This process must not have the database open."""
         with file.open("rb") as pages:
             sums = array("I", map(zlib.crc32, _pages(pages, page_size)))
         return cls(page_size=page_size, sums=sums, folded=NOWHERE)
@@ -91,11 +90,10 @@ class PageSums:
 
     def fold(self, log: Log, upto: Mark) -> None:
         """Update the checksums after a checkpoint. `upto` is the position of the last frame that was written into the
-        file; this frame must end a transaction. Raises `SumsDamaged` if frames are missing, or if they do not contain a
-        page by which the file grew.
+        database file; this frame must end a transaction. Raises `SumsDamaged` if the log lacks frames, or if its frames
+        lack a page by which the file grew.
 
-        The file itself is not read, because closing it would release the locks that SQLite holds on it for the whole
-        process.
+        The database file is not read. Closing it would release the locks that SQLite holds on it for the whole process.
         """
         after = self.folded.frames if self.folded.salts == upto.salts else 0
         if log.bytes < place_of(self.page_size, upto.frames):
@@ -112,9 +110,9 @@ class PageSums:
         self.folded = upto
 
     def differing(self, file: Path, *, size: int, beside: Collection[int]) -> list[int]:
-        """Return the pages among the first `size` pages whose content does not match, plus pages that are missing or
-        surplus. Pages in `beside` are skipped, because their valid content is in the log. If `beside` is not empty, the
-        file may be longer than `size`."""
+        """Return the numbers of damaged pages. Among the first `size` pages, these are the pages that do not match
+        their checksum or are missing. Pages in `beside` are skipped, because their valid content is in the log. If
+        `beside` is empty, pages after the first `size` count as damaged, too."""
         with file.open("rb") as pages:
             found = array("I", map(zlib.crc32, _pages(pages, self.page_size)))
         passed = {*beside, self._lock_page}
@@ -144,8 +142,8 @@ log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def sealed(file: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a writing connection to a database that no other process has open. After the block the checksums match the
-    file."""
+    """Yield a writing connection to a database that no other process has open. After the block, the checksums match the
+    database file."""
     with contextlib.closing(connect(file, writing=True)) as connection:
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         sealing = Sealing(connection=connection, file=file)
@@ -164,8 +162,9 @@ def log_file(database: Path) -> Path:
 
 
 def kept_log(database: Path) -> Path:
-    """Return the second name of the log, a hard link. If another program opens the database after a crash, even only
-    for reading, it checkpoints and deletes the log when it closes; this link keeps the content."""
+    """Return the path of the log's second name, a hard link. After a crash another program may open the database and
+    close it again, even only for reading. It then deletes the log under its first name, but this link keeps the
+    content."""
     return with_suffix(database, "-kept")
 
 
@@ -184,15 +183,15 @@ class Sealing:
 
     @property
     def is_sealed(self) -> bool:
-        """True if checksums exist and are updated with each checkpoint."""
+        """True if there are checksums, which each checkpoint updates."""
         return self._sums is not None
 
     def fold(self, mode: str = "PASSIVE") -> bool:
-        """Write the log into the file, and return whether all of it was written. Frames that were not written stay in
-        the log."""
+        """Write the log into the database file. Return True if all of its frames were written; the others stay in the
+        log."""
         if _identity(self._file) != self._opened:
-            # The folder was moved, so the checksums could not be updated. Without a checkpoint the log keeps its
-            # content.
+            # The folder was moved, so the checksums could not be saved next to the database. Without a checkpoint
+            # nothing is lost, because the log keeps its content.
             return False
         frames = self._checkpoint(mode)
         if frames and self._sums is not None:
@@ -200,8 +199,9 @@ class Sealing:
         return frames is not None
 
     def close(self) -> None:
-        """Write the remaining log into the file, and close the connection. If writing fails, SQLite tries it once more
-        while closing, without reporting the result; the next start then checks the log by its second name."""
+        """Write the remaining log into the database file, and close the connection. If writing fails, SQLite tries once
+        more when it closes, but does not report the result. The next start then checks the log under its second
+        name."""
         if self.fold("FULL"):
             self._checkpoint("TRUNCATE")
             self._connection.close()
@@ -213,7 +213,8 @@ class Sealing:
         self._connection.close()
 
     def _checkpoint(self, mode: str) -> int | None:
-        """Run a checkpoint. Return the number of frames in the log if all of them were written, else None."""
+        """Run a checkpoint. Return the number of frames in the log if all of them were written into the file, else
+        None."""
         try:
             [(busy, frames, folded)] = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
         except sqlite3.Error as error:
@@ -234,7 +235,8 @@ class Sealing:
                 _save(sums, self._file)
 
     def _take(self, sums: PageSums, frames: int) -> bool:
-        """Add the checksums of these frames. Return False if they were already included. Raises `SumsDamaged`."""
+        """Update the checksums with the log's first `frames` frames. Return False if they already include these frames.
+        Raises `SumsDamaged`."""
         with open_log(log_file(self._file)) as found:
             if found is None or found.header is None:
                 raise SumsDamaged
@@ -246,8 +248,8 @@ class Sealing:
 
 
 def _save(sums: PageSums, file: Path) -> None:
-    """Save the checksums. If that fails, delete the file with the old checksums; the new checksums are still in memory,
-    and the next checkpoint saves them."""
+    """Save the checksums. If that fails, delete the file with the old ones. The new ones stay in memory, and the next
+    checkpoint tries to save them again."""
     try:
         sums.save(sums_file(file))
     except OSError as error:
@@ -267,7 +269,7 @@ def _forget(file: Path, why: str) -> None:
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at this path; None if it cannot be read."""
+    """Return the device and inode of the file at this path, or None if they cannot be read."""
     try:
         found = file.stat()
     except OSError:

@@ -1,4 +1,5 @@
-"""Translates SQLite's errors by what the caller can do: retry, free space, report the error, or end the process."""
+"""Translates SQLite's errors. The result tells the caller to retry, to free space, to report the error, or to end the
+process."""
 
 from __future__ import annotations
 
@@ -12,48 +13,49 @@ from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
 @dataclass(frozen=True, slots=True)
 class Emergency:
-    """Handlers that the store calls on its own threads."""
+    """Callbacks for emergencies. The store calls them on its own threads."""
 
-    #: Frees the space that was reserved for a full disk.
+    #: Frees the disk space that was reserved for the case that the disk is full.
     make_room: Callable[[], None]
-    #: Ends the process. Called if the state of the database is unknown; the store then refuses every call.
+    #: Ends the process. The store calls this if the state of the database is unknown. From then on it refuses every
+    #: call.
     lost: Callable[[StoreLost], None]
 
 
-#: Handlers that do nothing, for commands, which have no daemon to end.
+#: Callbacks that do nothing. Commands use them, because they need not end a daemon.
 ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
 
 
-#: The lower byte of a code is the kind of error; the upper bytes are details of it.
+#: A mask for SQLite's error codes: the lower byte is the kind of error, the upper bytes are details.
 _FAMILY = 0xFF
-#: The codes for a full disk. SQLite reports missing space for the index of the log as an I/O error.
+#: The codes for a full disk. SQLite reports an I/O error if there is no space for the index of the log.
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
-#: Errors after which only a restart may continue. After a failed write or sync the kernel may have dropped the
-#: unwritten data, and a retry would seem to succeed; a restart reads what is really on the disk. Damage is left to the
-#: next start, which can repair it.
+#: Errors after which the process must restart. After a failed write or sync, the kernel may have dropped the unwritten
+#: data, and a retry would only seem to succeed. A restart reads what is really on the disk, and repairs damage.
 _FATAL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-#: Damage to a search index, which only affects searches.
+#: Damage to a search index. It affects only searches.
 _HARMLESS = frozenset({sqlite3.SQLITE_CORRUPT_VTAB})
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Return whether the disk is full. Nothing was written, and with more space the write can succeed."""
+    """Return True if the disk was full. Nothing was written, and a retry can succeed when there is more space."""
     return _code(error) in _NO_ROOM
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Return whether another connection is writing."""
+    """Return True if another connection held the lock for writing."""
     return _code(error) & _FAMILY == sqlite3.SQLITE_BUSY
 
 
 def is_fatal(error: BaseException | None) -> bool:
-    """Return whether the content of the file is unknown, so that no write can be confirmed before a restart."""
+    """Return True if the content of the file is unknown, so that no write can be confirmed before a restart."""
     code = _code(error)
     return code & _FAMILY in _FATAL and code not in _NO_ROOM | _HARMLESS
 
 
 def as_store_error(error: BaseException) -> BaseException:
-    """Return the error for the caller of a script. Errors of SQLite become our errors; all others are unchanged."""
+    """Return the error for the caller of a script. An error of SQLite becomes a `StoreError`; any other error is
+    unchanged."""
     if not isinstance(error, sqlite3.Error):
         return error
     if is_full(error):
@@ -69,7 +71,7 @@ def as_store_error(error: BaseException) -> BaseException:
 
 @contextlib.contextmanager
 def store_errors() -> Iterator[None]:
-    """Convert errors of SQLite inside the block to our errors."""
+    """Convert errors of SQLite in the block to `StoreError`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -77,7 +79,7 @@ def store_errors() -> Iterator[None]:
 
 
 def store_lost(error: BaseException) -> StoreLost:
-    """Return the error for all calls after a thread of the store has ended because of `error`."""
+    """Return the error for all calls after `error` has ended a thread of the store."""
     return _lost(error) if isinstance(error, sqlite3.Error) and is_fatal(error) else _broken(error)
 
 
@@ -101,5 +103,5 @@ def _broken(error: BaseException) -> StoreLost:
 
 
 def _code(error: BaseException | None) -> int:
-    """Return SQLite's extended error code; 0 for errors that are not SQLite's."""
+    """Return SQLite's extended error code, or 0 if the error does not come from SQLite."""
     return int(getattr(error, "sqlite_errorcode", 0) or 0)

@@ -12,8 +12,8 @@ from arvis.store.sql.session import SqliteDialect, load_queries
 
 
 class SqliteTarget:
-    """`MigrationTarget` over the writing connection, before the store uses it. `back_up` is called with the name of the
-    next migration, except for a new database. `now` in ms."""
+    """`MigrationTarget` for SQLite, on the writing connection before the store uses it. `back_up` is called with the
+    name of the next migration, but not for a new database. `now` is in ms."""
 
     def __init__(self, *, connection: sqlite3.Connection, now: int, back_up: Callable[[str], object]) -> None:
         self._connection = connection

@@ -1,6 +1,6 @@
-"""Connections to SQLite: the session of a transaction, and readers outside the store, which change no file. After a
-crash, the log and its index show the next start which commits must be present, so such readers must not change
-them."""
+"""Connections to SQLite: the session of a transaction, and connections that only read and change no file. After a
+crash, the next start compares the log with its index to find out which commits must be present. So a command that only
+reads must not change these files."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
 
 def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
-    """Open a connection with the pragmas that the store's guarantees need. The caller begins transactions
-    explicitly."""
+    """Open a connection with the pragmas on which the store's guarantees depend. The caller must begin its
+    transactions."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA foreign_keys = ON")
-    # Otherwise SQLite would create a file for each temporary table of a writing transaction. For the few ids of a
-    # claim, that would cost 100 µs each time.
+    # By default SQLite creates a file for each temporary table of a writing transaction. A claim of jobs needs such a
+    # table for a few ids, and the file would cost 100 µs each time.
     connection.execute("PRAGMA temp_store = MEMORY")
     if writing:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA journal_size_limit = 67108864")
-        # The writer checkpoints between groups, so that no caller waits for a checkpoint during a commit.
+        # No automatic checkpoints: a commit would have to wait for them. The writer makes checkpoints between groups.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     else:
         connection.execute("PRAGMA query_only = ON")
@@ -37,8 +37,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
 
 
 def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
-    """Open a connection that cannot change the database, for commands and checks. `immutable`: no process writes the
-    file, so SQLite neither reads nor creates its log and index."""
+    """Open a connection that cannot change the database, for commands and checks. With `immutable`, no process may
+    write the file meanwhile; SQLite then neither reads nor creates its log and index."""
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
     connection.row_factory = sqlite3.Row
@@ -46,17 +46,17 @@ def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
 
 
 def close_abandoned(connection: sqlite3.Connection) -> None:
-    with contextlib.suppress(sqlite3.Error):  # the connection is not used any more, and closing it can fail
+    with contextlib.suppress(sqlite3.Error):  # closing can fail, but the connection is not used any more
         connection.close()
 
 
-#: Rows with at least this many columns are converted to dictionaries. A `sqlite3.Row` searches its column names for
-#: every value, which costs more than a dictionary for wide rows.
+#: Rows with at least this many columns are converted to dictionaries. A `sqlite3.Row` searches all column names for
+#: each value, which takes longer in total than making a dictionary.
 WIDE = 8
 
 
 class SqliteSession:
-    """The session of one connection. `notices` belong to the open group of scripts."""
+    """The session of one connection. `notices` belongs to the group of scripts that is running."""
 
     locks_rows = False
 
@@ -68,8 +68,8 @@ class SqliteSession:
         self._columns: dict[str, list[str]] = {}
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
-        """Run a query and fetch all its rows, because an unfinished statement would keep the snapshot of its
-        transaction open."""
+        """Run a query and fetch all its rows. If rows were left, the statement would keep the transaction's snapshot
+        open."""
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
         if not found:
@@ -89,8 +89,9 @@ class SqliteSession:
 
 @contextlib.contextmanager
 def looking_at(file: Path, *, at_rest: bool) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that changes no file of the database. If no process uses the database (`at_rest`), its log is
-    read through hard links in a separate folder, because SQLite would rebuild the log's index."""
+    """Yield a connection that changes no file of the database. With `at_rest` no process uses the database; in this
+    case SQLite would rebuild the log's index. So it opens hard links to the database and its log in a separate
+    folder."""
     log = with_suffix(file, "-wal")
     if not at_rest:
         with contextlib.closing(read_only(file)) as connection:

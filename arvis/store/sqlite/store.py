@@ -1,9 +1,9 @@
 """The store on SQLite: one writer thread, a few reader threads, snapshots for pages, and blobs in a folder.
 
 The writer runs scripts in groups and commits each group once, so that many conversations share one fsync. A group
-contains the scripts that already wait; the writer does not wait for more. If jobs were added or ended, the writer
-claims the next jobs in the same commit. It runs nothing but scripts, and it ends if the result of a commit is unknown.
-Snapshots have separate aiosqlite connections, so that a slow page delays no message.
+contains the scripts that already wait; the writer does not wait for more. If a script added or ended jobs, the writer
+claims the next jobs in the same commit. The writer runs only scripts, and it ends if it is unknown whether a commit
+happened. Snapshots have separate aiosqlite connections, so that a slow page delays no message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arvis.store.transaction import SqlTransaction, claim_and_commit, run_script
 
 @dataclass(slots=True, eq=False)
 class Submission:
-    """A script that waits for its commit, and the future that its caller awaits."""
+    """A script that waits for its commit, and the future for which its caller waits."""
 
     script: Callable[[Transaction], Any] = field(repr=False)
     loop: asyncio.AbstractEventLoop
@@ -47,7 +47,7 @@ class Submission:
 
 
 def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
-    """Answer the group and all later scripts with the error, because no thread is left that could run them."""
+    """Pass the error to the callers of the group and of all later scripts: no thread can run these scripts any more."""
     following: Submission | None
     for submission in group:
         submission.error = error
@@ -58,7 +58,7 @@ def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQ
 
 
 def wake_waiters(group: list[Submission]) -> None:
-    """Resolve the futures of a group. Each event loop is woken once for all of its submissions."""
+    """Set the futures of a group. Each event loop is woken once for all of its futures."""
     for loop in {submission.loop for submission in group}:
         mine = [submission for submission in group if submission.loop is loop]
         with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
@@ -66,7 +66,8 @@ def wake_waiters(group: list[Submission]) -> None:
 
 
 def _resolve_all(submissions: list[Submission]) -> None:
-    """Set the results of the futures, on their event loop. Futures of cancelled callers are skipped."""
+    """Set the results and errors of these futures. This runs on their event loop. Futures of cancelled callers are
+    skipped."""
     for submission in submissions:
         if submission.future.done():
             continue
@@ -80,24 +81,24 @@ log = structlog.get_logger(__name__)
 
 GROUP_SIZE = 64
 GROUP_SECONDS = 0.010
-#: The number of row changes after which the log is written into the database: `CHECKPOINT_IDLE` if no script arrives
-#: for `MOMENT` seconds, `CHECKPOINT_BUSY` under load.
+#: The writer checkpoints SQLite's write-ahead log after more than `CHECKPOINT_BUSY` row changes. It does so after more
+#: than `CHECKPOINT_IDLE` row changes if no script arrives for `MOMENT` seconds.
 CHECKPOINT_IDLE = 2_000
 CHECKPOINT_BUSY = 8_000
 MOMENT = 0.02
-#: The time in ms for which SQLite itself waits for the lock of another program. Between two such waits the writer
-#: checks whether it must stop.
+#: SQLite waits at most this time (ms) for the lock of another program. After it the writer checks whether it must stop,
+#: and then waits again.
 LOCK_SLICE_MS = 250
-#: The number of seconds after which waiting for the lock is logged.
+#: If the writer waits longer than this number of seconds for the lock, it logs a warning.
 LOCK_PATIENCE = 5.0
 
 
 class _TransactionEnded(Exception):
-    """An error after which SQLite may have rolled back the whole transaction, so that the group must run again."""
+    """A script had an error after which SQLite may have rolled back the whole transaction. The group must run again."""
 
 
 class Writer(threading.Thread):
-    """The thread that owns the writing connection from its start to its end."""
+    """The thread that uses the writing connection. No other thread uses it while this thread runs."""
 
     def __init__(
         self,
@@ -124,8 +125,8 @@ class Writer(threading.Thread):
         self._claimer = claimer
 
     def stop(self) -> None:
-        """Ask the writer to finish the waiting scripts and to end. From now on it does not wait for the lock of another
-        program."""
+        """Tell the writer to finish the waiting scripts and to end. From now on it does not wait for another program's
+        lock."""
         self._stopping.set()
         self._work.put(None)
 
@@ -160,18 +161,19 @@ class Writer(threading.Thread):
     # -- one group -----------------------------------------------------------------------------------------
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
-        """Roll back the group and run its scripts one by one. If the error that ended the group is fatal, raise it."""
+        """Roll back the group, and run its scripts one by one. `error` is the error that ended the group; if it is
+        fatal, raise it."""
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
-        if is_locked(error):  # only if the store must stop: waiting again for the lock would delay the stop
+        if is_locked(error):  # this happens only if the store must stop, and another wait would delay that
             self._connection.execute("PRAGMA busy_timeout = 0")
         if is_full(error):
             self._emergency.make_room()
         self._commit_singly(group)
 
     def _commit_group(self, group: list[Submission]) -> None:
-        """Run the first script and the scripts that wait, then commit once."""
+        """Run the first script and the scripts that already wait, then commit once."""
         self._begin()
         deadline = time.monotonic() + GROUP_SECONDS
         self._run_in_savepoint(group[0])
@@ -192,7 +194,7 @@ class Writer(threading.Thread):
         self._connection.execute("SAVEPOINT script")
         try:
             submission.result = run_script(submission.script, self._transaction)
-        except BaseException as error:  # errors of a script go to its caller, and the writer continues
+        except BaseException as error:  # a script's error goes to its caller, and the writer continues
             if not self._connection.in_transaction or is_full(error) or is_fatal(error):
                 raise _TransactionEnded from error
             self._connection.execute("ROLLBACK TO script")
@@ -201,21 +203,21 @@ class Writer(threading.Thread):
         self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
-        """Commit each script separately, so that a script that cannot be committed does not affect the others."""
+        """Run and commit each script separately, so that one that cannot be committed does not affect the others."""
         for submission in group:
             submission.error = None
             try:
                 self._begin()
                 submission.result = run_script(submission.script, self._transaction)
                 claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._commit)
-            except BaseException as error:  # errors of a script go to its caller, unless they are fatal
+            except BaseException as error:  # a script's error goes to its caller, unless it is fatal
                 if is_fatal(error):
                     raise
                 self._roll_back()
                 submission.error = as_store_error(error)
 
     def _begin(self) -> None:
-        """Begin a transaction. While another program holds the lock, wait and try again."""
+        """Begin a transaction. If another program holds the lock, wait and try again."""
         self._session.notices = Notices()
         since, said = time.monotonic(), False
         while True:
@@ -263,7 +265,8 @@ class SqliteSnapshots:
             if connection is None:
                 connection = await self._open()
             try:
-                # Inside the block, because a reader that is cancelled here may already have begun a transaction.
+                # This is inside the `try`, because a caller that is cancelled here may already have begun a
+                # transaction.
                 await connection.execute("BEGIN")
                 yield _SqliteSnapshot(connection, self._queries)
             finally:
@@ -336,7 +339,7 @@ class SqliteStore:
             reader.start()
 
     async def stop(self) -> None:
-        """Finish the waiting scripts, write the log into the database, and close."""
+        """Finish the waiting scripts, write the write-ahead log into the database file, and close the database."""
         self._closed = True
         for _ in self._readers:
             self._reads.put(None)
@@ -380,7 +383,7 @@ class SqliteStore:
 
 
 class Reader(threading.Thread):
-    """A thread that runs read-only scripts, each in a new snapshot that ends with the script."""
+    """A thread that runs read-only scripts. Each script has its own snapshot, which ends with it."""
 
     def __init__(
         self,
@@ -415,7 +418,7 @@ class Reader(threading.Thread):
         try:
             self._connection.execute("BEGIN")
             submission.result = run_script(submission.script, self._transaction)
-        except BaseException as error:  # errors of a script go to its caller, and the reader continues
+        except BaseException as error:  # a script's error goes to its caller, and the reader continues
             if is_fatal(error):
                 raise
             submission.error = as_store_error(error)

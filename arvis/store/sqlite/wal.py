@@ -1,7 +1,7 @@
-"""Reads SQLite's write-ahead log as a file: its frames, and the number of the last valid frame.
+"""Reads SQLite's write-ahead log as a file: its frames, and the number of its valid frames.
 
 SQLite does not report a damaged frame: it uses the frames before it and ignores all later ones. So this module reads
-the log itself, as specified in sqlite.org/walformat.html. It never writes to the log or to its index.
+the log itself, in the format of sqlite.org/walformat.html. It never writes to the log or to its index.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 
 _HEADER = struct.Struct(">4I8s2I")
-#: The fields of the first header of the log's index: flags, page size, frames, pages, checksum, salts, checksum.
+#: The fields of the first header of the log's index: flags, page size, number of frames, number of pages, a checksum of
+#: frames, salts, and a checksum of the header.
 _INDEX = struct.Struct("=12x2BH2I8x8s2I")
 _INDEX_HEADER_BYTES = 48
 _LITTLE, _BIG = 0x377F0682, 0x377F0683
 _WORD = 0xFFFFFFFF
 
 _FRAMES_AT_ONCE = 64
-#: The flags for mapping a file. `MAP_POPULATE` maps all pages in one call, on systems that support it: a page fault for
-#: each page would take longer than the work.
+#: The flags for mapping the log into memory. Where the system supports it, `MAP_POPULATE` maps all pages in one call.
+#: Otherwise each page would cause a page fault, and these would take longer than computing the checksums.
 _MAP = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 ByteOrder = Literal["little", "big"]
@@ -41,21 +42,21 @@ ByteOrder = Literal["little", "big"]
 class Mark:
     """A position in the log."""
 
-    #: The values that identify a cycle of the log: they change whenever the log restarts from its beginning.
+    #: Random values in the header of the log. They change whenever the log restarts from its beginning.
     salts: bytes
-    #: The number of frames up to the position.
+    #: The number of frames before the position.
     frames: int
 
 
-#: The position for a database without a log.
+#: The position that is used if a database has no log.
 NOWHERE = Mark(bytes(8), 0)
 
 
 class Frame(NamedTuple):
-    """The header of a frame."""
+    """The header of one frame of the log. A frame contains a new version of a page."""
 
     page: int
-    #: The size of the database in pages if the frame ends a transaction, else 0.
+    #: If the frame ends a transaction: the size of the database after it, in pages. Otherwise 0.
     size: int
     salts: bytes
 
@@ -70,13 +71,13 @@ class LogHeader:
     salts: bytes
 
     def is_leftover(self, frame: Frame) -> bool:
-        """Return whether a frame belongs to an earlier cycle of the log. Such frames are void."""
+        """Return True if the frame was written before the last restart of the log. SQLite ignores such frames."""
         age = (int.from_bytes(self.salts[:4], "big") - int.from_bytes(frame.salts[:4], "big")) & _WORD
         return 1 <= age <= self.restarts and frame.salts[4:] != self.salts[4:]
 
 
 class Log:
-    """An open log. `header` is None if it is damaged or missing. Frames are numbered from 1."""
+    """An open log. `header` is None if the header is damaged or incomplete. Frames are numbered from 1."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -94,14 +95,15 @@ class Log:
             )
 
     def size(self, page_size: int, number: int) -> int:
-        """Return the size of the database in pages after frame `number`; 0 if the frame does not end a transaction."""
+        """Return the size of the database in pages after frame `number`, or 0 if this frame does not end a
+        transaction."""
         place = place_of(page_size, number - 1) + 4
         return int.from_bytes(os.pread(self._descriptor, 4, place), "big")
 
     def sums(self, page_size: int, after: int, upto: int) -> dict[int, int]:
-        """Return the CRC-32 of the newest content of each page in the frames after `after`, up to frame `upto`. Only
-        for recently written frames: they are memory-mapped for speed, and a disk error while reading the map would end
-        the process."""
+        """Return the CRC-32 of the newest content of each page in the frames after frame `after`, up to frame `upto`.
+        Use this only for frames that were written recently. They are mapped into memory for speed, and a disk error
+        while reading mapped memory would end the process."""
         start, end = place_of(page_size, after), place_of(page_size, upto)
         stride = FRAME_HEADER_BYTES + page_size
         with (
@@ -129,8 +131,8 @@ def open_log(path: Path) -> Iterator[Log | None]:
 
 
 def committed(index: Path) -> Mark | None:
-    """Return the position of the last committed frame according to the log's index, as the last process left it. None
-    if the index is missing or invalid."""
+    """Return the position of the last committed frame, which the last process stored in the log's index. Return None if
+    the index is missing or invalid."""
     with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
         copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
         # The index has two copies of its header. If a process died while it wrote one of them, the other one is valid.
@@ -139,11 +141,11 @@ def committed(index: Path) -> Mark | None:
 
 
 def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
-    """Return the number of frames that SQLite would use from this log: all are valid, and the last one ends a
+    """Return the number of frames of this log that SQLite would use: all of them are valid, and the last one ends a
     transaction.
 
-    The log is linked to a substitute database of one page, which SQLite then opens like a database after a crash.
-    `workshop` is the path of a temporary folder on the same disk, which this function creates and removes.
+    The log is linked to a substitute database of one page, and SQLite opens this database as after a crash. `workshop`
+    is the path of a temporary folder on the same disk; this function creates and removes it.
     """
     shutil.rmtree(workshop, ignore_errors=True)
     workshop.mkdir(mode=0o700)
@@ -165,19 +167,20 @@ def _take_log(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA schema_version").fetchall()
     except sqlite3.DatabaseError as error:
-        # These errors are expected, because the pages in the log do not fit the substitute database. Errors of reading
-        # are not expected.
+        # These errors are expected, because the pages in the log do not fit the substitute database. Any other error,
+        # such as a read error, is raised.
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise
 
 
 def place_of(page_size: int, number: int) -> int:
-    """Return the offset of the frame that follows the first `number` frames."""
+    """Return the offset in the log at which its first `number` frames end."""
     return HEADER_BYTES + number * (FRAME_HEADER_BYTES + page_size)
 
 
 def with_suffix(file: Path, suffix: str) -> Path:
-    """Return the path of a file that belongs to the database: its name with a suffix such as `-wal`."""
+    """Return the path of a file next to the database file: the name of the database file with a suffix such as
+    `-wal`."""
     return file.with_name(f"{file.name}{suffix}")
 
 
@@ -207,7 +210,7 @@ def _mark_in(data: bytes) -> Mark | None:
 
 
 def _checksum(data: bytes, order: ByteOrder) -> tuple[int, int]:
-    """Compute the checksum of the log's file format, over pairs of words."""
+    """Compute the checksum that the format of the log defines. It is computed over pairs of 32-bit words."""
     first = second = 0
     for left, right in struct.iter_unpack("<2I" if order == "little" else ">2I", data):
         first = (first + left + second) & _WORD

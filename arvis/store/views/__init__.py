@@ -1,1 +1,1 @@
-"""Read-only queries for the pages of the dashboard, one module for each group of pages."""
+"""Read-only queries for the pages of the dashboard. Each module contains the queries for one group of pages."""

@@ -1,5 +1,5 @@
-"""Pages about workflows and their runs, schedules, projects and web hooks. The classes are base classes of
-`SqlInsights`."""
+"""Queries for the pages about workflows and their runs, schedules, projects and web hooks. `SqlInsights` inherits from
+the classes of this module."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from arvis.store.repositories.workflows import entry_of, run_of, workflow_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.conversations import pattern_of
 
-#: A number above that of every version.
+#: A number that is higher than every version number.
 _NEWEST = 2**31 - 1
-#: The maximum number of called executions that the page of a run shows.
+#: The maximum number of child executions that the page of a run shows.
 _MOST_CHILDREN = 500
 _LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
-#: For each status of ended runs, the status of the execution.
+#: The status of a run's execution, for each status of an ended run.
 _OVER: Mapping[RunStatus, ExecutionStatus] = {ended: stored for stored, ended in ENDS.items()}
 
 
@@ -154,8 +154,8 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
-    """Return the runs of a page with this live status, and one run more. The status depends on the waits of a run, so
-    each live run is read and compared."""
+    """Return the runs of a page with this status, which is one of unended runs, and one run more. The status depends on
+    the questions and jobs of a run. So every unended run is read, and its status is computed and compared."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
         shown = [await _run(snapshot, row) for row in rows]
@@ -167,8 +167,8 @@ async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, 
 
 
 async def _run(snapshot: Snapshot, row: Row) -> RunRow:
-    """Return a run. The cost of a run without a caller is stored like the cost of a turn; for other runs, the costs of
-    the model calls are added up."""
+    """Return a run. If another execution called the run, its costs are the sum of its model calls. Otherwise its costs
+    are stored, like those of a turn."""
     run, stored = run_of(row), ExecutionStatus(row["status"])
     micros = row["micros"] or 0
     if row["parent_wait"] is not None:
@@ -189,8 +189,8 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
 
 
 def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
-    """Return the status of a run. `at_work`: no question is open, and either the run waits for an execution that it
-    called, or a job will continue the run. Such a run is shown as running, although its execution is paused."""
+    """Return the status of a run. `at_work` means that no question is open, and that the run waits for an execution
+    that it called or has a job that will continue it. A paused run that is at work is shown as running."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING

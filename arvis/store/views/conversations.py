@@ -1,4 +1,5 @@
-"""Pages about conversations, their messages, summaries and questions. The classes are base classes of `SqlInsights`."""
+"""Queries for the pages about conversations, their messages, summaries and questions. `SqlInsights` inherits from the
+classes of this module."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, id_of_agent
 
-#: The maximum number of messages that a page shows for one summary. No summary replaces more messages.
+#: The maximum number of messages that the page of a summary shows. A summary never replaces more messages.
 _SHOWN = 1000
 
 
@@ -63,7 +64,7 @@ _CURSOR = re.compile(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
 _NEVER = 2**53
 #: The maximum number of characters of a title or a preview.
 _LINE = 100
-#: The statuses that are read from the job of a message, with the status of the job.
+#: These statuses of messages are not stored: they are derived from the job. The value is the status of the job.
 _OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
 
 
@@ -152,7 +153,7 @@ class SqlConversationInsights:
 
 
 def pattern_of(text: str) -> str:
-    """Return a pattern for `LIKE … ESCAPE '!'` that matches texts containing `text`."""
+    """Return a pattern for `LIKE … ESCAPE '!'` that matches every text that contains `text`."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
 
@@ -190,7 +191,7 @@ _More = tuple[Mapping[str, Sequence[Attachment]], Mapping[str, Sequence[Delivery
 
 
 async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]) -> _More:
-    """Return the files, the deliveries and the costs of the messages of a page, by message id."""
+    """Return the files, the deliveries and the costs of the messages on a page. Each result is by message id."""
     files: dict[str, list[Attachment]] = defaultdict(list)
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     if not rows:
@@ -223,7 +224,7 @@ def _shown_of(
 
 
 def _question_of(row: Row) -> ShownQuestion | None:
-    """Return the question that the message of a row shows; None if it shows no question."""
+    """Return the question that belongs to a row's message, or None."""
     if row["wait_id"] is None:
         return None
     answer = None if row["wait_answer"] is None else json.loads(row["wait_answer"])
@@ -240,7 +241,7 @@ def _question_of(row: Row) -> ShownQuestion | None:
 
 
 async def _question(snapshot: Snapshot, row: Row) -> WaitView:
-    """Return a question, with the message of the person whose turn asked it. That turn is the topmost execution."""
+    """Return a question, and the message of the person from which it arose: the message of the topmost execution."""
     wait = wait_of(row)
     execution = execution_of((await snapshot.rows("get_execution", id=wait.execution_id))[0])
     work = WorkState.from_json(execution.state)
@@ -266,7 +267,7 @@ async def _asked_for(
     if message_id is not None:
         found = await snapshot.rows("get_message", id=message_id)
         return message_of(found[0]) if found else None
-    for _ in range(10):  # more levels than delegations can have
+    for _ in range(10):  # more levels than delegations allow
         if parent_wait is None:
             break
         wait = (await snapshot.rows("get_wait", id=parent_wait))[0]

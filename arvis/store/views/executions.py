@@ -1,4 +1,5 @@
-"""Pages about executions, and their receipts. The classes are base classes of `SqlInsights`."""
+"""Queries for the pages about executions, and for their receipts. `SqlInsights` inherits from the classes of this
+module."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from arvis.store.repositories.executions import execution_of, step_of, wait_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, call_of
 
-#: The beginning of the effect names of tool calls, such as `tool 2: web_search`.
+#: The beginning of the names of effects that are tool calls, such as `tool 2: web_search`.
 _TOOL = "tool "
-#: The maximum number of calling executions that are read above an execution.
+#: The maximum number of calling executions above an execution that are read.
 _MOST_ANCESTORS = 20
 
 
@@ -73,8 +74,8 @@ async def _reply(snapshot: Snapshot, asked: Sequence[Row]) -> str:
 
 
 async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: Sequence[Row]) -> Iterator[ToolUse]:
-    """Return the finished tool calls. If the start of a call was not measured, it is the time of the step or the answer
-    before the call."""
+    """Return the finished tool calls. If the start of a call was not measured, the end of the step or the answer before
+    it is used as its start."""
     steps = await snapshot.rows("steps_of", execution_id=execution_id)
     waits = await snapshot.rows("waits_of", execution_id=execution_id)
     moments = sorted([created_at, *(row["at"] for row in steps), *(row["answered_at"] or 0 for row in waits)])
@@ -85,8 +86,8 @@ async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: 
 
 
 def _tool_of(row: Row, moments: Sequence[int], tool_notes: list[dict[str, Any]]) -> ToolUse:
-    """Return the tool call of an effect. `tool_notes` are the timeline entries that no call has used yet; remove the
-    entry of this call from the list."""
+    """Return the tool call of an effect. `tool_notes` are timeline entries about tool calls. The entry about this call
+    is removed from the list, so that no other call uses it."""
     name, at = row["name"].partition(": ")[2], row["at"]
     result: Mapping[str, Any] = json.loads(row["result"]) or {}
     note = next((each for each in tool_notes if each["tool"] == name and each["at"] >= at), None)

@@ -1,4 +1,4 @@
-"""`Insights` over named queries. Each method reads one page in one snapshot."""
+"""The implementation of the port `Insights` with named queries. Each method reads its page in one snapshot."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SqlInsights(
         async with self._snapshots.snapshot() as snapshot:
             found = await snapshot.rows("get_message", id=message_id)
             if found and found[0]["role"] != Role.USER and found[0]["reply_to"] is not None:
-                # For an answer, show the timeline of the message that it answers.
+                # An answer has no timeline of its own. Show the timeline of the message that it answers.
                 found = await snapshot.rows("get_message", id=found[0]["reply_to"])
             if not found:
                 return None

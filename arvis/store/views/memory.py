@@ -1,4 +1,5 @@
-"""Pages about memory: facts, their sources and their changes. A base class of `SqlInsights`."""
+"""Queries for the views of memory: facts, their changes and the agents' values. `SqlInsights` inherits from the class
+of this module."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class SqlMemoryInsights:
             return [change_of(row) for row in await snapshot.rows("changes_of_fact", fact_id=fact_id, limit=_SHOWN)]
 
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
-        """Return a page of an agent's values. The cursor is the number of rows before the page."""
+        """Return a page of an agent's values. The cursor contains the number of values before the page."""
         skipped = int(cursor) if cursor and cursor.isdecimal() and cursor.isascii() else 0
         async with self._snapshots.snapshot() as snapshot:
             rows = await snapshot.rows(
@@ -66,6 +67,6 @@ class SqlMemoryInsights:
 
 
 async def _agent_id(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id of an agent that is given by its id or slug; None means all agents."""
+    """Return the id of the agent with this id or slug. Return None if `agent` is None, which means all agents."""
     agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return agents[0]["id"] if agents else agent

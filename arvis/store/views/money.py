@@ -1,4 +1,5 @@
-"""Reports about usage, and the accounts of customers. A base class of `SqlInsights`."""
+"""Queries for reports about usage, and for the accounts of customers. `SqlInsights` inherits from the class of this
+module."""
 
 from __future__ import annotations
 
@@ -13,15 +14,16 @@ from arvis.ports.pages import Page
 from arvis.store.repositories.money import channel_of, charge_of, client_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 
-#: The length (ms) of the quarters of an hour for which usage is summed up in SQL. Days are summed up from them, because
-#: days begin at different times in different time zones.
+#: A quarter of an hour in ms. SQL adds up the usage of each quarter of an hour, and Python adds these sums up to days,
+#: because a day begins at a different time in each time zone.
 _QUARTER_MS = 900_000
 
-#: The number of keys that a report by day and another key lists separately. All other keys are summed up as `OTHERS`.
+#: The maximum number of keys, such as agents, that a report by day and key shows separately. All others are added up
+#: under the key `OTHERS`.
 _SPLIT = 8
 OTHERS = "*"
 
-#: The maximum number of groups in a report. The total of the report includes all groups.
+#: The maximum number of groups that a report lists. Its total includes all groups.
 _SHOWN = 1000
 
 
@@ -120,7 +122,7 @@ def _dearest_first(group: tuple[str, UsageSums]) -> tuple[int, int, str]:
 
 
 async def _names(snapshot: Snapshot, by: UsageBy, keys: Sequence[str]) -> Mapping[str, str]:
-    """Return names for the keys of a report. Keys of deleted agents, customers and people are left out."""
+    """Return the names to show for the keys of a report. There is no name for a deleted agent, customer or person."""
     queries = {UsageBy.AGENT: "get_agent", UsageBy.CLIENT: "get_client", UsageBy.PRINCIPAL: "get_principal"}
     if (query := queries.get(by)) is None:
         return {}

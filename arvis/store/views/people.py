@@ -1,5 +1,5 @@
-"""Pages about people, pairing requests, the audit log and delegations. The classes are base classes of
-`SqlInsights`."""
+"""Queries for the pages about people, pairing requests, the audit log and delegations. `SqlInsights` inherits from the
+classes of this module."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class SqlPeopleInsights:
 
 
 def _part(text: str) -> str:
-    """Return a pattern for `LIKE … ESCAPE '!'` that matches texts containing `text`."""
+    """Return a pattern for `LIKE … ESCAPE '!'` that matches every text that contains `text`."""
     return f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%"
 
 

@@ -1,5 +1,5 @@
-"""Pages about running, waiting and failed work: the queue, the page Now, and the response times. The classes are base
-classes of `SqlInsights`."""
+"""Queries for the pages about running, waiting and failed work: the queue, the page Now, and the response times.
+`SqlInsights` inherits from the classes of this module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arvis.store.repositories.jobs import job_of
 from arvis.store.repositories.messages import address_of, delivery_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots
 
-#: The maximum lengths of the lists on the page Now.
+#: The maximum numbers of running jobs, open questions and failures that the page Now lists.
 _MOST_RUNNING, _MOST_WAITS, _MOST_FAILURES = 50, 10, 10
 
 
@@ -81,9 +81,9 @@ class WorkState:
     message: str | None = None
     address: Address | None = None
     status_note: str = ""
-    #: The kind and the id of the row that started a task, such as `schedule:ID`.
+    #: The kind and the id of the row that started the work, such as `schedule:ID`.
     source: str = ""
-    #: In the state of an approval, the state of the turn that proposed the action.
+    #: Set in the state of an approval: the state of the turn that proposed the action.
     origin: WorkState | None = None
 
     @classmethod
@@ -126,7 +126,8 @@ def _work_of(row: Row, agents: Mapping[str, Row]) -> RunningWork:
 
 #: The maximum length of a job's description, in characters.
 _ABOUT = 120
-#: If fewer jobs than this are live, queries for live and failed jobs use the indexes of these states.
+#: If fewer jobs than this are pending or running, queries for pending, running and failed jobs use the indexes on the
+#: status.
 _FEW = 1000
 _TROUBLED = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.FAILED})
 _NAMED_BY = {"schedule": "get_schedule", "webhook": "get_webhook"}
@@ -206,8 +207,7 @@ def call_of(row: Row) -> ModelCall:
 
 
 async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id of an agent that is given by its slug or id. An unknown name is returned unchanged, and matches no
-    row."""
+    """Return the id of the agent with this id or slug. Another text is returned unchanged; no row has it as an id."""
     found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return found[0]["id"] if found else agent
 
@@ -233,7 +233,7 @@ async def _item(snapshot: Snapshot, job_id: str) -> QueueItem | None:
 
 
 class _Names:
-    """A builder of the items of a page, which reads each name from the database only once."""
+    """A builder of the queue items of one page. It reads each name from the database only once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -275,6 +275,6 @@ class _Names:
 
 
 def _cut(text: str) -> str:
-    """Return a text on one line, cut at `_ABOUT` characters."""
+    """Return a text as one line of at most `_ABOUT` characters."""
     line = " ".join(text.split())
     return line if len(line) <= _ABOUT else line[: _ABOUT - 1] + "…"
