@@ -48,7 +48,7 @@ def begin(
     the reason in the occurrence.
 
     If an occurrence for this time exists already, return None and write nothing. `by` is the id of the person who
-    requested the run, or None if the schedule started by its own time. The run has only rights that this person has,
+    requested the run, or None if the schedule was due. The run has only rights that this person has,
     too.
     """
     ready = _ready(tx, schedule, by)

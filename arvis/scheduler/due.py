@@ -30,7 +30,7 @@ LATE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class TimePlan:
-    """The next time of a schedule to handle, and the decision whether its work runs."""
+    """The time of a schedule that is handled now, and the decision whether its work runs."""
 
     #: The time (ms).
     due: int
@@ -107,7 +107,7 @@ _RESTORED = (
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The result of a look for due schedules."""
+    """The result of `look`."""
 
     #: True if a schedule is due, or if an abandoned occurrence must be ended.
     now: bool

@@ -163,7 +163,7 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class ScriptEffects:
-    """The decision what follows from the answer of a script's address."""
+    """The consequences of an answer: the text to post, the task for the agent, and the new state."""
 
     #: The filled template.
     text: str
@@ -235,7 +235,7 @@ def read_answer(fetched: Fetched) -> ScriptResult:
 def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
     """Return the effects of an answer. The setting `notify` decides if the text is posted: `always`; `on_condition`, if
     the condition is met; `on_change`, if the text differs from the last posted text. With the last two settings, at
-    least `cooldown` seconds pass between two posts. The agent's runs have at least the same distance."""
+    least `cooldown` seconds pass between two posts. The same applies to two runs of the agent."""
     condition, notify = script.get("condition"), script.get("notify", "always")
     text = render(script["template"], answer)
     met = condition is not None and holds(condition, answer)

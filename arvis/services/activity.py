@@ -19,8 +19,8 @@ from arvis.tasks.task import source_of
 
 #: The maximum number of running jobs that are read. Each process runs only a few jobs at once.
 MOST_RUNNING = 200
-#: The maximum length of a chain of executions, each of which called the one before. The limit prevents an endless loop
-#: if rows are damaged.
+#: The maximum number of executions that are read on the way from an execution to its root. The limit prevents an
+#: endless loop if rows are damaged.
 _DEEPEST = 50
 #: The maximum number of lines of the prompt block, and of characters of an agent's description in it.
 _MOST_LINES = 20

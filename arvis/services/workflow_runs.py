@@ -413,8 +413,8 @@ def note_begun(
 
 
 def source_for(execution: Execution, parent: str | None = None) -> str:
-    """Return the source of a run for `note_begun`: the source in its state, else the workflow `parent` whose run called
-    it, else `message`."""
+    """Return the source of a run for `note_begun`: the source in its state, else the id of the execution that called it
+    (`parent`) with the prefix of workflows, else `message`."""
     return source_of(execution) or (f"{PREFIX}{parent}" if parent else "message")
 
 

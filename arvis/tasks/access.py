@@ -1,4 +1,4 @@
-"""The right to use an agent for work that no message starts directly, and the question who is charged for this work.
+"""The right to use an agent for work that no message starts directly, and the person and customer who pay for it.
 (`routing.py` decides about messages.) An execution never has more rights than the execution that started it.
 
 `refusal` makes the decision. Every start of a run calls it (`begin_run`, `begin_keyed`) with the present rights of all
@@ -29,7 +29,7 @@ AUTHORS = "authors"
 
 _NOWHERE = Address("", "", "")
 
-#: Graphs with which an agent can do no more than with any other graph.
+#: Graphs that give an agent no additional powers.
 _PLAIN = frozenset({"agent", "planning", "handover"})
 
 #: Roles that may use every agent that has no `allow_users` list.

@@ -164,8 +164,8 @@ class SqlConversations:
         if row is not None:
             known = conversation_of(row)
             if direct and not known.direct:
-                # The conversation may have been opened by a message that no person's message caused. Its sender does
-                # not know that the chat is direct, so `direct` may be missing.
+                # The conversation may have been opened for a message that the agent posted by itself. Such a message
+                # does not say that the chat is direct, so `direct` may be missing.
                 self._session.execute("note_direct", id=known.id)
                 return replace(known, direct=True)
             return known

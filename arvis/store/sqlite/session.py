@@ -89,9 +89,9 @@ class SqliteSession:
 
 @contextlib.contextmanager
 def looking_at(file: Path, *, at_rest: bool) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that changes no file of the database. With `at_rest` no process uses the database; in this
-    case SQLite would rebuild the log's index. So it opens hard links to the database and its log in a separate
-    folder."""
+    """Yield a connection that changes no file of the database. If no process uses the database (`at_rest`), SQLite
+    would rebuild the log's index. To prevent this, the connection opens hard links to the database and its log in a
+    separate folder."""
     log = with_suffix(file, "-wal")
     if not at_rest:
         with contextlib.closing(read_only(file)) as connection:

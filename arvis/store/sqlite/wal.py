@@ -42,7 +42,7 @@ ByteOrder = Literal["little", "big"]
 class Mark:
     """A position in the log."""
 
-    #: Random values in the header of the log. They change whenever the log restarts from its beginning.
+    #: Values in the header of the log. They change whenever the log restarts from its beginning.
     salts: bytes
     #: The number of frames before the position.
     frames: int
