@@ -164,7 +164,7 @@ async def test_a_workflow_that_calls_itself_ends_with_a_word_about_it(store: Sto
     play.document = drawing(START, node("s", "sub-workflow", "S", workflow=f"main-{play.mark}"), ways=["start > s"])
     found = await through(store, play)
     assert found.execution.status is ExecutionStatus.FAILED
-    assert "more than 8 deep" in (found.execution.error or "")
+    assert "more than 8 levels deep" in (found.execution.error or "")
     assert len(await store.read(family, found.execution.id)) == 9
 
 

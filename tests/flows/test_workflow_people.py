@@ -279,4 +279,4 @@ async def test_a_drawing_opens_no_door_to_a_stronger_agent(app: AppHarness, role
     document = drawing(TRIGGER, node("a", "agent", "A", agent="strong", userPrompt="Go."), ways=["go > a"])
     run = await ended(app, await begun(app, await drawn(app, document), user=role, role=PrincipalRole(role)))
     assert run.status is status
-    assert ("out of reach" in (run.error or "")) == (status is ExecutionStatus.FAILED)
+    assert ("may not be used in this run" in (run.error or "")) == (status is ExecutionStatus.FAILED)

@@ -316,7 +316,7 @@ def test_a_file_that_is_gone_after_a_kill_is_restored_and_told(tmp_path: Path, g
     assert (finding.level, finding.event) == ("error", "database_damaged")
     assert finding.report is not None
     told = finding.report.read_text()
-    assert "everything that came after the backup, from 2027-01-15 09:00:00 UTC to " in told
+    assert "written after the backup of 2027-01-15 09:00:00 UTC, up to " in told
     assert "If you find the file of the database again" in told
     assert backup is not None
     assert messages(dead) == BEFORE
