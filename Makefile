@@ -5,7 +5,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 KILLS ?= 200
-WORKERS ?= 3
+WORKERS ?= 4
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
@@ -15,10 +15,10 @@ UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
 
-# Tests run file by file in three processes, because much of their time is waiting. Tests marked `alone` run last;
+# Tests run file by file in four processes, because much of their time is waiting. Tests marked `alone` run last;
 # failures from the parallel run are reported and re-run serially.
 test: check
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not alone' || { \
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not alone' || { \
 	  [ $$? -eq 1 ] && echo "Running the failed tests again, one after the other:" && \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m 'not alone'; }
 	@$(BIN)/python -m pytest -m alone

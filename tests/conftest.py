@@ -35,6 +35,10 @@ MEMORY = Path("/dev/shm")
 ENOUGH = 4_000_000_000
 
 
+#: Folders whose files take long. They are tested first, so that no process works on one of them alone at the end.
+SLOW = ("tests/acceptance/", "tests/api/", "tests/browser/", "tests/crash/", "tests/hostile/")
+
+
 def keep_files_in_memory() -> None:
     """Use temporary files in memory for this process, its workers and its children, unless TMPDIR is set."""
     usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
@@ -69,6 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not LONG:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
