@@ -7,6 +7,7 @@ opens a path that is neither a file nor a route of the API gets this document.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -114,14 +116,7 @@ class Page:
     a file (`.gz`), clients that accept gzip get the copy."""
 
     def __init__(self, folder: Path) -> None:
-        # Files whose name begins with a dot are internal files of the build.
-        self._assets = {
-            f"/{path.relative_to(folder).as_posix()}": _asset(path)
-            for path in sorted(folder.rglob("*.*"))
-            if path.is_file()
-            and path.suffix in _TYPES
-            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        }
+        self._assets = _assets_in(folder)
 
     def opens(self, path: str) -> bool:
         """Return whether a link on another site may open this path."""
@@ -130,7 +125,9 @@ class Page:
 
     def routes(self) -> list[Route]:
         pages = [f"/{first}{rest}" for first in sorted(ADDRESSES) for rest in ("", "/{rest:path}")]
-        return [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *sorted(self._assets))]
+        others = [path for path in sorted(self._assets) if not path.startswith(_LASTING)]
+        routes = [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *others)]
+        return [*routes, Route(f"{_LASTING}{{name}}", self._serve_asset, methods=["GET"])]
 
     async def missing(self, request: Request) -> Response:
         """Return the document with status 404, for a browser that opened an unknown address. The page then shows the
@@ -139,6 +136,11 @@ class Page:
         if response.status_code == HTTPStatus.OK:
             response.status_code = HTTPStatus.NOT_FOUND
         return response
+
+    async def _serve_asset(self, request: Request) -> Response:
+        if request.url.path not in self._assets:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        return await self._serve(request)
 
     async def _serve(self, request: Request) -> Response:
         path = request.url.path if request.url.path in self._assets else _INDEX
@@ -157,6 +159,18 @@ class Page:
         if packed:
             headers["content-encoding"] = "gzip"
         return Response(content, headers=headers, media_type=asset.media_type)
+
+
+@functools.cache
+def _assets_in(folder: Path) -> Mapping[str, Asset]:
+    """Return the files by path. Files whose name begins with a dot are internal files of the build."""
+    return {
+        f"/{path.relative_to(folder).as_posix()}": _asset(path)
+        for path in sorted(folder.rglob("*.*"))
+        if path.is_file()
+        and path.suffix in _TYPES
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    }
 
 
 def _asset(path: Path) -> Asset:
