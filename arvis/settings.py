@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 
 from arvis.config import Config
-from arvis.config.catalog import Setting, with_values_of
+from arvis.config.catalog import Setting, keys_at_once, with_values_of
 from arvis.config.loading import Loaded, Origin, OriginKind, look
 from arvis.config.stored import KEY, Changes, Sifted, settings_with, sift, stored_changes
 from arvis.domain.changes import ChangeTopic
@@ -115,9 +115,8 @@ class SettingsService:
     async def _learn(self) -> None:
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
-        live = [setting.key for setting in settings_with(self._given, {}) if setting.at_once]
         self._problems = sifted.problems
-        self._current = with_values_of(self._running, sifted.config, live)
+        self._current = with_values_of(self._running, sifted.config, keys_at_once())
 
     async def follow(self, up: Callable[[], None]) -> None:
         """Apply the stored values after each change by another process, until cancelled. Call `up` when they are

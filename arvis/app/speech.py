@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from arvis.config.sections import Speech as Settings
+from arvis.config.speech import Speech as Settings
 from arvis.domain.runs import Account
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient

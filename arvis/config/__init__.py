@@ -4,15 +4,14 @@ Every problem is a `ConfigError` that names the key, its position and the fix. I
 no secret is visible in a repr.
 """
 
+from arvis.config.entries import AgentEntry, Channel
 from arvis.config.loading import DEFAULT_FILE, load, look, unset_variables
 from arvis.config.schema import ALL_ROLES, BotEntry, Config
 from arvis.config.sections import (
-    AgentEntry,
     ApiKey,
     Approvals,
     Backup,
     Budgets,
-    Channel,
     Delivery,
     Limits,
     Model,
@@ -20,10 +19,10 @@ from arvis.config.sections import (
     Retention,
     Routing,
     Scheduler,
-    Speech,
     Web,
 )
 from arvis.config.servers import Mcp, McpServer
+from arvis.config.speech import Speech
 from arvis.config.values import is_loopback
 
 __all__ = [

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from arvis.config.entries import AccountEntry
 from arvis.config.problems import Problem
 from arvis.config.schema import BotEntry
-from arvis.config.sections import AccountEntry
 from arvis.domain.runs import Account
 
 DEFAULT_MODELS = {

@@ -180,13 +180,14 @@ class _Loader:
         parsed = self._parse()
         bots, problems = self._bots(parsed)
         self._refuse([*problems, *_cross_checks(parsed), *_alert_channel_problems(parsed, bots)])
-        return Config(
-            **{name: getattr(parsed, name) for name in Common.model_fields},
-            config_file=self._file.absolute() if self._file is not None else None,
-            data_dir=self._data_dir(data_dir, parsed),
-            accounts=tuple(map(account, parsed.accounts)) or accounts_from_environment(self._environ),
-            bots=bots,
-        )
+        values = {name: getattr(parsed, name) for name in Common.model_fields}
+        values |= {
+            "config_file": self._file.absolute() if self._file is not None else None,
+            "data_dir": self._data_dir(data_dir, parsed),
+            "accounts": tuple(map(account, parsed.accounts)) or accounts_from_environment(self._environ),
+            "bots": bots,
+        }
+        return Config(**values)
 
     def _parse(self) -> ConfigFile:
         self._refuse_old_keys()

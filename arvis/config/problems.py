@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from arvis.config.declarations import section_in
 from arvis.domain.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
@@ -68,7 +69,11 @@ def _problem(error: ErrorDetails, root: type[BaseModel]) -> Problem:
         return Problem(path, str(refused), getattr(refused, "fix", ""))
     wanted = _WANTED.get(kind) or _WANTED_KINDS.get(kind.split("_")[0]) or error["msg"]
     fix = f"Add `{dotted(path)}`." if kind == "missing" else ""
-    return Problem(path, wanted.format_map(context) if kind in _WANTED else wanted, fix)
+    if kind in _WANTED:
+        # The limits of a number with decimals are floats: 3600.0.
+        numbers = {name: int(each) for name, each in context.items() if isinstance(each, float) and each.is_integer()}
+        wanted = wanted.format_map({**context, **numbers})
+    return Problem(path, wanted, fix)
 
 
 def did_you_mean(path: KeyPath, known: Sequence[str]) -> str:
@@ -83,15 +88,8 @@ def _keys_beside(path: KeyPath, root: type[BaseModel]) -> list[str]:
     section: type[BaseModel] | None = root
     for part in path[:-1]:
         if isinstance(part, str) and section is not None and part in section.model_fields:
-            section = _section_in(section.model_fields[part].annotation)
+            section = section_in(section.model_fields[part].annotation)
     return list(section.model_fields) if section is not None else []
-
-
-def _section_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inner = (_section_in(argument) for argument in get_args(annotation))
-    return next((section for section in inner if section is not None), None)
 
 
 def complaint(problems: Sequence[Problem], place: Callable[[KeyPath], str]) -> ConfigError:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, ConfigDict, SecretStr
 
+from arvis.config.declarations import Section, setting
+from arvis.config.entries import AccountEntry, AgentEntry
 from arvis.config.sections import (
-    AccountEntry,
-    AgentEntry,
     Approvals,
     Backup,
     Budgets,
@@ -24,12 +24,11 @@ from arvis.config.sections import (
     Retention,
     Routing,
     Scheduler,
-    Section,
-    Speech,
     Tools,
     Web,
 )
 from arvis.config.servers import Mcp, Telemetry
+from arvis.config.speech import Speech
 from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.messages import Address
 from arvis.domain.runs import Account
@@ -91,43 +90,114 @@ def _database(value: SecretStr) -> SecretStr:
     return value
 
 
+#: The rules for every configuration file, which the first lines of a file state.
+RULES = (
+    "Environment variables override this file: ARVIS__WEB__PORT=6000 sets web.port. Lists are JSON or `a,b`.",
+    "Write a secret as `env:NAME` (an environment variable) or `file:PATH` (relative to this file), never as plain text.",
+    "Durations have a unit: 90s, 15m, 24h, 7d, 2w. `null` means none or no limit.",
+    "`arvis config migrate` renames the keys of a file from an older version.",
+)
+_DATA = "It is the location of all other data."
+
+
 class Common(Section):
-    """The keys that the file and the configuration in use have in common."""
+    """The keys that the file and the configuration in use have in common, in the order of the file."""
 
     # Only objects of the subclasses are created. Building the checks of this class too would cost a few milliseconds at
     # the start.
     model_config = ConfigDict(defer_build=True)
 
-    database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
-    #: The key with which the secrets in the database are encrypted; None: the key in the data folder.
-    encryption_key: SecretReference | None = None
-    roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
-    web: Web = Web()
-    #: The ids of users with full rights, by platform; and under `alert_channel` the channel for alerts.
-    owners: Annotated[dict[Name, IdList], Field(default_factory=dict)]
-    routing: Routing = Routing()
-    queue: Queue = Queue()
-    model: Model = Model()
-    agents: tuple[AgentEntry, ...] = (AgentEntry(slug="helper", name="Helper"),)
-    scheduler: Scheduler = Scheduler()
-    speech: Speech = Speech()
-    limits: Limits = Limits()
-    delivery: Delivery = Delivery()
-    approvals: Approvals = Approvals()
-    tools: Tools = Tools()
-    retention: Retention = Retention()
-    backup: Backup = Backup()
-    budgets: Budgets = Budgets()
-    #: In this and the next three mappings, each key is a model, written as `name` or `provider/name`.
-    model_prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
-    #: The window of a model, in tokens.
-    context_windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
-    #: The maximum length of a model's reply, in tokens.
-    reply_tokens: Annotated[dict[Name, ReplyTokens], Field(default_factory=dict)]
-    #: True if the model accepts pictures.
-    vision_models: Annotated[dict[Name, bool], Field(default_factory=dict)]
-    mcp: Mcp = Mcp()
-    telemetry: Telemetry = Telemetry()
+    #: This key, `accounts` and `bots` have other types in each subclass.
+    data_dir: Any
+    database: Annotated[SecretText, AfterValidator(_database)] = setting(
+        SecretStr(SQLITE),
+        "sqlite (in the data folder), or postgresql://user@host/name, or env:DATABASE_URL",
+        file_only=_DATA,
+    )
+    encryption_key: SecretReference | None = setting(
+        None,
+        "encrypts keys and variables that are entered in the dashboard: env:NAME or file:PATH; null: secrets.key in the data folder",
+        file_only="A secret is named in config.yaml or the environment.",
+    )
+    roles: Annotated[TextList, AfterValidator(_known_roles)] = setting(
+        ALL_ROLES,
+        "with SQLite all four, in one process",
+        file_only="It selects the parts that this process runs.",
+    )
+    web: Web = setting(Web(), file_only="A wrong value would shut you out of this page.")
+    owners: dict[Name, IdList] = setting(
+        {},
+        "user ids with full rights; the first dashboard user is an owner, too",
+        keys={
+            "discord": ([], "Discord user ids with full rights"),
+            "telegram": ([], "Telegram user ids with full rights"),
+            "slack": ([], "Slack user ids with full rights"),
+            "web": ([], "users of the dashboard and API with full rights, besides the first dashboard user"),
+            ALERT_CHANNEL: (
+                "",
+                "where owners get alerts about failures: platform:channel or platform/bot:channel; empty: their last direct chat",
+            ),
+        },
+    )
+    routing: Routing = setting(Routing(), at_once=True)
+    queue: Queue = setting(Queue())
+    model: Model = setting(Model())
+    accounts: Any
+    agents: tuple[AgentEntry, ...] = setting(
+        (AgentEntry(slug="helper", name="Helper"),),
+        "created on the first start if they do not exist, and so is the `conductor`; change them later in the "
+        "dashboard or with `arvis agents`",
+        own_page=True,
+    )
+    bots: Any
+    scheduler: Scheduler = setting(Scheduler())
+    speech: Speech = setting(Speech(), "docs/13-files-and-voice.md")
+    limits: Limits = setting(Limits())
+    delivery: Delivery = setting(Delivery())
+    approvals: Approvals = setting(Approvals())
+    tools: Tools = setting(Tools(), file_only="It decides what agents may reach on this machine and network.")
+    retention: Retention = setting(Retention())
+    backup: Backup = setting(Backup())
+    budgets: Budgets = setting(Budgets(), "null: no limit; models without a price count turns", at_once=True)
+    mcp: Mcp = setting(Mcp(), "servers of the Model Context Protocol: docs/05-mcp.md", own_page=True)
+    telemetry: Telemetry = setting(
+        Telemetry(),
+        "traces for OpenTelemetry, with the extra `otel`: docs/25-telemetry.md",
+        file_only="It says where traces of all activity are sent.",
+    )
+    # In the next four mappings, each key is a model, written as `name` or `provider/name`.
+    model_prices: dict[Name, PriceEntry] = setting(
+        {},
+        "US dollars per million tokens by model: {input, output, cached, written}, in place of the built-in list prices",
+        more=(
+            "`cached` and `written` are for input from and into the vendor's cache. "
+            "A model without a price counts as free."
+        ),
+        examples=(
+            "openrouter/some/model: {input: 0.5, output: 1.5}",
+            "gpt-4o: {input: 2.5, output: 10, cached: 1.25, written: null}",
+        ),
+    )
+    context_windows: dict[Name, Tokens] = setting(
+        {},
+        "how many tokens a model holds, prompt and reply together, in place of the built-in table",
+        more=(
+            "It also replaces the limit that the vendor names when it refuses a prompt. Set this for your own servers."
+        ),
+        examples=("custom/my-model: 32768",),
+    )
+    reply_tokens: dict[Name, ReplyTokens] = setting(
+        {},
+        "how many tokens a reply of a model may have, in place of limits.reply_tokens",
+        more="At most a quarter of the context is reserved for it.",
+        examples=("anthropic/claude-sonnet-4-6: 16000",),
+    )
+    vision_models: dict[Name, bool] = setting(
+        {},
+        "which models accept pictures, in place of a guess from their names",
+        more="A model that does not gets a note that there is a picture.",
+        examples=("custom/my-model: true",),
+    )
 
 
 class ConfigFile(Common):
@@ -135,9 +205,39 @@ class ConfigFile(Common):
 
     model_config = ConfigDict(defer_build=False)
 
-    data_dir: Name = "data"
-    accounts: tuple[AccountEntry, ...] = ()
-    bots: Annotated[dict[Name, tuple[Raw, ...]], Field(default_factory=dict)]
+    data_dir: Name = setting("data", "relative to this file; --data and ARVIS_DATA_DIR override it", file_only=_DATA)
+    accounts: tuple[AccountEntry, ...] = setting(
+        (),
+        "accounts at model vendors; of several, the one with the lowest `priority` is used first",
+        more=(
+            "Without accounts, ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY, GOOGLE_API_KEY (each also with "
+            "suffix _1 … _50), OLLAMA_HOST, ANTHROPIC_BASE_URL and OPENAI_BASE_URL create them; `arvis accounts "
+            "create` adds more. Without any account the built-in demo answers."
+        ),
+        examples=(
+            "- {name: main, provider: openai, api_key: env:OPENAI_API_KEY, model: gpt-4o-mini, base_url: null, priority: 20}",
+            "- {name: local, provider: custom, base_url: http://127.0.0.1:8080/v1, model: my-model}",
+        ),
+        own_page=True,
+    )
+    bots: dict[Name, tuple[Raw, ...]] = setting(
+        {},
+        "bots, a list per platform",
+        more=(
+            "Without any, DISCORD_TOKEN, TELEGRAM_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN create them. Every "
+            "platform: name, agent, respond (mention, all, never), reply_in (auto, thread, channel), observe (how many "
+            "messages of others the bot reads as context), allowed_channels, allow_bots, late_after, late. "
+            "docs/09-discord.md, 10-telegram.md and 11-slack.md explain the other keys; every address of a platform "
+            "has a key (api_url, gateway_url, file_url)."
+        ),
+        examples=(
+            "telegram: [{name: main, token: env:TELEGRAM_TOKEN, agent: helper, delivery: at_least_once}]",
+            "discord: [{name: main, token: env:DISCORD_TOKEN, agent: helper, respond: mention, observe: 20}]",
+            "slack: [{name: main, bot_token: env:SLACK_BOT_TOKEN, app_token: env:SLACK_APP_TOKEN, agent: helper, reply_in: auto}]",
+            "console: [{name: main, agent: helper, input: null, output: null}]    # the daemon's own terminal, or two files",
+        ),
+        own_page=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,21 @@
-"""The sections of `config.yaml`: every key with its type, limits and default.
+"""Most sections of `config.yaml`, with every key: its type, limits, default and description.
 
+The sections for agents and accounts are in `entries`, those for speech in `speech`, and those for servers in `servers`.
 `loading` checks rules that depend on several sections or on the machine.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from arvis.config.declarations import Section, setting
 from arvis.config.values import (
     Amount,
-    IdList,
     Milliseconds,
     Name,
     Positive,
-    Refused,
     ReplyTokens,
     SecretText,
     Slug,
@@ -25,25 +25,18 @@ from arvis.config.values import (
     Whole,
     at_least,
 )
-from arvis.domain.agents import Agent, Binding, Permission, graph_named
-from arvis.domain.messages import Respond
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
 
 
-class Section(BaseModel):
-    """A part of the configuration. It is frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
-
-
 class ApiKey(Section):
-    """A key of the API. For a chat key, `agents` are the slugs of the agents that it may use; empty: all agents without
-    risky tools."""
+    """A key of the API."""
 
-    key: SecretText
-    role: Literal["owner", "operator", "viewer", "chat"] = "owner"
-    agents: TextList = ()
+    key: SecretText = Field(description="env:NAME or file:PATH; the text `env:NAME` alone is a key of an owner")
+    role: Literal["owner", "operator", "viewer", "chat"] = setting(
+        "owner", "the rights of programs that use the key: docs/23-dashboard-access.md"
+    )
+    agents: TextList = setting((), "slugs of the agents that a chat key may use; empty: all agents without risky tools")
 
 
 def _bare_key(value: object) -> object:
@@ -57,273 +50,181 @@ def _bare_keys(value: object) -> object:
 class Web(Section):
     """The web server."""
 
-    host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
-    #: 0 selects a free port.
-    port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
-    api_keys: Annotated[tuple[Annotated[ApiKey, BeforeValidator(_bare_key)], ...], BeforeValidator(_bare_keys)] = ()
-    #: The password of the first user until one is set in the dashboard.
-    password: SecretText | None = None
-    #: A login ends this long (ms) after its last use.
-    session_idle_timeout: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = 43_200_000
-    #: A login ends this long (ms) after it began.
-    session_max_age: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = 2_592_000_000
-    allowed_hosts: TextList = ()
-    allowed_origins: tuple[Url, ...] = ()
-    public_url: Url | None = None
+    host: Annotated[str, Field(min_length=1, max_length=255)] = setting(
+        "127.0.0.1", "any other address needs a password or an API key"
+    )
+    port: Whole = setting(5070, "0 selects a free port", ge=0, le=65535)
+    api_keys: Annotated[tuple[Annotated[ApiKey, BeforeValidator(_bare_key)], ...], BeforeValidator(_bare_keys)] = (
+        setting((), "env:NAME (an owner's key), or {key: env:NAME, role: owner|operator|viewer|chat, agents: []}")
+    )
+    password: SecretText | None = setting(
+        None,
+        "password of the dashboard user `owner` until one is set in the dashboard: env:NAME or file:PATH; null: log in by a link",
+    )
+    session_idle_timeout: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = setting(
+        43_200_000, "a login ends this long after its last use; at least 30m"
+    )
+    session_max_age: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = setting(
+        2_592_000_000, "a login ends this long after it began; at least 12h"
+    )
+    allowed_hosts: TextList = setting(
+        (), "host names under which browsers may open the dashboard, besides the host above"
+    )
+    allowed_origins: tuple[Url, ...] = setting(
+        (), "other web sites whose pages may call /v1 with a key, such as https://chat.example.org"
+    )
+    public_url: Url | None = setting(None, "the public address of the dashboard, such as https://arvis.example.org")
 
 
 class Routing(Section):
-    """The agents for messages that match no rule. `fallback` is `drop` (no agent), `conductor` or an agent's slug. `drop`
-    applies to groups; over the web the conductor answers instead."""
+    """The agents for messages that match no rule. A fallback of `drop` applies to groups; over the web the conductor
+    answers instead."""
 
-    fallback: Slug = "drop"
-    conductor_channel: str | None = None
+    fallback: Slug = setting(
+        "drop",
+        "for messages that match no rule: drop, conductor or an agent's slug; in the dashboard and API, `drop` "
+        "means the conductor",
+    )
+    conductor_channel: str | None = setting(None, "id of a channel in which the conductor answers; null: none")
 
 
 class Queue(Section):
-    """The settings of the queue. At least two workers are needed, because background work never takes the last one."""
-
-    workers: Annotated[Whole, Field(ge=2, le=256)] = 8
-    max_attempts: Annotated[Whole, Field(ge=1, le=20)] = 3
-    retry_base_seconds: Positive = 60
-    lease_seconds: Annotated[Positive, Field(ge=1, le=3600)] = 30
-    delivery_workers: Annotated[Whole, Field(ge=1, le=256)] = 8
+    workers: Whole = setting(
+        8, "turns that run at the same time, at least 2: background work never takes the last worker", ge=2, le=256
+    )
+    max_attempts: Whole = setting(3, "how many times a job is tried before it counts as failed", ge=1, le=20)
+    retry_base_seconds: Positive = setting(60, "the delay after the n-th error is 2^n times this, in seconds")
+    lease_seconds: Positive = setting(30, "a worker that is silent for this long loses its job", ge=1, le=3600)
+    delivery_workers: Whole = setting(8, "deliveries that are sent at the same time", ge=1, le=256)
 
 
 class Model(Section):
-    """Time limits of a model call in seconds: for the whole call, for the silence between two pieces, and for the
-    silence before the first byte if another account could answer. `summarizer` is the model that writes summaries and
-    extracts facts (None: the agent's model)."""
+    """The time limits of a model call, and the model for summaries and the extraction of facts."""
 
-    summarizer: Name | None = None
-    timeout_seconds: Positive = 600
-    idle_seconds: Positive = 120
-    first_byte_seconds: Positive = 20
-
-
-class Channel(Section):
-    """A channel that an agent is bound to, written `platform:channel` or as a mapping."""
-
-    platform: str
-    channel: str
-    permission: Permission = Permission.FULL
-    respond: Respond | None = None
-    observe: Whole | None = None
-
-
-def _bare_channel(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    platform, _, channel = value.partition(":")
-    return {"platform": platform, "channel": channel}
-
-
-class AgentEntry(Section):
-    """An agent that the first start creates; later starts use the agent in the database. `arvis.domain.agents` checks
-    the values, because agents are also created elsewhere."""
-
-    slug: str
-    name: str
-    role: str = "custom"
-    description: str = ""
-    prompt: str = ""
-    model: str | None = None
-    fallbacks: TextList = ()
-    tools: TextList = ()
-    graph: str = "agent"
-    ends: str = "implicit"
-    context_tokens: Whole | None = 96_000
-    timezone: str | None = None
-    allow_users: IdList | None = None
-    on_new_message: Literal["queue", "steer", "restart"] | None = None
-    plugins: TextList = ()
-    handoff_to: TextList = ()
-    channels: tuple[Annotated[Channel, BeforeValidator(_bare_channel)], ...] = ()
-
-    @property
-    def agent(self) -> Agent:
-        """The agent, with an empty id."""
-        fields = self.model_dump(exclude={"channels", "graph", "ends", "handoff_to"})
-        return Agent(id="", **fields, graph=graph_named(self.graph), completion=self.ends, helpers=self.handoff_to)
-
-    @property
-    def bindings(self) -> tuple[Binding, ...]:
-        """The channels in which the agent answers, with an empty agent id."""
-        return tuple(
-            Binding(each.platform, each.channel, "", each.permission, each.respond, each.observe)
-            for each in self.channels
-        )
-
-
-class AccountEntry(Section):
-    """An account as written; `arvis.config.accounts` converts it to the domain's `Account`. `models` are the models
-    that the account serves; empty: all models of its vendor."""
-
-    name: Name
-    provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"]
-    model: Name | None = None
-    models: TextList = ()
-    api_key: SecretText | None = None
-    base_url: Url | None = None
-    priority: Annotated[Whole, Field(ge=0, le=10_000)] = 100
+    summarizer: Name | None = setting(
+        None, "`provider/model` that summarizes long conversations; null: the agent's own model"
+    )
+    timeout_seconds: Positive = setting(600, "longest duration of one model call, in seconds")
+    idle_seconds: Positive = setting(120, "longest silence between two pieces of a stream, in seconds")
+    first_byte_seconds: Positive = setting(
+        20, "longest silence before the first byte while another account could answer, in seconds"
+    )
 
 
 class Scheduler(Section):
-    poll_seconds: Annotated[Positive, Field(ge=1, le=3600)] = 10
-    timezone: Timezone = "UTC"
-
-
-class SpeechBuffer(Section):
-    """The limits that decide when speech over the socket becomes a message."""
-
-    #: The pause in seconds after a complete thought.
-    pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
-    #: The silence in seconds after any other text.
-    silence_seconds: Annotated[Positive, Field(le=60)] = 3
-    #: The longest time in seconds from the first chunk.
-    longest_seconds: Annotated[Positive, Field(le=600)] = 15
-    #: A text with fewer characters waits for more text or for silence.
-    least_characters: Annotated[Whole, Field(ge=0, le=1000)] = 20
-    #: The languages whose words begin and end a thought; empty: all supported languages.
-    languages: TextList = ()
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if not self.pause_seconds <= self.silence_seconds <= self.longest_seconds:
-            raise Refused(
-                "must have `pause_seconds` of at most `silence_seconds`, and `silence_seconds` of at most "
-                "`longest_seconds`"
-            )
-        return self
-
-
-class SpeechToText(Section):
-    """The engine that transcribes voice messages. `model` null: `base` for an engine on this machine, `whisper-1` for
-    the API."""
-
-    engine: Literal["none", "openai-whisper", "faster-whisper", "openai-api", "command"] = "none"
-    model: Name | None = None
-    language: str | None = None
-    command: Name | None = None
-
-    @model_validator(mode="after")
-    def _command_is_named(self) -> Self:
-        if self.engine == "command" and self.command is None:
-            raise Refused("must name the `command` to run, because `engine` asks for one")
-        return self
-
-
-class TextToSpeech(Section):
-    """The engine that reads replies to voice messages aloud."""
-
-    engine: Literal["none", "openai-api", "command"] = "none"
-    model: Name = "gpt-4o-mini-tts"
-    command: Name | None = None
-    voice: Name = "alloy"
-
-    @model_validator(mode="after")
-    def _command_is_named(self) -> Self:
-        if self.engine == "command" and self.command is None:
-            raise Refused("must name the `command` to run, because `engine` asks for one")
-        return self
-
-
-class Speech(Section):
-    """The speech engines. `base_url` and `api_key` are used by `openai-api` for both directions."""
-
-    stt: SpeechToText = SpeechToText()
-    tts: TextToSpeech = TextToSpeech()
-    base_url: Url | None = None
-    api_key: SecretText | None = None
-    #: The maximum length of a voice message, in minutes.
-    minutes: Annotated[Positive, Field(le=600)] = 10
-    #: The memory limit in MB of an engine or command that runs on this machine.
-    memory_mb: Annotated[Whole, Field(ge=256, le=262_144)] = 4096
-    buffer: SpeechBuffer = SpeechBuffer()
+    poll_seconds: Positive = setting(
+        10, "longest time between two checks, in case the clock changes or a notification is lost", ge=1, le=3600
+    )
+    timezone: Timezone = setting("UTC", "time zone for the days and months of budgets, and for schedules without one")
 
 
 class Limits(Section):
     """The limits of messages, replies, files, turns, delegations and schedules. None: no limit."""
 
-    message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
-    reply_tokens: ReplyTokens = 4_096
-    reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
-    attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
-    max_tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
-    max_iterations: Annotated[Whole, Field(ge=1, le=500)] = 40
-    #: The maximum depth of delegations, their maximum number in one answer, and their maximum number from one message.
-    delegation_depth: Annotated[Whole, Field(ge=0, le=20)] = 3
-    delegation_fan_out: Annotated[Whole, Field(ge=0, le=64)] = 5
-    delegation_jobs: Annotated[Whole, Field(ge=0, le=500)] = 20
-    crons_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
-    heartbeats_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
-    reminders_per_person: Annotated[Whole, Field(ge=0, le=1000)] = 20
-    #: The limit of each member. An operator has ten times this limit; an owner has no limit.
-    messages_per_minute: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = 120
-    #: The limit of each member. Operators and owners have ten times this limit.
-    upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = 536_870_912
-    #: The limits of the folder in which agents run programs.
-    workspace_bytes: Annotated[Whole, Field(ge=1_048_576, le=1_099_511_627_776)] | None = 1_073_741_824
-    workspace_files: Annotated[Whole, Field(ge=100, le=100_000_000)] | None = 20_000
+    message_bytes: Whole = setting(262_144, "the largest message, in bytes", ge=1, le=16_777_216)
+    reply_tokens: ReplyTokens = setting(
+        4_096, "the longest reply of a model, in tokens; a longer reply is cut, with a note"
+    )
+    reply_bytes: Whole = setting(262_144, "the largest reply, in bytes", ge=1, le=16_777_216)
+    attachment_bytes: Whole = setting(20_971_520, "the largest attachment, in bytes", ge=0, le=1_073_741_824)
+    max_tool_rounds: Whole = setting(5, "how many model calls of one turn may call tools", ge=0, le=100)
+    max_iterations: Whole = setting(40, "how often an agent may continue by itself in one task", ge=1, le=500)
+    delegation_depth: Whole = setting(3, "how many times a task may be passed on from agent to agent", ge=0, le=20)
+    delegation_fan_out: Whole = setting(5, "tasks that one answer may give", ge=0, le=64)
+    delegation_jobs: Whole = setting(20, "tasks that may follow from one message", ge=0, le=500)
+    crons_per_agent: Whole = setting(10, "crons that one agent may have", ge=0, le=1000)
+    heartbeats_per_agent: Whole = setting(10, "heartbeats that one agent may have", ge=0, le=1000)
+    reminders_per_person: Whole = setting(
+        20, "reminders that agents create with the tool `schedule`, per person", ge=0, le=1000
+    )
+    messages_per_minute: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = setting(
+        120, "messages per person and minute; operators: ten times as many, owners: no limit; null: no limit"
+    )
+    workspace_bytes: Annotated[Whole, Field(ge=1_048_576, le=1_099_511_627_776)] | None = setting(
+        1_073_741_824, "size limit of a conversation's folder, in which agents run programs; null: no limit"
+    )
+    workspace_files: Annotated[Whole, Field(ge=100, le=100_000_000)] | None = setting(
+        20_000, "limit of files in that folder; null: no limit"
+    )
+    upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = setting(
+        536_870_912, "uploads per person and day, in bytes; operators and owners: ten times as much; null: no limit"
+    )
 
 
 class Delivery(Section):
-    """The rules for late and long replies. Durations are in milliseconds."""
+    """The rules for late and long replies."""
 
-    answer_within: Milliseconds = 3_600_000
-    late_after: Milliseconds = 900_000
-    late: Literal["mark", "drop"] = "mark"
-    max_parts: Annotated[Whole, Field(ge=1, le=100)] = 5
-    telegram: Literal["at_least_once", "at_most_once", "reserve_then_fill"] = "at_least_once"
-
-
-class Tools(Section):
-    """The rules for tools."""
-
-    #: The address of the web search.
-    search_url: Url = "https://api.duckduckgo.com/"
-    #: The private hosts, as `host` or `host:port`, from which agents may fetch. They may fetch from no other private
-    #: host.
-    allow_hosts: TextList = ()
-    #: The Python packages that may be installed for the scripts of the graph `code`; `*` means any package.
-    packages: TextList = ()
+    answer_within: Milliseconds = setting(
+        3_600_000, "Arvis does not answer messages that are older than this, and no retry waits longer"
+    )
+    late_after: Milliseconds = setting(
+        900_000, "a reply that has waited longer than this when it is first sent is late"
+    )
+    late: Literal["mark", "drop"] = setting("mark", "what happens to a late reply: mark or drop")
+    max_parts: Whole = setting(5, "messages for one reply; longer replies continue in a file", ge=1, le=100)
+    telegram: Literal["at_least_once", "at_most_once", "reserve_then_fill"] = setting(
+        "at_least_once", "at_least_once, at_most_once or reserve_then_fill"
+    )
 
 
 class Approvals(Section):
     """The rules for approvals."""
 
-    #: The permission (`never`, `ask` or `always`) of a tool, of `server.*` or of a risk.
-    policy: dict[Name, Permit] = Field(default_factory=dict)
-    #: In milliseconds.
-    deadline: Milliseconds = 86_400_000
-    on_expiry: Literal["reject", "approve"] = "reject"
-    approvers: Literal["owners", "operators"] | TextList = "owners"
+    deadline: Milliseconds = setting(86_400_000, "how long an approval waits for its answer")
+    on_expiry: Literal["reject", "approve"] = setting("reject", "reject or approve")
+    approvers: Literal["owners", "operators"] | TextList = setting(
+        "owners",
+        "owners, operators, or people besides the owners: [discord:1234, web:ann]; any one of them is enough",
+    )
+    policy: dict[Name, Permit] = setting(
+        {},
+        "never, ask or always, by tool (run_shell), by server.*, or by risk: read, egress, write, exec, money",
+        at_once=True,
+    )
+
+
+class Tools(Section):
+    """The rules for tools."""
+
+    search_url: Url = setting("https://api.duckduckgo.com/", "the address of the search service for web_search")
+    allow_hosts: TextList = setting(
+        (), "private hosts (`host` or `host:port`) that agents may fetch from; all others are blocked"
+    )
+    packages: TextList = setting(
+        (), 'Python packages that scripts of graph `code` may have installed, "*" for any: docs/18-code.md'
+    )
 
 
 class Retention(Section):
-    compacted_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
-    finished_jobs_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
-    timeline_days: Annotated[Whole, Field(ge=1, le=36_500)] = 90
-    logs_days: Annotated[Whole, Field(ge=1, le=36_500)] = 14
+    compacted_days: Whole = setting(
+        30, "days for which messages that a summary replaced can be restored", ge=1, le=36_500
+    )
+    finished_jobs_days: Whole = setting(30, "days for which finished jobs are kept", ge=1, le=36_500)
+    timeline_days: Whole = setting(90, "days for which the history of each message is kept", ge=1, le=36_500)
+    logs_days: Whole = setting(14, "days for which log files are kept", ge=1, le=36_500)
 
 
 class Backup(Section):
-    """The rules for backups. `every` is in milliseconds; `keep` is the number of backups that are kept."""
-
-    every: Milliseconds = 86_400_000
-    keep: Annotated[Whole, Field(ge=1, le=1000)] = 7
+    every: Milliseconds = setting(86_400_000, "the time between two backups")
+    keep: Whole = setting(7, "how many backups are kept", ge=1, le=1000)
 
 
 class Budgets(Section):
-    """Budgets in US dollars, and turns per day for each unpaired person; null: no limit."""
+    """Budgets in US dollars, and turns per day for each unpaired person; None: no limit."""
 
-    daily_usd: Amount | None = 5
-    per_agent_daily_usd: Amount | None = None
-    per_principal_daily_usd: Amount | None = None
-    per_principal_daily_percent: Annotated[Whole, Field(ge=1, le=100)] | None = 50
-    per_client_monthly_usd: Amount | None = None
-    per_turn_usd: Amount | None = 1
-    unpaired_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50
+    daily_usd: Amount | None = setting(5, "all model calls of a day; null: no limit")
+    per_agent_daily_usd: Amount | None = setting(None, "model calls of one agent on a day; null: no limit")
+    per_principal_daily_usd: Amount | None = setting(
+        None, "model calls that one person causes on a day; null: no limit"
+    )
+    per_principal_daily_percent: Annotated[Whole, Field(ge=1, le=100)] | None = setting(
+        50, "share of daily_usd for each person except owners, once several such people are known"
+    )
+    per_client_monthly_usd: Amount | None = setting(None, "model calls for one customer in a month; null: no limit")
+    per_turn_usd: Amount | None = setting(1, "model calls for one message; null: no limit")
+    unpaired_daily_turns: Annotated[Whole, Field(ge=0)] | None = setting(
+        50, "turns per day for each person who is neither paired nor listed in allow_users; null: no limit"
+    )
 
     def limits(self, zone: str) -> SpendingLimits:
         """Return the budgets in whole micros. Days and months are those of the time zone."""
@@ -346,9 +247,11 @@ def _micros(dollars: float | None) -> int | None:
 class PriceEntry(Section):
     """The price of a model in US dollars per million tokens."""
 
-    input: Amount
-    output: Amount
-    #: The price of input that the vendor reads from its cache (null: the price of other input).
-    cached: Amount | None = None
-    #: The price of input that the vendor stores in its cache (null: the price of other input).
-    written: Amount | None = None
+    input: Amount = Field(description="price of input, in US dollars per million tokens")
+    output: Amount = Field(description="price of output, in US dollars per million tokens")
+    cached: Amount | None = setting(
+        None, "price of input that the vendor reads from its cache; null: the price of other input"
+    )
+    written: Amount | None = setting(
+        None, "price of input that the vendor stores in its cache; null: the price of other input"
+    )

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from arvis.config.sections import Section
+from arvis.config.declarations import Section, setting
 from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url
 from arvis.domain.tools import Risk
 
@@ -62,21 +62,24 @@ class McpServer(Section):
     """One MCP server: either a program (`command`), which the daemon calls over standard input and output, or the
     address of a server (`url`)."""
 
-    name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
-    command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
-    url: Annotated[Url, AfterValidator(web_address)] | None = None
-    #: The environment variables of the program. Like `headers`, they may contain secrets.
-    env: Annotated[dict[str, SecretText], AfterValidator(_variables)] = Field(default_factory=dict)
-    headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
-    #: The permitted tools; empty: all tools.
-    tools: TextList = ()
-    #: The risk of the server's tools.
-    risk: Risk = Risk.WRITE
-    #: True if the server's own statements about the risks of its tools are used.
-    trust_annotations: bool = False
-    timeout_seconds: Annotated[Positive, Field(le=3600)] = 60
-    #: True if a call whose result was lost may be repeated.
-    repeatable: bool = False
+    name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")] = Field(
+        description="its name; the tools are called `NAME.tool`"
+    )
+    command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = setting(
+        None, "the program to start, with its arguments: [some-server, --flag]"
+    )
+    url: Annotated[Url, AfterValidator(web_address)] | None = setting(None, "the address of a running server")
+    env: Annotated[dict[str, SecretText], AfterValidator(_variables)] = setting(
+        {}, "environment variables of the program: {TOKEN: env:SOME_TOKEN}"
+    )
+    headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = setting(
+        {}, "headers for the address: {authorization: env:SOME_HEADER}"
+    )
+    tools: TextList = setting((), "the permitted tools; empty: all of them")
+    risk: Risk = setting(Risk.WRITE, "the risk of the server's tools: read, egress, write, exec or money")
+    trust_annotations: bool = setting(False, "believe the server's own statements about the risks of its tools")
+    timeout_seconds: Positive = setting(60, "longest duration of one call, in seconds", le=3600)
+    repeatable: bool = setting(False, "a call whose result was lost may be repeated without an approval")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -102,18 +105,26 @@ def _each_once(value: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
 
 
 class Mcp(Section):
-    servers: Annotated[tuple[McpServer, ...], AfterValidator(_each_once)] = ()
+    servers: Annotated[tuple[McpServer, ...], AfterValidator(_each_once)] = setting(
+        (),
+        "the servers, each a program (`command`) or an address (`url`)",
+        examples=("- {name: files, command: [some-server, --flag], env: {TOKEN: env:SOME_TOKEN}}",),
+    )
 
 
 class Telemetry(Section):
     """The export of traces."""
 
-    #: None: no traces are sent.
-    endpoint: Annotated[Url, AfterValidator(web_address)] | None = None
-    headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
-    service_name: Name = "arvis"
-    #: True if traces include the text of messages and the arguments and results of tools.
-    capture_content: bool = False
+    endpoint: Annotated[Url, AfterValidator(web_address)] | None = setting(
+        None, "the collector, such as http://127.0.0.1:4318; null: no traces are sent"
+    )
+    headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = setting(
+        {}, "headers for the collector: {authorization: env:COLLECTOR_KEY}"
+    )
+    service_name: Name = setting("arvis", "service name in the traces")
+    capture_content: bool = setting(
+        False, "include the text of messages and the arguments and results of tools in traces"
+    )
 
     def secrets(self) -> frozenset[str]:
         """Return the values that must never be shown."""

@@ -16,8 +16,8 @@ from pydantic import SecretStr, ValidationError
 
 from arvis.config.accounts import DEFAULT_MODELS, account_problems
 from arvis.config.accounts import account as account_of
+from arvis.config.entries import AccountEntry
 from arvis.config.problems import Problem, dotted, from_validation
-from arvis.config.sections import AccountEntry
 from arvis.config.values import is_reference
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import (

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from arvis.app.speech import open_speech
-from arvis.config.sections import Speech
+from arvis.config.speech import Speech
 from arvis.domain.runs import Account
 from arvis.net.client import open_http_client
 from arvis.ports.transcriber import Sound

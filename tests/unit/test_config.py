@@ -84,6 +84,19 @@ def test_a_channel_of_an_agent_has_two_forms() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("queue: {lease_seconds: 100000}", "`queue.lease_seconds` must be at most 3600\n"),
+        ("queue: {lease_seconds: 0}", "`queue.lease_seconds` must be at least 1\n"),
+        ("speech: {buffer: {pause_seconds: .inf}}", "`speech.buffer.pause_seconds` must be at most 60\n"),
+        ("speech: {minutes: -1}", "`speech.minutes` must be more than 0\n"),
+    ],
+)
+def test_a_problem_names_the_limit_of_the_key_and_not_that_of_its_type(text: str, problem: str) -> None:
+    assert problem in refusal(text)
+
+
 def test_an_empty_section_means_its_defaults() -> None:
     assert read("web:\n# port: 1\n").web.port == 5070
 

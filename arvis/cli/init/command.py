@@ -17,6 +17,8 @@ from arvis.cli.init.prompts import Answers, Ask, NewAccount, Surroundings, ask_e
 from arvis.cli.options import json_option, place_options
 from arvis.cli.output import print_json, tell
 from arvis.config import DEFAULT_FILE, load
+from arvis.config.declarations import comment_above, declaration, with_comment
+from arvis.config.schema import RULES, ConfigFile
 from arvis.domain.errors import ConfigError
 
 T = TypeVar("T")
@@ -105,20 +107,7 @@ def _say_nothing(_: str) -> None:
 
 # The configuration file: short, with comments, readable only by its owner, and never written in part.
 
-#: The column of comments.
-_COLUMN = 32
-
-_HEAD = """\
-# Arvis: the keys that most people change. All other keys have their defaults; the config.yaml in the source code explains them.
-#
-# Environment variables override this file: ARVIS__WEB__PORT=6000 sets web.port.
-# Write a secret as `env:NAME` (an environment variable) or `file:PATH` (relative to this file), never as plain text.
-"""
-_ACCOUNTS = """\
-# If this list is empty, these environment variables create accounts: ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY,
-# GOOGLE_API_KEY (each also with suffix _1 … _50), OLLAMA_HOST, ANTHROPIC_BASE_URL and OPENAI_BASE_URL. If none of them is set,
-# agents use the built-in demo model. Of several accounts, the one with the lowest `priority` is used first.
-"""
+_HEAD = "Arvis: the keys that most people change. All other keys have their defaults; the config.yaml in the source code explains them."
 
 
 def text_of(answers: Answers, data_dir: Path | None) -> str:
@@ -164,34 +153,30 @@ def _private(path: str, flags: int) -> int:
 
 
 def _lines(answers: Answers, data_dir: Path | None) -> Iterator[str]:
-    yield _HEAD
-    where = "data" if data_dir is None else _quoted(str(data_dir.absolute()))
-    yield _line(f"data_dir: {where}", "relative to this file; --data and ARVIS_DATA_DIR override it")
+    yield from (f"# {_HEAD}", "#", *(f"# {rule}" for rule in RULES), "")
+    yield _line("data_dir", "data" if data_dir is None else _quoted(str(data_dir.absolute())))
     yield ""
-    yield "web:"
-    yield _line("  host: 127.0.0.1", "any other address needs a password or an API key")
-    yield _line(f"  port: {answers.port}", "0 selects a free port")
+    yield _line("web")
+    yield _line("web.host", "127.0.0.1", indent="  ")
+    yield _line("web.port", str(answers.port), indent="  ")
     yield ""
-    yield _line("owners:", "user ids with full rights; the first dashboard user is an owner, too")
+    yield _line("owners")
     yield f"  web: [{_quoted(answers.owner)}]"
     yield ""
     yield from _account_lines(answers.account)
     yield ""
-    yield _line(
-        "agents:",
-        "created on the first start if they do not exist; change them later in the dashboard or with `arvis agents`",
-    )
+    yield _line("agents")
     yield f"  - slug: {_slug(answers.agent_name)}"
     yield f"    name: {_quoted(answers.agent_name)}"
-    yield _line(f"    prompt: {_quoted(answers.prompt)}", "the agent's instructions")
+    yield _line("agents.prompt", _quoted(answers.prompt), indent="    ")
     yield ""
-    yield "scheduler:"
-    yield _line(f"  timezone: {_quoted(answers.time_zone)}", "the default time zone of schedules")
+    yield _line("scheduler")
+    yield _line("scheduler.timezone", _quoted(answers.time_zone), indent="  ")
     yield ""
 
 
 def _account_lines(account: NewAccount | None) -> Iterator[str]:
-    yield _ACCOUNTS.rstrip()
+    yield from comment_above(declaration(ConfigFile, "accounts"))
     if account is None:
         yield "accounts: []"
         return
@@ -201,13 +186,15 @@ def _account_lines(account: NewAccount | None) -> Iterator[str]:
     if account.base_url is not None:
         yield f"    base_url: {_quoted(account.base_url)}"
     if account.variable is not None:
-        yield _line(f"    api_key: env:{account.variable}", "the name of the variable, never the key")
+        yield with_comment(f"    api_key: env:{account.variable}", "the name of the variable, never the key")
     yield f"    model: {_quoted(account.model)}"
     yield "    priority: 20"
 
 
-def _line(text: str, comment: str) -> str:
-    return f"{text:<{_COLUMN - 1}} # {comment}"
+def _line(key: str, value: str = "", indent: str = "") -> str:
+    """Return the line of a key, with its description as the comment."""
+    text = f"{indent}{key.rpartition('.')[2]}: {value}".rstrip()
+    return with_comment(text, declaration(ConfigFile, key).description)
 
 
 def _quoted(text: str) -> str:

@@ -1,0 +1,102 @@
+"""The entries of the lists `agents` and `accounts` of `config.yaml`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from arvis.config.declarations import Section, setting
+from arvis.config.values import IdList, Name, SecretText, TextList, Url, Whole
+from arvis.domain.agents import Agent, Binding, Permission, graph_named
+from arvis.domain.messages import Respond
+
+
+class Channel(Section):
+    """A channel that an agent is bound to, written `platform:channel` or as a mapping."""
+
+    platform: str = Field(description="such as discord, telegram or slack")
+    channel: str = Field(description="the platform's id of the channel")
+    permission: Permission = setting(
+        Permission.FULL, "what people in the channel may do: full, read_only or notify_only"
+    )
+    respond: Respond | None = setting(
+        None, "which messages the agent answers: mention, all or never; null: as the bot's setting"
+    )
+    observe: Whole | None = setting(
+        None, "how many messages of others the agent reads as context; null: as the bot's setting"
+    )
+
+
+def _bare_channel(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    platform, _, channel = value.partition(":")
+    return {"platform": platform, "channel": channel}
+
+
+class AgentEntry(Section):
+    """An agent that the first start creates; later starts use the agent in the database. `arvis.domain.agents` checks
+    the values, because agents are also created elsewhere."""
+
+    slug: str = Field(description="its name in commands and addresses")
+    name: str = Field(description="its name for people")
+    role: str = setting("custom", "a word for what it does; only the agent `conductor` has the role conductor")
+    description: str = setting("", "what it is for, for people and other agents")
+    prompt: str = setting("", "the agent's instructions")
+    model: str | None = setting(None, "`provider/model`; null: the model of the account")
+    fallbacks: TextList = setting((), "models to try after it")
+    tools: TextList = setting((), "names such as get_time, web_search, run_shell, or server.* of an MCP server")
+    graph: str = setting(
+        "agent", "how it works: agent, planning, code or handover (docs/17, 18 and 20), or workflow:SLUG (docs/29)"
+    )
+    ends: str = setting("implicit", "implicit: its answer ends the turn; explicit: it says itself when it is done")
+    on_new_message: Literal["queue", "steer", "restart"] | None = setting(
+        None,
+        "what a message does that arrives while it works for the same person: queue, steer or restart; null: queue, "
+        "with `explicit` steer",
+    )
+    plugins: TextList = setting((), "extensions of its prompt: time, workspace, helpers … (docs/19-plugins.md)")
+    handoff_to: TextList = setting(
+        (), "slugs of agents to which it may hand over the conversation (docs/20-handing-over.md)"
+    )
+    context_tokens: Whole | None = setting(
+        96_000, "the largest prompt, in tokens; null: the whole context window of the model"
+    )
+    timezone: str | None = setting(None, "such as Europe/Berlin")
+    allow_users: IdList | None = setting(None, "platform user ids; null: everyone, []: only owners")
+    channels: tuple[Annotated[Channel, BeforeValidator(_bare_channel)], ...] = setting(
+        (),
+        "`platform:channel`, or {platform: …, channel: …, permission: full|read_only|notify_only, respond: "
+        "mention|all|never, observe: 20}",
+    )
+
+    @property
+    def agent(self) -> Agent:
+        """The agent, with an empty id."""
+        fields = self.model_dump(exclude={"channels", "graph", "ends", "handoff_to"})
+        return Agent(id="", **fields, graph=graph_named(self.graph), completion=self.ends, helpers=self.handoff_to)
+
+    @property
+    def bindings(self) -> tuple[Binding, ...]:
+        """The channels in which the agent answers, with an empty agent id."""
+        return tuple(
+            Binding(each.platform, each.channel, "", each.permission, each.respond, each.observe)
+            for each in self.channels
+        )
+
+
+class AccountEntry(Section):
+    """An account as written; `arvis.config.accounts` converts it to the domain's `Account`."""
+
+    name: Name = Field(description="its name in commands and receipts")
+    provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"] = Field(
+        description="the vendor; custom: any server with OpenAI's API"
+    )
+    model: Name | None = setting(
+        None, "the model for agents without a model of their own; null: the usual model of the vendor (custom has none)"
+    )
+    models: TextList = setting((), "the models that the account serves; empty: all models of its vendor")
+    api_key: SecretText | None = setting(None, "env:NAME or file:PATH")
+    base_url: Url | None = setting(None, "the address of the server; null: the vendor's own")
+    priority: Whole = setting(100, "the account with the lowest number is used first", ge=0, le=10_000)
