@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from arvis.config.sections import Routing
 from arvis.domain.agents import Agent, Binding, Permission
 from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Respond, Sender
+from arvis.extensions import is_risky
 from arvis.ports.store import Transaction
 
 WEB = "web"
@@ -232,7 +233,7 @@ def permit(
         return None if sender.user_id in agent.allow_users else "not_allowed"
     if binding is not None and binding.permission is not Permission.FULL:
         return str(binding.permission)
-    if agent.is_conductor or agent.has_risky_tools:
+    if agent.is_conductor or is_risky(agent):
         return None if sender.paired else "not_paired"
     bound_here = binding is not None and binding.agent_id == agent.id
     # The agent that is assigned to a bot may be asked in every channel of this bot, whichever rule chose it.
@@ -258,4 +259,4 @@ def may_call(tx: Transaction, sender: Sender, agent: Agent, address: Address) ->
 def key_reaches(agents: Sequence[str], agent: Agent) -> bool:
     """Return True if a chat key with this list of agents may use this agent. A key with an empty list may use all
     agents without risky tools, except conductors."""
-    return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)
+    return agent.slug in agents if agents else not (agent.is_conductor or is_risky(agent))

@@ -12,12 +12,13 @@ from itertools import groupby
 
 from arvis.actions.context import ActionContext
 from arvis.actions.memory import taint_of_note
-from arvis.domain.agents import CONDUCTOR, HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent, AgentStatus
+from arvis.domain.agents import CONDUCTOR, Agent, AgentStatus
 from arvis.domain.effects import EffectKind, Outcome, Proposal
 from arvis.domain.executions import Execution
 from arvis.domain.memory import Category
 from arvis.domain.messages import PrincipalRole
 from arvis.engine import lifecycle
+from arvis.extensions import risky_plugins, risky_tools
 from arvis.ports.store import Transaction
 from arvis.tasks.access import Asker, PlacedState, caller_limits, may_reach, origin_of
 from arvis.tasks.state import WorkState
@@ -137,9 +138,7 @@ def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
     other tools through another agent."""
     tasks = [WorkState.from_json(each.state).run for each in _upwards(tx, execution)]
     bounded = [set(task.tools) for task in tasks if task is not None and task.tools is not None]
-    return not bounded or (
-        set.intersection(*bounded).issuperset(target.tools) and HARMLESS_PLUGINS.issuperset(target.plugins)
-    )
+    return not bounded or (set.intersection(*bounded).issuperset(target.tools) and not risky_plugins(target.plugins))
 
 
 def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
@@ -299,7 +298,7 @@ def _new_tools(tx: Transaction, proposal: Proposal) -> frozenset[str]:
     given = proposal.fields.get("tools") or ()
     wanted = given if isinstance(given, list | tuple) else (given,)
     known = tx.agents.by_slug(proposal.subject) if proposal.kind is EffectKind.UPDATE_AGENT else None
-    return frozenset(map(str, wanted)) - HARMLESS_TOOLS - frozenset(known.tools if known else ())
+    return risky_tools(map(str, wanted)) - frozenset(known.tools if known else ())
 
 
 def _done(tx: Transaction, situation: ActionContext, kinds: Collection[EffectKind]) -> int:

@@ -3,14 +3,12 @@ dashboard."""
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from arvis.config import Config
 from arvis.domain.errors import ToolError
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
+from arvis.extensions import PLUGINS, TOOLS, file_of, installed, risky_plugins, risky_tools, words_in
 from arvis.llm.model_limits import sees, window_of
 from arvis.llm.prices import Prices
 from arvis.llm.selection import names_served
@@ -49,7 +48,7 @@ class InstalledChoices:
         self._prices = prices
         self._accounts = accounts
         self._config = config
-        self._tools = {point.name: point for point in entry_points(group="arvis.tools")}
+        self._tools = installed(TOOLS)
 
     async def tools(self) -> Sequence[Tool]:
         return await self._registry.all()
@@ -62,6 +61,9 @@ class InstalledChoices:
 
     def asks(self, tool: Tool) -> str:
         return self._permit(tool)
+
+    def is_harmless(self, tool: Tool) -> bool:
+        return not risky_tools([tool.spec.name])
 
     def servers(self) -> Sequence[str]:
         return [each.name for each in self._config().mcp.servers]
@@ -81,9 +83,13 @@ class InstalledChoices:
         return None if known is None else ModelPrice(known.input, known.output, known.cached, known.written)
 
     async def plugins(self) -> Sequence[Offered]:
-        points = sorted(entry_points(group="arvis.plugins"), key=lambda point: point.name)
-        words = await asyncio.gather(*(asyncio.to_thread(_words, point) for point in points))
-        return [Offered(point.name, said, _origin(point)[0]) for point, said in zip(points, words, strict=True)]
+        points = [point for _, point in sorted(installed(PLUGINS).items())]
+        words = await asyncio.gather(*(asyncio.to_thread(words_in, point) for point in points))
+        risky = risky_plugins(point.name for point in points)
+        return [
+            Offered(point.name, said, _origin(point)[0], harmless=point.name not in risky)
+            for point, said in zip(points, words, strict=True)
+        ]
 
     def providers(self) -> Sequence[str]:
         return sorted(point.name for point in entry_points(group="arvis.providers"))
@@ -117,31 +123,8 @@ def _origin(point: EntryPoint) -> tuple[Origin, str]:
     return (Origin.BUILT_IN, "") if package in _OWN else (Origin.PACKAGE, package)
 
 
-def _words(point: EntryPoint) -> str:
-    """Return the first paragraph of a module's docstring, without importing the module; "" if it cannot be read."""
-    file = _file_of(point)
-    try:
-        said = ast.get_docstring(ast.parse(file.read_text("utf-8"))) if file is not None else None
-    except (OSError, ValueError, SyntaxError):
-        return ""
-    first = " ".join((said or "").partition("\n\n")[0].split())
-    # The docstrings of Arvis's own plugins begin with `Plugin NAME: `.
-    text = first.partition(": ")[2] if first.startswith("Plugin ") else first
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _file_of(point: EntryPoint) -> Path | None:
-    """Return the source file of an entry point's module (for a package its `__init__.py`); None if it cannot be found.
-    Parent packages are imported, the module itself is not."""
-    try:
-        spec = find_spec(point.module)
-    except (ImportError, ValueError):
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
-
-
 def _platform(point: EntryPoint) -> OfferedPlatform:
-    file = _file_of(point)
+    file = file_of(point)
     guide = _guide(file.parent / _GUIDE) if file is not None and file.name == "__init__.py" else {}
     return OfferedPlatform(
         name=point.name,

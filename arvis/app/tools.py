@@ -14,6 +14,7 @@ from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.config import Config
 from arvis.config.sections import Tools
+from arvis.extensions import read_declarations
 from arvis.graphs.agent.tools import ToolRules
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.http import Fetcher
@@ -57,6 +58,8 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolb
         services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
+        # The checks of permissions read the declarations in transactions, which must not wait for files.
+        await asyncio.to_thread(read_declarations)
         if config.tools.allow_hosts:
             # The rules are read already here, so that an invalid rule is reported at the start and not at a model's
             # first fetch.

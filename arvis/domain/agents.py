@@ -21,17 +21,6 @@ class AgentStatus(StrEnum):
 
 CONDUCTOR = "conductor"
 
-#: Tools that change nothing and read no data of other people. Only trusted people may use an agent with any other tool.
-HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"})
-
-#: Plugins that add no tools, or only harmless ones. Only trusted people may use an agent with any other plugin.
-HARMLESS_PLUGINS = frozenset({"time", "environment", "helpers", "active_agents"})
-
-#: Tools whose output the daemon writes itself. The output of every other tool comes from outside and taints the turn.
-OWN_WORD_TOOLS = frozenset(
-    {"calculate", "get_time", "get_variable", "schedule", "update_project", "start_workflow", "abort_workflow"}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Agent:
@@ -66,11 +55,6 @@ class Agent:
     @property
     def active(self) -> bool:
         return self.status is AgentStatus.ACTIVE
-
-    @property
-    def has_risky_tools(self) -> bool:
-        """Return whether the agent has a risky tool, or a plugin that may add one."""
-        return not (HARMLESS_TOOLS.issuperset(self.tools) and HARMLESS_PLUGINS.issuperset(self.plugins))
 
     @property
     def is_conductor(self) -> bool:

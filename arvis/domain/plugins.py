@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginDeclaration:
+    """The properties that a plugin declares in the constant `DECLARATION` of its file. `arvis/extensions.py` reads it
+    there without importing the file, so it must be written with literal values."""
+
+    #: The plugin adds no tools, or only harmless ones. Only trusted people may use an agent with any other plugin.
+    harmless: bool = False
+
+
 class NextMessage(StrEnum):
     """The kinds of messages that can be the last one in a prompt."""
 

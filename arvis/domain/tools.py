@@ -28,6 +28,42 @@ class Risk(StrEnum):
     MONEY = "money"
 
 
+class Need(StrEnum):
+    """The things without which a tool does not work."""
+
+    #: The sandbox for programs.
+    SANDBOX = "sandbox"
+    #: A connection to the internet.
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDeclaration:
+    """The properties that a tool declares. If its file has a constant `DECLARATION`, permission checks read it there
+    without importing the file (`arvis/extensions.py`), so it must be written with literal values."""
+
+    risk: Risk
+    #: A call whose result was lost may be repeated without an approval.
+    repeatable: bool = True
+    #: The outputs are secret.
+    sensitive: bool = False
+    #: The tool changes nothing and reads no data of other people. Only trusted people may use an agent with any other
+    #: tool.
+    harmless: bool = False
+    #: The daemon writes the outputs itself. All other outputs come from outside and taint the turn.
+    own_output: bool = False
+    #: The tool only writes notes of the agent or of the asker, or starts and ends work that people made, within limits.
+    #: Its calls need no approval unless a rule requires one.
+    without_approval: bool = False
+    needs: tuple[Need, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.harmless and (self.sensitive or self.risk not in {Risk.READ, Risk.EGRESS}):
+            raise ValueError(f"A tool with risk {self.risk} or secret outputs is not harmless.")
+        if self.without_approval and self.risk in {Risk.EXEC, Risk.MONEY}:
+            raise ValueError(f"Calls of a tool with risk {self.risk} need an approval unless a rule permits them.")
+
+
 #: The characters that vendors do not allow in the name of a tool, and the maximum length of a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64

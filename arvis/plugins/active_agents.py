@@ -1,13 +1,15 @@
-"""Plugin `active_agents`: names the other agents that are working at this moment."""
+"""Plugin `active_agents`: adds the other agents that are working now, with their work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from arvis.domain.markup import escape
-from arvis.domain.plugins import PluginBlock
+from arvis.domain.plugins import PluginBlock, PluginDeclaration
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
+
+DECLARATION = PluginDeclaration(harmless=True)
 
 
 def create(_services: PluginServices) -> Plugin:

@@ -17,6 +17,7 @@ from arvis.domain.plugins import (
     PluginCommand,
     ResponseResult,
 )
+from arvis.extensions import risky_tools
 
 #: The maximum numbers of characters of a text, of a heading, and of a description.
 LONGEST = 8_000
@@ -73,8 +74,12 @@ def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
     return tuple(kept)
 
 
-def tools(found: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(name) for name in islice(found, _MOST_TOOLS))
+def tools(found: Sequence[str], *, harmless: bool = False) -> tuple[str, ...]:
+    """Return the names within the limit. Raises `ValueError` if a harmless plugin adds another tool."""
+    kept = tuple(str(name) for name in islice(found, _MOST_TOOLS))
+    if harmless and (risky := risky_tools(kept)):
+        raise ValueError(f"a plugin that declares to be harmless cannot add {', '.join(sorted(risky))}")
+    return kept
 
 
 def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:

@@ -1,13 +1,16 @@
-"""Plugin `environment`: names the platform, the kind of chat, the time zone and the version of Arvis."""
+"""Plugin `environment`: adds the platform, the kind of chat (with one or several people), the agent's time zone and the
+version of Arvis."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from arvis import __version__
-from arvis.domain.plugins import PluginBlock
+from arvis.domain.plugins import PluginBlock, PluginDeclaration
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
+
+DECLARATION = PluginDeclaration(harmless=True)
 
 
 def create(_services: PluginServices) -> Plugin:

@@ -32,10 +32,12 @@ HOOK_SECONDS = 1.0
 
 
 class Guarded:
-    """A plugin with its name. It has the hooks of `Plugin`, but none of them raises an error."""
+    """A plugin with its name. It has the hooks of `Plugin`, but none of them raises an error. If it is `harmless`, it
+    cannot add other tools than harmless ones."""
 
-    def __init__(self, *, name: str, plugin: Plugin, seconds: float = HOOK_SECONDS) -> None:
+    def __init__(self, *, name: str, plugin: Plugin, harmless: bool = False, seconds: float = HOOK_SECONDS) -> None:
         self.name = name
+        self._harmless = harmless
         self._plugin = plugin
         self._seconds = seconds
         self._told: set[str] = set()
@@ -72,7 +74,10 @@ class Guarded:
         )
 
     async def tools(self) -> Sequence[str]:
-        return await self._ask("tools", self._plugin.tools, bounds.tools, otherwise=())
+        def bounded(found: Sequence[str]) -> Sequence[str]:
+            return bounds.tools(found, harmless=self._harmless)
+
+        return await self._ask("tools", self._plugin.tools, bounded, otherwise=())
 
     async def commands(self) -> Sequence[PluginCommand]:
         return await self._ask("commands", self._plugin.commands, bounds.commands, otherwise=())

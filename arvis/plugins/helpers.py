@@ -1,5 +1,7 @@
-"""Plugin `helpers`: names the agents to which the agent may hand over the conversation, and the attribute for a
-handover. The graph `handover` enforces this list."""
+"""Plugin `helpers`: adds the agents to which the agent may hand over the conversation, and the form of a handover.
+
+The form is an attribute of the reply. The graph `handover` enforces the list.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Sequence
 
 from arvis.domain.agents import Agent
 from arvis.domain.markup import escape
-from arvis.domain.plugins import AttributeSpec, PluginBlock
+from arvis.domain.plugins import AttributeSpec, PluginBlock, PluginDeclaration
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
 
@@ -18,6 +20,8 @@ _ASK = """\
 These agents can help you. To ask one, name it in the attribute of your reply. Then the text of the reply goes to this \
 agent instead of the person: include everything that it needs to know. You get its answer."""
 _ABOUT = 200
+
+DECLARATION = PluginDeclaration(harmless=True)
 
 
 def create(_services: PluginServices) -> Plugin:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint
 from typing import Protocol
 
 import structlog
 
 from arvis.domain.plugins import PluginCommand
+from arvis.extensions import PLUGINS, installed, risky_plugins
 from arvis.plugins.guard import Guarded
 from arvis.ports.plugin import Plugin, PluginServices
 
@@ -47,7 +48,7 @@ class InstalledPlugins:
 
     def __init__(self, *, services: PluginServices) -> None:
         self._services = services
-        self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.plugins")}
+        self._points = installed(PLUGINS)
         self._made: dict[str, Guarded | None] = {}
         self._commands: dict[str, Sequence[PluginCommand]] = {}
         self._making = asyncio.Lock()
@@ -75,7 +76,7 @@ class InstalledPlugins:
         plugin = await _loaded(point, self._services)
         if plugin is None:
             return None
-        guarded = Guarded(name=name, plugin=plugin)
+        guarded = Guarded(name=name, plugin=plugin, harmless=not risky_plugins([name]))
         if not await guarded.init():
             return None
         self._commands[name] = await guarded.commands()

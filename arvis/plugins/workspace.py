@@ -1,5 +1,5 @@
-"""Plugin `workspace`: gives each conversation its own folder. Attached files are stored in it; the agent lists and
-reads them, and sends files with its replies."""
+"""Plugin `workspace`: adds the files in the conversation's folder, the tools `list_files` and `read_file`, the command
+`/files`, and files to send with a reply."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ class Offered:
     #: A description in one or two sentences, or "".
     words: str
     origin: Origin
+    harmless: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,10 @@ class Choices(Protocol):
 
     def asks(self, tool: Tool) -> str:
         """Return the policy for approvals of the tool's calls: `never`, `ask` or `always`."""
+        ...
+
+    def is_harmless(self, tool: Tool) -> bool:
+        """Return True if everyone may use an agent with this tool."""
         ...
 
     def servers(self) -> Sequence[str]:

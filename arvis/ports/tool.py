@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from arvis.domain.agents import Agent
 from arvis.domain.messages import Address, OutgoingFile
 from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.tools import Risk, ToolSpec
+from arvis.domain.tools import Risk, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.http import Fetcher, HttpClient
 from arvis.ports.sandbox import Sandbox
@@ -69,6 +69,20 @@ class Tool(Protocol):
         ...
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str: ...
+
+
+@runtime_checkable
+class Declares(Protocol):
+    """A tool with more properties than its risk. A tool that is not of this kind has none of them."""
+
+    @property
+    def declaration(self) -> ToolDeclaration: ...
+
+
+def declaration_of(tool: Tool) -> ToolDeclaration:
+    if isinstance(tool, Declares):
+        return tool.declaration
+    return ToolDeclaration(risk=tool.risk, repeatable=tool.repeatable, sensitive=tool.sensitive)
 
 
 @runtime_checkable

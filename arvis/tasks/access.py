@@ -14,13 +14,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.domain.agents import HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent
+from arvis.domain.agents import Agent
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender
 from arvis.domain.money import Client, Spender
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine.state import State, stored
+from arvis.extensions import is_risky, risky_plugins, risky_tools
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
 
@@ -184,7 +185,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
     if target.allow_users is not None:
         listed = person is not None and person.user_id in target.allow_users
         return None if listed else "Only owners and the people in `allow_users` of the agent may use it."
-    if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or target.has_risky_tools):
+    if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or is_risky(target)):
         # On the web, a login or API key can count as a pairing. On chat platforms only the stored pairing counts.
         paired = person.paired or (person.platform == WEB and paired_there)
         return None if paired else "The agent has risky tools, so only paired people may use it."
@@ -303,8 +304,8 @@ def _is_no_stronger(target: Agent, agent: Agent) -> bool:
     """Return True if `target` has no power that `agent` lacks. Powers are tools, plugins, and graphs that do more than
     answer, such as running programs in the sandbox."""
     return (
-        HARMLESS_TOOLS.union(agent.tools).issuperset(target.tools)
-        and HARMLESS_PLUGINS.union(agent.plugins).issuperset(target.plugins)
+        risky_tools(target.tools).issubset(agent.tools)
+        and risky_plugins(target.plugins).issubset(agent.plugins)
         and target.graph in {agent.graph, *_PLAIN}
     )
 

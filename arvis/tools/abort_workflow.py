@@ -1,4 +1,4 @@
-"""`abort_workflow`: an agent ends a run that it started in the same conversation, and no other run."""
+"""Tool `abort_workflow`: ends a workflow run that the agent started in the same conversation, and no other run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.start_workflow import desk_of
+
+DECLARATION = ToolDeclaration(risk=Risk.WRITE, own_output=True, without_approval=True)
 
 
 def create(services: ToolServices) -> Tool:
@@ -19,4 +21,4 @@ def create(services: ToolServices) -> Tool:
         """End a workflow run that you started in this conversation and that is not finished."""
         return await desk_of(services).abort(caller, run)
 
-    return FunctionTool(abort_workflow, risk=Risk.WRITE)
+    return FunctionTool(abort_workflow, DECLARATION)

@@ -1,4 +1,6 @@
-"""Exact arithmetic for models, with fractions and a parser of its own: no text is ever evaluated as code.
+"""Tool `calculate`: does exact arithmetic.
+
+It computes with fractions and a parser of its own: no text is ever evaluated as code.
 
 Two characters are ambiguous. `%` before a number or a parenthesis is the remainder: `10 % 3` is 1, and the result has
 the sign of the dividend. In all other places `%` means percent: `10% + 3` is 3.1. A comma is allowed only between
@@ -17,7 +19,7 @@ from typing import Annotated
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
@@ -36,6 +38,8 @@ _ROOT_DIGITS, _ROOT_DIGITS_KEPT = 60, 45
 _SHOWN_DIGITS = 28
 _SHOWN_WHOLE_DIGITS = 100
 
+DECLARATION = ToolDeclaration(risk=Risk.READ, harmless=True, own_output=True)
+
 
 def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
     async def calculate(
@@ -45,7 +49,7 @@ def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry poin
         1e6, and %: remainder between two operands (10 % 3), percent after one (19%)."""
         return text_of(value_of(expression))
 
-    return FunctionTool(calculate, risk=Risk.READ)
+    return FunctionTool(calculate, DECLARATION)
 
 
 def value_of(expression: str) -> Fraction:

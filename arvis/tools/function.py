@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk, ToolSpec
+from arvis.domain.tools import ToolDeclaration, ToolSpec
 from arvis.ports.tool import Caller
 
 #: The name of an optional parameter of the function. Arvis itself passes its value; the model passes all other
@@ -24,17 +24,19 @@ _BLANKS = re.compile(r"\s+")
 
 class FunctionTool:
     """A `Tool` made of `async def name(first: str, second: int = 3, *, caller: Caller) -> str`; `caller` may be
-    missing. `Annotated[str, Field(description=..., max_length=...)]` describes and limits a parameter."""
+    missing. `Annotated[str, Field(description=..., max_length=...)]` describes and limits a parameter. `declared` are
+    the fields of the declaration of a tool whose file has no constant `DECLARATION`."""
 
     def __init__(
-        self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True, sensitive: bool = False
+        self, function: Callable[..., Awaitable[str]], declaration: ToolDeclaration | None = None, **declared: Any
     ) -> None:
         self._function = function
+        self.declaration = declaration or ToolDeclaration(**declared)
         self._model = _model_of(function)
         self._wants_caller = _CALLER in inspect.signature(function).parameters
-        self.risk = risk
-        self.repeatable = repeatable
-        self.sensitive = sensitive
+        self.risk = self.declaration.risk
+        self.repeatable = self.declaration.repeatable
+        self.sensitive = self.declaration.sensitive
         description = _BLANKS.sub(" ", inspect.getdoc(function) or "")
         self.spec = ToolSpec(function.__name__, description, _schema_of(self._model))
 

@@ -1,4 +1,4 @@
-"""The tool that tells a model the time."""
+"""Tool `get_time`: returns the time in a time zone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
 #: The weekdays in English, regardless of the machine's language.
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+DECLARATION = ToolDeclaration(risk=Risk.READ, harmless=True, own_output=True)
 
 
 def create(services: ToolServices) -> Tool:
@@ -28,7 +30,7 @@ def create(services: ToolServices) -> Tool:
         """Get the date, time and weekday in a time zone (default: the user's own)."""
         return time_in(zone or caller.timezone, services.clock.now())
 
-    return FunctionTool(get_time, risk=Risk.READ)
+    return FunctionTool(get_time, DECLARATION)
 
 
 def time_in(zone: str, now: int) -> str:

@@ -1,5 +1,7 @@
-"""`get_variable`: the tool that reads one value that the owner has stored for tools. No prompt contains such a value
-unless a model has asked for it."""
+"""Tool `get_variable`: returns a value that the owner has stored for tools (`arvis variables`).
+
+No prompt contains such a value unless a model has asked for it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,15 @@ from pydantic import Field
 
 from arvis.domain.accounts import Variable
 from arvis.domain.errors import SecretLost, ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
 #: If a model asks for a missing key, the error names at most this many existing keys.
 _MOST_NAMED = 50
+
+DECLARATION = ToolDeclaration(risk=Risk.READ, sensitive=True, own_output=True)
 
 
 def create(services: ToolServices) -> Tool:
@@ -32,7 +36,7 @@ def create(services: ToolServices) -> Tool:
         except SecretLost as lost:
             raise ToolError(f"The variable {key} cannot be decrypted. {lost.why}", fix=lost.fix) from lost
 
-    return FunctionTool(get_variable, risk=Risk.READ, sensitive=True)
+    return FunctionTool(get_variable, DECLARATION)
 
 
 def _find(tx: Transaction, key: str) -> tuple[Variable | None, list[str]]:

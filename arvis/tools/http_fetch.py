@@ -1,6 +1,7 @@
-"""The tool that reads a web page as text. A long text is cut to the requested length, with a note about the cut.
+"""Tool `http_fetch`: returns a public page as text.
 
-The result comes from an unknown author, so the caller must mark it as untrusted.
+A long text is cut to the requested length, with a note about the cut. The result comes from an unknown author, so the
+caller must mark it as untrusted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from arvis.domain.text import storable
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Need, Risk, ToolDeclaration
 from arvis.ports.http import Fetched
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
@@ -35,6 +36,8 @@ _ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc
 #: Pages that declare one of these encodings are decoded as Windows code page 1252, as in browsers.
 _MISLABELLED = frozenset({"ascii", "iso8859-1"})
 
+DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, needs=(Need.NETWORK,))
+
 
 def create(services: ToolServices) -> Tool:
     async def http_fetch(
@@ -46,7 +49,7 @@ def create(services: ToolServices) -> Tool:
         # Parsing a large page takes long, so it runs in a thread and does not block the event loop.
         return storable(await asyncio.to_thread(read_answer, answer, max_chars))
 
-    return FunctionTool(http_fetch, risk=Risk.EGRESS)
+    return FunctionTool(http_fetch, DECLARATION)
 
 
 def read_answer(answer: Fetched, max_chars: int) -> str:

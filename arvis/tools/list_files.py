@@ -1,19 +1,21 @@
-"""The tool that lists the files of the conversation's own folder."""
+"""Tool `list_files`: lists the files in the conversation's folder."""
 
 from __future__ import annotations
 
 import asyncio
 
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.workspace import list_files as look
 
 _MOST = 500
 
+DECLARATION = ToolDeclaration(risk=Risk.READ)
+
 
 def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
-    return FunctionTool(list_files, risk=Risk.READ)
+    return FunctionTool(list_files, DECLARATION)
 
 
 async def list_files(*, caller: Caller) -> str:

@@ -1,4 +1,4 @@
-"""The tool that reads a file of the conversation's own folder."""
+"""Tool `read_file`: reads a file in the conversation's folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.workspace import read_bytes
@@ -17,9 +17,11 @@ _MOST_CHARS = 100_000
 #: UTF-8 has at most this many bytes for a character.
 _WIDEST = 4
 
+DECLARATION = ToolDeclaration(risk=Risk.READ)
+
 
 def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
-    return FunctionTool(read_file, risk=Risk.READ)
+    return FunctionTool(read_file, DECLARATION)
 
 
 async def read_file(

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import structlog
 
-from arvis.domain.tools import Permit, Risk, ToolSpec, wire_name
-from arvis.ports.tool import Current, Tool, ToolServices, ToolSource
+from arvis.domain.tools import Permit, Risk, ToolDeclaration, ToolSpec, wire_name
+from arvis.extensions import TOOLS, declared_tools, installed
+from arvis.ports.tool import Current, Tool, ToolServices, ToolSource, declaration_of
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +59,7 @@ class InstalledTools:
 
     def __init__(self, *, services: Callable[[], Awaitable[ToolServices]]) -> None:
         self._services = services
-        self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.tools")}
+        self._points = installed(TOOLS)
         self._made: dict[str, Tool | None] = {}
         self._making = asyncio.Lock()
 
@@ -81,7 +82,7 @@ class InstalledTools:
 async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
     try:
         create = await asyncio.to_thread(point.load)
-        tool = _whole(create(services))
+        tool = _whole(create(services), declared_tools().get(point.name))
     except ImportError as missing:
         log.warning("tool_unavailable", tool=point.name, why=str(missing), fix="install the missing package")
         return None
@@ -94,20 +95,23 @@ async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
     return tool
 
 
-def _whole(made: Any) -> Tool:
-    """Return the tool. Raise `AttributeError` if it lacks an attribute that is used later."""
+def _whole(made: Any, declared: ToolDeclaration | None) -> Tool:
+    """Return the tool. Raise `AttributeError` if it lacks an attribute that is used later, and `ValueError` if it is not
+    the tool that its file declares: permission checks have relied on this declaration."""
     for part in ("risk", "repeatable", "sensitive", "check", "call"):
         getattr(made, part)
     wire_name(made.spec.name)
     tool: Tool = made
+    if declared is not None and declaration_of(tool) != declared:
+        raise ValueError("the tool differs from the DECLARATION of its file")
     return tool
 
 
 # -- permissions: a tool runs always, after a person's approval, or never ----------------------------------------------
 
 
-#: The permission for the tools of each risk, unless the configuration has a rule. In any case, an agent can call only
-#: the tools that its settings name.
+#: The permission for the tools of each risk, unless the tool's declaration or a rule of the configuration differs. In
+#: any case, an agent can call only the tools that its settings name.
 DEFAULTS: Mapping[Risk, Permit] = {
     Risk.READ: Permit.ALWAYS,
     Risk.EGRESS: Permit.ALWAYS,
@@ -116,9 +120,12 @@ DEFAULTS: Mapping[Risk, Permit] = {
     Risk.MONEY: Permit.ASK,
 }
 
-#: Built-in tools that only write notes of the agent or of the asker, or that start and end workflows that people made,
-#: within limits. They need no approval unless a rule requires one; the modules of these tools give the reasons.
-OWN_NOTES = frozenset({"update_project", "schedule", "start_workflow", "abort_workflow"})
+
+def permit_of(declared: ToolDeclaration) -> Permit:
+    """Return the permission for a tool, unless the configuration has a rule."""
+    if declared.sensitive:
+        return Permit.ASK
+    return Permit.ALWAYS if declared.without_approval else DEFAULTS[declared.risk]
 
 
 class Policy:
@@ -129,12 +136,8 @@ class Policy:
         self._rules = rules
 
     def permit(self, tool: Tool) -> Permit:
-        name = tool.spec.name
-        if (rule := self._rule(tool)) is not None:
-            return rule
-        if tool.sensitive:
-            return Permit.ASK
-        return Permit.ALWAYS if name in OWN_NOTES else DEFAULTS[tool.risk]
+        rule = self._rule(tool)
+        return permit_of(declaration_of(tool)) if rule is None else rule
 
     def ruled(self, tool: Tool) -> bool:
         """Return whether the configuration has a rule for this tool."""

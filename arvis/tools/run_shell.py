@@ -1,5 +1,7 @@
-"""The tool that runs a command in the sandbox, in the conversation's own folder and without a network. `output_of` and
-`end_of` describe the output and the end of a program to a model."""
+"""Tool `run_shell`: runs a command in a sandbox, in the conversation's folder, without network.
+
+`output_of` and `end_of` describe the output and the end of a program to a model.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Need, Risk, ToolDeclaration
 from arvis.ports.sandbox import Finished, Sandbox, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
@@ -17,6 +19,8 @@ from arvis.tools.function import FunctionTool
 _SHOWN = 4_000
 _LONGEST_COMMAND = 32_768
 _PRIVATE_FOLDER = 0o700
+
+DECLARATION = ToolDeclaration(risk=Risk.EXEC, repeatable=False, needs=(Need.SANDBOX,))
 
 
 def create(services: ToolServices) -> Tool:
@@ -31,7 +35,7 @@ def create(services: ToolServices) -> Tool:
         """Run a shell command in your own folder, without network. Only that folder is writable."""
         return await _run(sandbox, command, timeout_ms, caller)
 
-    return FunctionTool(run_shell, risk=Risk.EXEC, repeatable=False)
+    return FunctionTool(run_shell, DECLARATION)
 
 
 async def _run(sandbox: Sandbox, command: str, timeout_ms: int, caller: Caller) -> str:

@@ -1,4 +1,4 @@
-"""Reminders for the person in the conversation: the tool creates, lists and cancels them.
+"""Tool `schedule`: sets, lists and cancels reminders for the person who asks.
 
 A reminder concerns only the asker and counts against a quota, so no approval is needed, with one exception: a repeating
 reminder needs an approval if text of other people may have led to it, because the reminder would repeat by itself.
@@ -12,11 +12,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
 _ONCE = ("in ", "at ")
+
+DECLARATION = ToolDeclaration(risk=Risk.WRITE, own_output=True, without_approval=True)
 
 
 def create(services: ToolServices) -> Tool:
@@ -60,7 +62,7 @@ def create(services: ToolServices) -> Tool:
                     raise ToolError("Give the name or id of the reminder in `name`.")
                 return await desk.cancel(caller, name or "")
 
-    return WaryTool(schedule, risk=Risk.WRITE)
+    return WaryTool(schedule, DECLARATION)
 
 
 class WaryTool(FunctionTool):

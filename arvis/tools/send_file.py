@@ -1,4 +1,4 @@
-"""The tool that attaches a file of the conversation's folder to the agent's reply."""
+"""Tool `send_file`: attaches a file of the conversation's folder to the reply."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.workspace import outgoing_file
+
+DECLARATION = ToolDeclaration(risk=Risk.READ)
 
 
 def create(services: ToolServices) -> Tool:
@@ -26,4 +28,4 @@ def create(services: ToolServices) -> Tool:
         caller.attach(file)
         return f"{file.filename} ({file.size} bytes) will be sent with your reply."
 
-    return FunctionTool(send_file, risk=Risk.READ)
+    return FunctionTool(send_file, DECLARATION)

@@ -1,5 +1,4 @@
-"""`start_workflow`: an agent passes an input to a workflow. The call ends the agent's turn; the results begin the
-agent's next turn.
+"""Tool `start_workflow`: starts a workflow and ends the turn. The results begin the agent's next turn.
 
 The authors of the workflow decided what it may do, so no approval is needed, unless text of other people may have led
 to the call.
@@ -15,9 +14,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices, WorkflowStarts
 from arvis.tools.function import FunctionTool
+
+DECLARATION = ToolDeclaration(risk=Risk.WRITE, own_output=True, without_approval=True)
 
 
 def create(services: ToolServices) -> Tool:
@@ -38,7 +39,7 @@ class StartTool(FunctionTool):
     """The tool `start_workflow`, which implements `Wary`, `Current` and `EndsTurn`."""
 
     def __init__(self, function: Any, services: ToolServices) -> None:
-        super().__init__(function, risk=Risk.WRITE)
+        super().__init__(function, DECLARATION)
         self._services = services
 
     def wary(self, arguments: Mapping[str, Any]) -> bool:

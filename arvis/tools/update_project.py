@@ -1,4 +1,6 @@
-"""`update_project`: an agent that works on its own records its progress on a project for the next time.
+"""Tool `update_project`: adds a line to the notes of a project and sets its status.
+
+An agent that works on its own records its progress with it for the next time.
 
 The tool needs no approval, because an agent that works while no person is present could otherwise never record its
 work. Therefore it can only add lines and set the status, and only for the agent's own projects and those shared by all
@@ -18,13 +20,15 @@ from pydantic import Field
 from arvis.domain.errors import ToolError
 from arvis.domain.projects import LONGEST_NOTE, Project, ProjectStatus, with_note
 from arvis.domain.text import storable
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.domain.versions import Versioned
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
 _LISTED = 20
+
+DECLARATION = ToolDeclaration(risk=Risk.WRITE, own_output=True, without_approval=True)
 
 
 def create(services: ToolServices) -> Tool:
@@ -46,7 +50,7 @@ def create(services: ToolServices) -> Tool:
         said = _Said(project, storable(note), status, day)
         return await services.store.write(_record, said, caller, now)
 
-    return FunctionTool(update_project, risk=Risk.WRITE)
+    return FunctionTool(update_project, DECLARATION)
 
 
 @dataclass(frozen=True, slots=True)

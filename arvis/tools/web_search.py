@@ -1,4 +1,7 @@
-"""The tool that searches the web with DuckDuckGo's instant answers: facts and summaries, no list of pages."""
+"""Tool `web_search`: returns instant answers of a search engine.
+
+The service is DuckDuckGo's: facts and summaries, no list of pages.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pydantic import Field
 
 from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Need, Risk, ToolDeclaration
 from arvis.ports.http import HttpClient, HttpError
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
@@ -24,6 +27,8 @@ _MOST_TOPICS = 5
 #: The maximum length of one part of the result in characters, which leaves space for the other parts.
 _LONGEST_PART = 2000
 
+DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, needs=(Need.NETWORK,))
+
 
 def create(services: ToolServices) -> Tool:
     async def web_search(query: Annotated[str, Field(min_length=1, max_length=400)]) -> str:
@@ -31,7 +36,7 @@ def create(services: ToolServices) -> Tool:
         for well-known subjects, but no list of web pages."""
         return findings(query, await _ask(services.http, services.search_url, query))
 
-    return FunctionTool(web_search, risk=Risk.EGRESS)
+    return FunctionTool(web_search, DECLARATION)
 
 
 async def _ask(http: HttpClient, address: str, query: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The tool that writes a file of the conversation's own folder."""
+"""Tool `write_file`: writes a file in the conversation's folder."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Annotated
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.workspace import write_bytes
 
 _MOST_BYTES = 1_048_576
 
+DECLARATION = ToolDeclaration(risk=Risk.WRITE, repeatable=False)
+
 
 def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
-    return FunctionTool(write_file, risk=Risk.WRITE, repeatable=False)
+    return FunctionTool(write_file, DECLARATION)
 
 
 async def write_file(

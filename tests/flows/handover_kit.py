@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from arvis.domain.agents import HARMLESS_TOOLS, Agent, AgentStatus
+from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, PrincipalRole
@@ -22,6 +22,7 @@ from tests.flows.scripted import ScriptedProvider
 
 ROLES = (PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER)
 TOOLS = ("look", "srv.dig", "web_search")
+HARMLESS = frozenset({"web_search"})
 DEEPEST, MOST_HOPS, MOST_TOLD = 8, 20, 2
 DEPTH, JOBS, FAN_OUT = 3, 20, 5
 _NONSENSE = ("nobody", "[/DELEGATE]", "user", "a" * 200, "Ägent", "")
@@ -174,13 +175,13 @@ def complaints(town: Town, record: Record) -> list[str]:
 def can_access(person: Person, first: Agent, agent: Agent) -> bool:
     if person.runs_the_daemon or agent == first:
         return True
-    risky = not HARMLESS_TOOLS.issuperset(agent.tools)
+    risky = bool({*agent.tools} - HARMLESS)
     if person.agents is not None:
         by_key = agent.slug in person.agents if person.agents else not risky
         if not by_key:
             return False
     listed = person.user_id in agent.allow_users if agent.allow_users is not None else person.paired or not risky
-    return listed and agent.role != "conductor" and {*agent.tools} <= {*first.tools, *HARMLESS_TOOLS}
+    return listed and agent.role != "conductor" and {*agent.tools} <= {*first.tools, *HARMLESS}
 
 
 def _of_tasks(record: Record) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from arvis.extensions import read_declarations, risky_tools
 from arvis.ports.store import Store
 from arvis.ports.tool import ToolServices
 from arvis.tools.registry import InstalledTools, Registry
@@ -24,6 +26,9 @@ MODULES = {
     "half": "class Half: spec = __import__('arvis.domain.tools').domain.tools.ToolSpec('half', '', {})\n"
     "def create(services): return Half()",
     "missing": "import no_such_package",
+    "changed": "from arvis.domain.tools import Risk, ToolDeclaration\n"
+    "from arvis.tools.write_file import create\n"
+    "DECLARATION = ToolDeclaration(risk=Risk.READ, harmless=True)",
 }
 
 
@@ -38,7 +43,9 @@ async def installed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (about / "entry_points.txt").write_text("\n".join(["[arvis.tools]", *points]))
     for name, text in MODULES.items():
         (folder / f"tool_of_others_{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, f"tool_of_others_{name}", raising=False)
     monkeypatch.syspath_prepend(folder)
+    read_declarations()
     async with opened_services(store, tmp_path, "http://127.0.0.1:1") as services:
 
         async def given() -> ToolServices:
@@ -56,3 +63,9 @@ async def test_a_tool_that_cannot_be_made_is_left_out_and_told_of_once(installed
     (told,) = logs
     assert (told["event"], told["tool"]) == ("tool_unavailable", name)
     assert "secret" not in told["why"]
+
+
+async def test_a_tool_cannot_be_another_than_its_file_declares(installed: InstalledTools) -> None:
+    """Its declaration opens agents for everyone, so the tool that writes must not be used."""
+    assert risky_tools(["changed", "value", "whole"]) == {"value", "whole"}
+    assert await installed.find(["changed"]) == []

@@ -64,6 +64,7 @@ async def test_providers_plugins_and_graphs_have_words(site: Site) -> None:
     assert list(providers)[:3] == ["demo", "anthropic", "openai"], "those that most people use come first"
     plugins = await listed(site, "/api/plugins")
     assert {"time", "workspace", "helpers", "environment", "active_agents"} <= set(plugins)
+    assert {name for name, one in plugins.items() if not one["harmless"]} == {"workspace"}
     graphs = await listed(site, "/api/graphs")
     assert set(graphs) == set(GRAPHS)
     for item in (*providers.values(), *plugins.values(), *graphs.values()):

@@ -95,6 +95,17 @@ async def test_a_cancelled_turn_is_cancelled_inside_a_hook(tmp_path: Path) -> No
         await task
 
 
+async def test_a_harmless_plugin_adds_only_harmless_tools() -> None:
+    class Adds(QuietPlugin):
+        async def tools(self) -> Sequence[str]:
+            return ("get_time", "run_shell")
+
+    assert await Guarded(name="open", plugin=Adds()).tools() == ("get_time", "run_shell")
+    with capture_logs() as logs:
+        assert await Guarded(name="wrong", plugin=Adds(), harmless=True).tools() == ()
+    assert [(each["plugin"], each["hook"]) for each in logs] == [("wrong", "tools")]
+
+
 # -- limits of additions ---------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.domain.tools import Permit, Risk, wire_name
-from arvis.tools.registry import Policy, Registry
+from arvis.domain.taint import CLEAN, Label
+from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
+from arvis.graphs.agent.subagents import Subagent, SubagentTool
+from arvis.graphs.agent.tool_calls import plan
+from arvis.ports.tool import Tool
+from arvis.tools.function import FunctionTool
+from arvis.tools.registry import Offer, Policy, Registry
 from tests.flows.scripted import ScriptedTool, ScriptedTools
 
 
@@ -58,3 +63,45 @@ async def test_an_offer_stands_in_one_order_and_the_first_source_wins() -> None:
 
 async def test_an_agent_without_tools_is_offered_none() -> None:
     assert (await Registry(sources=[ScriptedTools()]).offer([])).specs == ()
+
+
+# -- taint of outputs --------------------------------------------------------------------------------------------------
+
+
+async def calculate(expression: str) -> str:
+    return expression
+
+
+OWN = FunctionTool(calculate, risk=Risk.READ, own_output=True)
+SUBAGENT = Subagent("calculate", "Calculates.", "Calculator", node="n", parent="p", agent="a")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "own"),
+    [
+        (OWN, {"expression": "1"}, True),
+        (OWN, {"wrong": "1"}, True),
+        (OWN, None, True),
+        (ScriptedTool("calculate"), {}, False),
+        (FunctionTool(calculate, risk=Risk.READ), {"expression": "1"}, False),
+        (SubagentTool(subagent=SUBAGENT), {"task": "1"}, False),
+        (None, {}, False),
+    ],
+)
+def test_the_tool_and_not_its_name_decides_about_the_taint(
+    tool: Tool | None, arguments: dict[str, str] | None, *, own: bool
+) -> None:
+    offer = Offer({"calculate": tool} if tool is not None else {})
+    calls = [ToolCall(f"{number}", "calculate", arguments) for number in range(20)]
+    planned = plan(calls, [], offer, Policy(rules={}).permit)
+    assert {each.output_taint for each in planned} == {CLEAN if own else frozenset({Label.TOOLS})}
+
+
+def test_a_declared_exception_needs_no_approval_unless_a_rule_requires_one() -> None:
+    tool = FunctionTool(calculate, risk=Risk.WRITE, without_approval=True)
+    assert Policy(rules={}).permit(tool) is Permit.ALWAYS
+    assert Policy(rules={"write": Permit.ASK}).permit(tool) is Permit.ASK
+    secret = FunctionTool(calculate, risk=Risk.WRITE, without_approval=True, sensitive=True)
+    assert Policy(rules={}).permit(secret) is Permit.ASK
+    with pytest.raises(ValueError, match="need an approval"):
+        FunctionTool(calculate, risk=Risk.MONEY, without_approval=True)

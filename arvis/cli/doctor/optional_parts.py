@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
+from arvis import extensions
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Need, Risk
 from arvis.process.sandbox import Bubblewrap
-from arvis.tools.code import CODE_EXECUTION
-
-#: Tools that run programs.
-_PROGRAMS = frozenset({"run_shell", CODE_EXECUTION})
+from arvis.tools.code import CODE_DECLARATION, CODE_EXECUTION
 
 #: Tools of agents with the graph `code` that no package provides.
 _BUILT_IN = frozenset({CODE_EXECUTION})
@@ -26,7 +23,7 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     named = {tool: agent.slug for agent in scene.config.agents for tool in agent.tools}
     if not named:
         return None
-    known = {point.name for point in entry_points(group="arvis.tools")} | _BUILT_IN
+    known = extensions.installed(extensions.TOOLS).keys() | _BUILT_IN
     servers = {server.name for server in scene.config.mcp.servers}
     missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
     if missing:
@@ -44,7 +41,7 @@ def check_plugin_names(scene: Scene) -> Verdict | None:
     named = {plugin: agent.slug for agent in scene.config.agents for plugin in agent.plugins}
     if not named:
         return None
-    known = {point.name for point in entry_points(group="arvis.plugins")}
+    known = extensions.installed(extensions.PLUGINS).keys()
     if missing := [plugin for plugin in named if plugin not in known]:
         why = (
             f"The agent {named[missing[0]]} is configured with {', '.join(missing)}, but no installed package "
@@ -60,7 +57,7 @@ def check_tool_policy(scene: Scene) -> Verdict | None:
     if not rules:
         return None
     risks = {str(risk) for risk in Risk}
-    tools = {point.name for point in entry_points(group="arvis.tools")} | _BUILT_IN
+    tools = extensions.installed(extensions.TOOLS).keys() | _BUILT_IN
     servers = {server.name for server in scene.config.mcp.servers}
     strange = [name for name in rules if name not in risks | tools and name.partition(".")[0] not in servers]
     if strange:
@@ -71,14 +68,17 @@ def check_tool_policy(scene: Scene) -> Verdict | None:
 
 
 def check_sandbox(scene: Scene) -> Verdict | None:
-    if not any(_PROGRAMS.intersection(agent.tools) for agent in scene.config.agents):
+    declared = {**extensions.declared_tools(), CODE_EXECUTION: CODE_DECLARATION}
+    programs = {name for name, each in declared.items() if Need.SANDBOX in each.needs}
+    used = sorted(programs.intersection(tool for agent in scene.config.agents for tool in agent.tools))
+    if not used:
         return None
     refusal = asyncio.run(Bubblewrap().refusal())
     if refusal is not None:
         return warn(
             "Agents cannot run programs here",
             refusal,
-            "Install bubblewrap, or remove the tools run_shell and code_execution from the agents.",
+            f"Install bubblewrap, or remove these tools from the agents: {', '.join(used)}.",
         )
     return ok("Programs of agents run in a sandbox")
 

@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, TypeVar
 
-from arvis.domain.agents import HARMLESS_TOOLS, Agent
+from arvis.domain.agents import Agent
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.tools import ToolSpec
+from arvis.extensions import risky_tools
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.agent.input import sanitise
 from arvis.graphs.agent.steering import way_of
@@ -194,12 +195,12 @@ class PromptBuilder:
 def _others(turn: TurnContext) -> list[Agent]:
     """Return the agents to which this agent can give a task: the agents that the person may use through any agent, and
     the agents without an `allow_users` list that have no more tools than this agent."""
-    tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
     return [
         agent
         for agent in others
-        if agent.id in turn.reachable or (agent.allow_users is None and tools.issuperset(agent.tools))
+        if agent.id in turn.reachable
+        or (agent.allow_users is None and risky_tools(agent.tools).issubset(turn.agent.tools))
     ]
 
 

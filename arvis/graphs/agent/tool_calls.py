@@ -16,11 +16,11 @@ import structlog
 
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile, StoredMessage
-from arvis.domain.taint import Label, Taint
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words, storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
-from arvis.ports.tool import Caller, Tool, Wary
+from arvis.ports.tool import Caller, Tool, Wary, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
 from arvis.tools.registry import Offer
 
@@ -108,6 +108,12 @@ class Planned:
     refusal: str = ""
     #: A text that is put in front of the output.
     note: str = ""
+    #: True if the daemon writes the output of this tool itself.
+    own_output: bool = False
+
+    @property
+    def output_taint(self) -> Taint:
+        return CLEAN if self.own_output else frozenset({Label.TOOLS})
 
     @property
     def name(self) -> str:
@@ -118,7 +124,7 @@ class Planned:
         return self.call.arguments or {}
 
     def refused(self, why: str) -> Planned:
-        return Planned(self.call, refusal=why)
+        return Planned(self.call, refusal=why, own_output=self.own_output)
 
 
 def plan(
@@ -130,14 +136,13 @@ def plan(
     planned = []
     for index, call in enumerate(calls):
         made.append(call.what)
+        tool = offer.tools.get(call.name)
+        own = tool is not None and declaration_of(tool).own_output
         if index < MOST_CALLS:
-            planned.append(_plan(call, made.count(call.what), offer, permit))
+            planned.append(replace(_plan(call, made.count(call.what), offer, permit), own_output=own))
         else:
-            planned.append(
-                Planned(call).refused(
-                    f"Not called: one reply may make at most {MOST_CALLS} calls. Make this call in the next reply."
-                )
-            )
+            why = f"Not called: one reply may make at most {MOST_CALLS} calls. Make this call in the next reply."
+            planned.append(Planned(call, refusal=why, own_output=own))
     return planned
 
 

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from arvis.approvals import fingerprint, question, verdict_of
-from arvis.domain.agents import OWN_WORD_TOOLS
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.runs import RunResult
-from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
@@ -130,7 +128,7 @@ class ToolNode:
                 looping=state.looping or looping,
                 verdicts={},
                 asking=None,
-                taint=state.taint | _labels([each.call for each in planned]) | read,
+                taint=state.taint.union(read, *(each.output_taint for each in planned)),
             ),
         }
 
@@ -225,11 +223,6 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
     """Return the indexes of the calls that still need an approval and were not made yet."""
     waiting = [index for index, each in enumerate(planned) if each.permit is Permit.ASK]
     return [index for index in waiting if not _on_record(context, index, planned)]
-
-
-def _labels(calls: Sequence[ToolCall]) -> Taint:
-    """Return the taint of the outputs of these calls. It depends on the names of the called tools."""
-    return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
 
 
 def _question(planned: Planned, turn: TurnMessages) -> str | None:

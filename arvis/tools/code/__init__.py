@@ -4,8 +4,10 @@ run a script, the functions that a script can call, the installed packages, and 
 from arvis.tools.code.packages import Interpreter, PackageSets, daemons_interpreter
 from arvis.tools.code.replies import Code, code_of, envelope
 from arvis.tools.code.tool import CODE_EXECUTION, Workbench, code_tool, told_of
+from arvis.tools.code.tool import DECLARATION as CODE_DECLARATION
 
 __all__ = [
+    "CODE_DECLARATION",
     "CODE_EXECUTION",
     "Code",
     "Interpreter",

@@ -1,8 +1,7 @@
-"""The tool that runs a model's script in the conversation's own folder, without a network, and with the agent's other
-tools as functions.
+"""Tool `code_execution`: runs a Python script in a sandbox, with the agent's other tools as functions.
 
-Each function takes one dict and returns the tool's text. This process makes the calls, and treats the script as
-hostile.
+The script runs in the conversation's own folder, without a network. Each function takes one dict and returns the tool's
+text. This process makes the calls, and treats the script as hostile.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pydantic import Field
 from arvis.domain.errors import ToolError
 from arvis.domain.markup import escape
 from arvis.domain.text import strict_json
-from arvis.domain.tools import Risk, ToolSpec
+from arvis.domain.tools import Need, Risk, ToolDeclaration, ToolSpec
 from arvis.ports.sandbox import Finished, Sandbox, Task
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.code.packages import MOST_PACKAGES, Interpreter, PackageSets
@@ -32,6 +31,8 @@ from arvis.tools.run_shell import end_of, output_of
 
 #: The name of the tool in the settings of agents and in the rules for approvals.
 CODE_EXECUTION = "code_execution"
+
+DECLARATION = ToolDeclaration(risk=Risk.EXEC, repeatable=False, needs=(Need.SANDBOX,))
 
 #: The beginning of every result.
 RESULT = "The script ran. Its output:"
@@ -69,7 +70,7 @@ def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
         output = output_of(finished, _SHOWN) or "(nothing)"
         return f"{RESULT}\n{output}\n[{end_of(finished, bench.seconds)}{called}]"
 
-    return FunctionTool(code_execution, risk=Risk.EXEC, repeatable=False)
+    return FunctionTool(code_execution, DECLARATION)
 
 
 async def _run(

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from arvis.config.accounts import DEFAULT_MODELS
 from arvis.domain.agents import GRAPHS
-from arvis.domain.tools import Permit, Risk
+from arvis.domain.tools import Need, Permit, Risk
 from arvis.ports.choices import BotField, Choices, ModelPrice, OfferedModel, OfferedPlatform, Origin
-from arvis.ports.tool import Tool
+from arvis.ports.tool import Tool, declaration_of
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import READ
 from arvis.web.http.schema import (
@@ -36,6 +36,9 @@ TOOL = object_schema(
         "permit": {**one_of(Permit), "description": "The policy: `ask` requires an approval."},
         "repeatable": {**BOOLEAN, "description": "A call may be repeated after a crash."},
         "sensitive": {**BOOLEAN, "description": "Its results are encrypted."},
+        "harmless": {**BOOLEAN, "description": "Everyone may use an agent with only such tools and plugins."},
+        "ownOutput": {**BOOLEAN, "description": "Arvis writes its results, so they do not taint the turn."},
+        "needs": array(one_of(Need)),
         "origin": one_of(Origin),
         "package": {**optional(STRING), "description": "The package or MCP server that provides it."},
     }
@@ -65,7 +68,7 @@ PROVIDER = object_schema(
         "defaultModel": optional(STRING),
     }
 )
-PLUGIN = object_schema({"name": STRING, "description": STRING, "builtIn": BOOLEAN})
+PLUGIN = object_schema({"name": STRING, "description": STRING, "builtIn": BOOLEAN, "harmless": BOOLEAN})
 GRAPH = object_schema({"name": one_of(GRAPHS), "description": STRING})
 FIELD = object_schema(
     {
@@ -157,7 +160,15 @@ class OptionRoutes:
     async def _plugins(self, _: Call) -> Response:
         found = await self._choices.plugins()
         return _page(
-            [{"name": one.name, "description": one.words, "builtIn": one.origin is Origin.BUILT_IN} for one in found]
+            [
+                {
+                    "name": one.name,
+                    "description": one.words,
+                    "builtIn": one.origin is Origin.BUILT_IN,
+                    "harmless": one.harmless,
+                }
+                for one in found
+            ]
         )
 
     async def _graphs(self, _: Call) -> Response:
@@ -168,6 +179,7 @@ class OptionRoutes:
 
     def _tool(self, tool: Tool) -> dict[str, Any]:
         origin, of = self._choices.origin_of(tool)
+        declared = declaration_of(tool)
         return {
             "name": tool.spec.name,
             "description": tool.spec.description,
@@ -175,6 +187,9 @@ class OptionRoutes:
             "permit": self._choices.asks(tool),
             "repeatable": tool.repeatable,
             "sensitive": tool.sensitive,
+            "harmless": self._choices.is_harmless(tool),
+            "ownOutput": declared.own_output,
+            "needs": list(declared.needs),
             "origin": origin,
             "package": of or None,
         }

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.approvals import fingerprint, question, verdict_of
-from arvis.domain.agents import OWN_WORD_TOOLS, Agent
+from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Principal
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
 from arvis.domain.workflows import LogType
 from arvis.engine.graph import Decision, Node, NodeContext, Pause
@@ -166,14 +166,13 @@ class _ToolCall:
         asked = [line(self._spec.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
         if output.failed:
             return fail_branch(context, self._spec, token, output.content, log=asked, **drop_state(context))
-        read = CLEAN if planned.name in OWN_WORD_TOOLS else frozenset({Label.TOOLS})
         return succeed(
             context,
             self._spec,
             token,
             output.content,
             log=[*asked, line(self._spec.id, LogType.TOOL_RESULT, output.content)],
-            taint=read | taint,
+            taint=planned.output_taint | taint,
             **drop_state(context),
             **with_files(context.state, output.files),
         )

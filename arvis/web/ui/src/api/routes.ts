@@ -700,7 +700,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: string; description: string; builtIn: boolean }[]; nextCursor: string | null };
+    answer: { items: { name: string; description: string; builtIn: boolean; harmless: boolean }[]; nextCursor: string | null };
   };
   /** List projects, newest first. */
   "GET /api/projects": {
@@ -994,7 +994,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: string; description: string; risk: "egress" | "exec" | "money" | "read" | "write"; permit: "always" | "ask" | "never"; repeatable: boolean; sensitive: boolean; origin: "built_in" | "mcp" | "package"; package: string | null }[]; nextCursor: string | null };
+    answer: { items: { name: string; description: string; risk: "egress" | "exec" | "money" | "read" | "write"; permit: "always" | "ask" | "never"; repeatable: boolean; sensitive: boolean; harmless: boolean; ownOutput: boolean; needs: ("network" | "sandbox")[]; origin: "built_in" | "mcp" | "package"; package: string | null }[]; nextCursor: string | null };
   };
   /** Report calls, tokens and costs of models. */
   "GET /api/usage": {

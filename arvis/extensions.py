@@ -1,0 +1,137 @@
+"""The tools and plugins of the installed packages, and the declarations in their files.
+
+A declaration is read from the text of a file, which is not executed: permission checks need it in a transaction, where
+the code of other packages must not run, and before an agent has used the tool (ADR 0054). A file without a readable
+declaration declares nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.plugins import PluginDeclaration
+from arvis.domain.tools import Need, Risk, ToolDeclaration
+
+TOOLS, PLUGINS = "arvis.tools", "arvis.plugins"
+
+#: The constant that contains the declaration in the file of a tool or plugin.
+_CONSTANT = "DECLARATION"
+_ENUMS: Mapping[str, Any] = {"Risk": Risk, "Need": Need}
+
+_Declaration = ToolDeclaration | PluginDeclaration
+
+
+def installed(group: str) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a group, by their names."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+# -- permissions -------------------------------------------------------------------------------------------------------
+
+
+def is_risky(agent: Agent) -> bool:
+    """Return True if the agent has a risky tool, or a plugin that may add one."""
+    return bool(risky_tools(agent.tools) or risky_plugins(agent.plugins))
+
+
+def risky_tools(names: Iterable[str]) -> frozenset[str]:
+    """Return the tools that are not known to be harmless. Tools of servers (`server.tool`) never are."""
+    tools = _declarations(TOOLS)
+    return frozenset(name for name in names if "." in name or name not in tools or not tools[name].harmless)
+
+
+def risky_plugins(names: Iterable[str]) -> frozenset[str]:
+    """Return the plugins that are not known to be harmless."""
+    plugins = _declarations(PLUGINS)
+    return frozenset(name for name in names if name not in plugins or not plugins[name].harmless)
+
+
+def declared_tools() -> Mapping[str, ToolDeclaration]:
+    """Return the declarations of the installed tools. Tools without a declaration are left out."""
+    found = _declarations(TOOLS)
+    return {name: each for name, each in found.items() if isinstance(each, ToolDeclaration)}
+
+
+def read_declarations() -> None:
+    """Read the declarations of all installed tools and plugins, so that later permission checks read no files."""
+    _declarations.cache_clear()
+    for group in (TOOLS, PLUGINS):
+        _declarations(group)
+
+
+@cache
+def _declarations(group: str) -> Mapping[str, _Declaration]:
+    found = {name: declaration_in(point) for name, point in installed(group).items()}
+    return {name: declaration for name, declaration in found.items() if declaration is not None}
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def declaration_in(point: EntryPoint) -> _Declaration | None:
+    """Return the declaration in the file of an entry point; None if it cannot be read there."""
+    kind = PluginDeclaration if point.group == PLUGINS else ToolDeclaration
+    for node in _tree(point).body:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=called), args=[], keywords=fields)
+            ) if name == _CONSTANT and called == kind.__name__:
+                try:
+                    return kind(**{field.arg or "": _value(field.value) for field in fields})
+                except (KeyError, TypeError, ValueError):
+                    return None
+    return None
+
+
+def _value(node: ast.expr) -> Any:
+    """Return the value of a literal, or of a member of `Risk` or `Need`. Raise `ValueError` for other expressions."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Attribute(value=ast.Name(id=kind), attr=member):
+            return _ENUMS[kind][member]
+        case ast.Tuple(elts=parts):
+            return tuple(map(_value, parts))
+    raise ValueError(ast.dump(node))
+
+
+def words_in(point: EntryPoint) -> str:
+    """Return the first paragraph of a file's docstring; "" if it cannot be read. A beginning such as `Plugin time: ` is
+    left out."""
+    first = " ".join((ast.get_docstring(_tree(point)) or "").partition("\n\n")[0].split())
+    text = first.partition(": ")[2] if first.startswith(("Tool ", "Plugin ")) else first
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _tree(point: EntryPoint) -> ast.Module:
+    """Return the parsed file of an entry point; an empty module if it cannot be read."""
+    file = file_of(point)
+    try:
+        return ast.parse(file.read_text("utf-8") if file is not None else "")
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return ast.parse("")
+
+
+def file_of(point: EntryPoint) -> Path | None:
+    """Return the source file of an entry point's module (for a package its `__init__.py`); None if it cannot be found.
+    Nothing is imported."""
+    name, *inner = point.module.split(".")
+    try:
+        spec = find_spec(name)
+        for part in inner:
+            places = spec.submodule_search_locations if spec is not None else None
+            if places is None:
+                return None
+            name = f"{name}.{part}"
+            spec = PathFinder.find_spec(name, list(places))
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
