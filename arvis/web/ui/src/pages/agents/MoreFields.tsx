@@ -69,7 +69,7 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
       )}
       <Checklist
         label={texts.fields.plugins}
-        hint={texts.pluginsHint}
+        hint={`${texts.pluginsHint} ${texts.trustedOnly("plugins", plugins.data?.items ?? [])}`}
         entries={(plugins.data?.items ?? []).map((one) => ({ value: one.name, words: one.description }))}
         chosen={draft.plugins}
         onChange={(chosen) => change({ plugins: chosen })}

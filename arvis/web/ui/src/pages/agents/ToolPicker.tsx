@@ -33,7 +33,7 @@ export function ToolPicker({ chosen, onChange }: { chosen: readonly string[]; on
       {({ items }) => (
         <Checklist
           label={texts.fields.tools}
-          hint={texts.toolsHint}
+          hint={texts.trustedOnly("tools", items)}
           find={texts.findTools}
           entries={[...serversOf(items), ...items.map(entryOf)]}
           chosen={chosen}

@@ -86,8 +86,11 @@ export const texts = words({
     otherModelHint: "Use the form provider/model, such as openrouter/some/model.",
     price: (input: string, output: string) => `${input} in, ${output} out`,
     noAccount: "no account",
-    toolsHint:
-      "If the agent has tools other than web_search, calculate, get_time and http_fetch, only owners, paired people and the people you list may use it.",
+    trustedOnly: (kind: "tools" | "plugins", offered: readonly { name: string; harmless: boolean }[]) => {
+      const names = offered.filter((one) => one.harmless).map((one) => one.name);
+      const other = names.length === 0 ? kind : `${kind} other than ${new Intl.ListFormat("en").format(names)}`;
+      return `If the agent has ${other}, only owners, paired people and the people you list may use it.`;
+    },
     findTools: "Find a tool",
     findMore: "Find",
     nothingFound: "Nothing matches.",
