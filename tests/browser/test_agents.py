@@ -33,6 +33,8 @@ async def test_an_agent_is_made_with_prompt_model_and_tools(dashboard: Page, dae
     await dashboard.get_by_role("button", name="Researcher").click()
     await dashboard.get_by_label("Model", exact=True).select_option("*")
     await dashboard.get_by_label("Model name").fill("demo/demo")
+    harmless = "calculate, get_time, http_fetch, and web_search"
+    await expect(dashboard.get_by_text(f"tools other than {harmless}, only owners")).to_be_visible()
     await dashboard.get_by_label("Find a tool").fill("look something up")
     await expect(dashboard.get_by_role("checkbox")).to_have_count(1)
     await dashboard.get_by_role("checkbox", name="web_search").check()
