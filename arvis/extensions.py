@@ -134,4 +134,4 @@ def file_of(point: EntryPoint) -> Path | None:
             spec = PathFinder.find_spec(name, list(places))
     except (ImportError, ValueError):
         return None
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+    return Path(spec.origin) if spec is not None and spec.has_location and spec.origin is not None else None

@@ -74,8 +74,7 @@ def test_what_is_no_literal_declaration_declares_nothing(site: Path, text: str) 
 )
 def test_a_file_that_is_not_there_declares_nothing(module: str) -> None:
     point = EntryPoint("odd", f"{module}:create", TOOLS)
-    assert declaration_in(point) is None
-    assert words_in(point) == "" or file_of(point) is not None
+    assert (file_of(point), declaration_in(point), words_in(point)) == (None, None, "")
 
 
 def test_a_plugin_declares_in_the_same_way(site: Path) -> None:
@@ -85,6 +84,7 @@ def test_a_plugin_declares_in_the_same_way(site: Path) -> None:
 
 
 def test_only_tools_that_are_known_to_be_harmless_are_for_everyone() -> None:
+    """This list is written again on purpose: strangers may use agents with these tools, so an addition is reviewed."""
     harmless = {"web_search", "calculate", "get_time", "http_fetch"}
     assert {*installed(TOOLS)} - risky_tools(installed(TOOLS)) == harmless
     others = {"unheard_of", "server.get_time", "get_time.*", "get_time__x", "GET_TIME", "", "code_execution"}
