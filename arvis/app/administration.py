@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,17 @@ from arvis.config import Config
 from arvis.domain.errors import ToolError
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
-from arvis.extensions import PLUGINS, TOOLS, file_of, installed, risky_plugins, risky_tools, words_in
+from arvis.extensions import (
+    CONNECTORS,
+    PLUGINS,
+    PROVIDERS,
+    TOOLS,
+    file_of,
+    installed,
+    risky_plugins,
+    risky_tools,
+    words_in,
+)
 from arvis.llm.model_limits import sees, window_of
 from arvis.llm.prices import Prices
 from arvis.llm.selection import names_served
@@ -92,10 +102,10 @@ class InstalledChoices:
         ]
 
     def providers(self) -> Sequence[str]:
-        return sorted(point.name for point in entry_points(group="arvis.providers"))
+        return sorted(installed(PROVIDERS))
 
     async def platforms(self) -> Sequence[OfferedPlatform]:
-        points = sorted(entry_points(group="arvis.connectors"), key=lambda point: point.name)
+        points = [point for _, point in sorted(installed(CONNECTORS).items())]
         return await asyncio.to_thread(lambda: [_platform(point) for point in points])
 
     def _model(self, provider: str, model: str, accounts: Sequence[Account]) -> OfferedModel:

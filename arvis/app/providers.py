@@ -8,7 +8,7 @@ import importlib
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import structlog
 
 from arvis.domain.errors import ConfigError
 from arvis.domain.runs import CallTimeouts
+from arvis.extensions import PROVIDERS, installed
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient, HttpResponse
 from arvis.ports.provider import KeepsConnections, Provider, ProviderServices
@@ -79,7 +80,7 @@ class ProviderPool:
     def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:
         self._stack = stack
         self._services = services
-        self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.providers")}
+        self._points: Mapping[str, EntryPoint] = installed(PROVIDERS)
         self._loaded: dict[str, Provider] = {}
         self._loading = asyncio.Lock()
 

@@ -7,12 +7,13 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.config.schema import BotEntry, Config
 from arvis.domain.errors import ConfigError
 from arvis.domain.messages import Address
+from arvis.extensions import CONNECTORS, installed
 from arvis.ports.clock import Clock
 from arvis.ports.connector import (
     BadSetting,
@@ -31,7 +32,7 @@ class ConnectorFactory:
 
     def __init__(self, *, services: ConnectorServices) -> None:
         self._services = services
-        self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.connectors")}
+        self._points: Mapping[str, EntryPoint] = installed(CONNECTORS)
         self._loaded: dict[str, CreateConnector] = {}
         self._loading = asyncio.Lock()
 

@@ -7,7 +7,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ from arvis.cli.doctor.scene import PLACEHOLDER, Scene
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import PERMANENT, ArvisError, ProviderErrorKind, SecretLost
 from arvis.domain.runs import Account
+from arvis.extensions import PROVIDERS, installed
 from arvis.llm import DEMO
 from arvis.llm.selection import TOOLLESS
 from arvis.process.secrets import SealedBox, secrets_key_file
@@ -68,7 +68,7 @@ def check_stored_accounts(scene: Scene) -> Verdict | None:
         return warn(
             f"Accounts that are not used: {', '.join(twins)}", "config.yaml has accounts with the same names.", fix
         )
-    known = {point.name for point in entry_points(group="arvis.providers")}
+    known = installed(PROVIDERS)
     if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in known]:
         why = f"This installation has the providers {', '.join(sorted(known))}."
         return warn(f"No provider for {', '.join(strange)}", why, "Remove the account, or install a newer version.")

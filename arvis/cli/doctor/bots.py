@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 
 from arvis.bots.connectors import ConnectorFactory, connector_services
 from arvis.bots.registry import BotSpec, configured_spec, spec_of
@@ -13,6 +12,7 @@ from arvis.cli.doctor.findings import Check, Group, Status, Verdict, fail, ok, w
 from arvis.cli.doctor.scene import PLACEHOLDER, Scene
 from arvis.domain.errors import ArvisError
 from arvis.domain.platforms import BotState, StoredBot
+from arvis.extensions import CONNECTORS, installed
 from arvis.ports.connector import SetupFinding
 from arvis.process.clock import SystemClock
 from arvis.process.secrets import SealedBox, secrets_key_file
@@ -32,7 +32,7 @@ def check_stored_bots(scene: Scene) -> Verdict | None:
     if twins := [_name(bot) for bot in stored if (bot.platform, bot.name) in configured]:
         fix = "Delete the stored bot with `arvis bots delete`, or rename the bot in config.yaml."
         return warn(f"Bots that are not used: {', '.join(twins)}", "config.yaml has bots with the same names.", fix)
-    known = {point.name for point in entry_points(group="arvis.connectors")}
+    known = installed(CONNECTORS)
     if strange := [_name(bot) for bot in stored if bot.platform not in known]:
         why = f"This installation has the platforms {', '.join(sorted(known)) or 'none'}."
         return warn(
@@ -84,7 +84,7 @@ async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpe
 
 def _specs(scene: Scene) -> list[BotSpec]:
     """Return the bots that the daemon would run, without those that other checks report."""
-    known = {point.name for point in entry_points(group="arvis.connectors")}
+    known = installed(CONNECTORS)
     configured = [configured_spec(entry) for entry in scene.config.bots]
     taken = {spec.key for spec in configured}
     stored = [] if scene.records is None else [bot for bot in scene.records.bots if bot.enabled]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
+from arvis.extensions import CONNECTORS, PROVIDERS, installed
 
 _INSTALL = "Reinstall Arvis. The installed packages do not match its version."
 
@@ -54,27 +55,27 @@ def check_stored_settings(scene: Scene) -> Verdict | None:
 
 def check_providers(scene: Scene) -> Verdict:
     """Check that the code for the vendor of each account is installed and can be imported."""
-    installed = _installed("arvis.providers")
+    providers = installed(PROVIDERS)
     for account in scene.config.accounts:
-        why = _gap(account.provider, installed)
+        why = _gap(account.provider, providers)
         if why:
             return fail(f"The account {account.name} cannot be used", why, _INSTALL)
-    return ok(f"Providers that can be used: {', '.join(sorted(installed)) or 'none'}")
+    return ok(f"Providers that can be used: {', '.join(sorted(providers)) or 'none'}")
 
 
 def check_platforms(scene: Scene) -> Verdict:
     """Check that the connector of each bot is installed and can be imported. For a bot that only an environment variable
     defines, its absence is a warning, because the daemon then starts without this bot."""
-    installed = _installed("arvis.connectors")
+    connectors = installed(CONNECTORS)
     for entry in scene.config.bots:
-        why = _gap(entry.platform, installed)
+        why = _gap(entry.platform, connectors)
         if why and entry.variable is None:
             return fail(
                 f"`{entry.path}` cannot be used",
                 why,
                 "Remove this entry from config.yaml. The daemon does not start with it.",
             )
-    left_out = [entry.variable for entry in scene.config.bots if entry.variable and _gap(entry.platform, installed)]
+    left_out = [entry.variable for entry in scene.config.bots if entry.variable and _gap(entry.platform, connectors)]
     if left_out:
         why = f"{', '.join(left_out)}: no installed connector uses them."
         return warn(
@@ -86,16 +87,12 @@ def check_platforms(scene: Scene) -> Verdict:
     return ok(f"Bots in the configuration file: {bots or 'none'}")
 
 
-def _installed(group: str) -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
-
-
-def _gap(name: str, installed: Mapping[str, EntryPoint]) -> str:
+def _gap(name: str, points: Mapping[str, EntryPoint]) -> str:
     """Return the reason why a part cannot be used; an empty text if it can."""
-    if name not in installed:
+    if name not in points:
         return f"The package for {name} is not installed."
     try:
-        installed[name].load()
+        points[name].load()
     except (ImportError, AttributeError) as error:
         return f"The package for {name} cannot be imported: {error}."
     return ""

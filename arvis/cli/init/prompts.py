@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ import click
 from arvis.cli.api_client import left_in
 from arvis.config.accounts import DEFAULT_MODELS, accounts_from_environment
 from arvis.domain.runs import Account
+from arvis.extensions import PROVIDERS, installed
 from arvis.process.data_folder import address_file
 
 # Defaults for the questions, from the machine, its user and its ports.
@@ -221,8 +221,8 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
 def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
     """Return the offers whose provider is installed. If the environment defines several accounts, these are offered
     first, as one choice."""
-    installed = {point.name for point in entry_points(group="arvis.providers")}
-    offers = {offer.provider: offer for offer in _OFFERS if offer.provider in installed}
+    available = installed(PROVIDERS)
+    offers = {offer.provider: offer for offer in _OFFERS if offer.provider in available}
     if len(found) > 1:
         names = ", ".join(account.name for account in found)
         return {ENVIRONMENT: Offer(ENVIRONMENT, f"the accounts from environment variables: {names}"), **offers}
