@@ -103,7 +103,7 @@ def _overlaps(name: str, database: Database) -> Figure:
 
 @contextmanager
 def running_cluster(folder: Path, database: Database, workers: int) -> Iterator[Cluster]:
-    """Run a cluster. Each process has its own data folder, as docs/scale-out.md recommends."""
+    """Run a cluster. Each process has its own data folder, as docs/how-to/scale-out.md recommends."""
     assert database.url is not None
     with ExitStack() as stack:
         settings = {**PLAIN, "ARVIS__DATABASE": database.url}

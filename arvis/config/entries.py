@@ -47,18 +47,16 @@ class AgentEntry(Section):
     model: str | None = setting(None, "`provider/model`; null: the model of the account")
     fallbacks: TextList = setting((), "models to try after it")
     tools: TextList = setting((), "names such as get_time, web_search, run_shell, or server.* of an MCP server")
-    graph: str = setting(
-        "agent", "how it works: agent, planning, code or handover (docs/17, 18 and 20), or workflow:SLUG (docs/29)"
-    )
+    graph: str = setting("agent", "how it works: agent, planning, code or handover (docs/how-to), or workflow:SLUG")
     ends: str = setting("implicit", "implicit: its answer ends the turn; explicit: it says itself when it is done")
     on_new_message: Literal["queue", "steer", "restart"] | None = setting(
         None,
         "what a message does that arrives while it works for the same person: queue, steer or restart; null: queue, "
         "with `explicit` steer",
     )
-    plugins: TextList = setting((), "extensions of its prompt: time, workspace, helpers … (docs/19-plugins.md)")
+    plugins: TextList = setting((), "extensions of its prompt: time, workspace, helpers … (docs/how-to/plugins.md)")
     handoff_to: TextList = setting(
-        (), "slugs of agents to which it may hand over the conversation (docs/20-handing-over.md)"
+        (), "slugs of agents to which it may hand over the conversation (docs/how-to/handing-over.md)"
     )
     context_tokens: Whole | None = setting(
         96_000, "the largest prompt, in tokens; null: the whole context window of the model"

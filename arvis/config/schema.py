@@ -151,7 +151,7 @@ class Common(Section):
     )
     bots: Any
     scheduler: Scheduler = setting(Scheduler())
-    speech: Speech = setting(Speech(), "docs/13-files-and-voice.md")
+    speech: Speech = setting(Speech(), "docs/how-to/files-and-voice.md")
     limits: Limits = setting(Limits())
     delivery: Delivery = setting(Delivery())
     approvals: Approvals = setting(Approvals())
@@ -159,10 +159,10 @@ class Common(Section):
     retention: Retention = setting(Retention())
     backup: Backup = setting(Backup())
     budgets: Budgets = setting(Budgets(), "null: no limit; models without a price count turns", at_once=True)
-    mcp: Mcp = setting(Mcp(), "servers of the Model Context Protocol: docs/05-mcp.md", own_page=True)
+    mcp: Mcp = setting(Mcp(), "servers of the Model Context Protocol: docs/how-to/mcp.md", own_page=True)
     telemetry: Telemetry = setting(
         Telemetry(),
-        "traces for OpenTelemetry, with the extra `otel`: docs/25-telemetry.md",
+        "traces for OpenTelemetry, with the extra `otel`: docs/how-to/telemetry.md",
         file_only="It says where traces of all activity are sent.",
     )
     # In the next four mappings, each key is a model, written as `name` or `provider/name`.
@@ -227,7 +227,7 @@ class ConfigFile(Common):
             "Without any, DISCORD_TOKEN, TELEGRAM_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN create them. Every "
             "platform: name, agent, respond (mention, all, never), reply_in (auto, thread, channel), observe (how many "
             "messages of others the bot reads as context), allowed_channels, allow_bots, late_after, late. "
-            "docs/09-discord.md, 10-telegram.md and 11-slack.md explain the other keys; every address of a platform "
+            "discord.md, telegram.md and slack.md in docs/how-to explain the other keys; every address of a platform "
             "has a key (api_url, gateway_url, file_url)."
         ),
         examples=(

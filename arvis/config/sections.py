@@ -34,7 +34,7 @@ class ApiKey(Section):
 
     key: SecretText = Field(description="env:NAME or file:PATH; the text `env:NAME` alone is a key of an owner")
     role: Literal["owner", "operator", "viewer", "chat"] = setting(
-        "owner", "the rights of programs that use the key: docs/23-dashboard-access.md"
+        "owner", "the rights of programs that use the key: docs/how-to/dashboard-access.md"
     )
     agents: TextList = setting((), "slugs of the agents that a chat key may use; empty: all agents without risky tools")
 
@@ -191,7 +191,7 @@ class Tools(Section):
         (), "private hosts (`host` or `host:port`) that agents may fetch from; all others are blocked"
     )
     packages: TextList = setting(
-        (), 'Python packages that scripts of graph `code` may have installed, "*" for any: docs/18-code.md'
+        (), 'Python packages that scripts of graph `code` may have installed, "*" for any: docs/how-to/code.md'
     )
 
 

@@ -214,7 +214,7 @@ class WebhookReceiver:
         if found is None:
             raise Unauthorised(
                 "The signature of this call is missing or wrong.",
-                fix="Sign the bytes of the body with the secret of the webhook (docs/21-webhooks.md).",
+                fix="Sign the bytes of the body with the secret of the webhook (docs/how-to/webhooks.md).",
                 code="wrong_signature",
             )
         return found

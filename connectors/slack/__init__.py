@@ -1,5 +1,5 @@
 """The connector for Slack: it receives events by Socket Mode or HTTP, and sends blocks of Slack's Block Kit
-(docs/11-slack.md)."""
+(docs/how-to/slack.md)."""
 
 from connectors.slack.connector import create
 

@@ -9,7 +9,7 @@ from connectors import answers
 from connectors.slack.api import ApiFailed, SlackApi, SlackResult
 from connectors.slack.settings import SlackConfig
 
-_INSTALL = "Add it under OAuth & Permissions of the app, then install the app again (docs/11-slack.md)."
+_INSTALL = "Add it under OAuth & Permissions of the app, then install the app again (docs/how-to/slack.md)."
 
 _NEEDED: Mapping[str, str] = {
     "chat:write": "to write at all",

@@ -44,7 +44,7 @@ def test_a_healthy_folder_without_a_daemon(patient: Patient) -> None:
 
 
 def test_the_guide_names_every_check() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "02-command-line.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text()
     for group in GROUPS:
         assert f"| {group.name} | {' '.join(f'`{check.id}`' for check in group.checks)} |\n" in text
 

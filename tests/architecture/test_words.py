@@ -1,5 +1,5 @@
-"""The words of docs/style.md: docstrings, comments, messages, guides and the dashboard avoid idioms that need a second
-reading.
+"""The words of docs/explanation/style.md: docstrings, comments, messages, guides and the dashboard avoid idioms that
+need a second reading.
 
 ALLOWED holds the number of such places that a part still has. A part with fewer places fails, too, so that the number
 is lowered.
@@ -93,5 +93,5 @@ def test_prose_avoids_idioms_that_are_read_twice(figures: list[str]) -> None:
     counts = {part: len(where) for part, where in found.items() if where}
     figures.append(f"words to avoid: {sum(counts.values())} in {len(counts)} parts")
     more = {part: found[part] for part in counts if counts[part] > ALLOWED.get(part, 0)}
-    assert more == {}, "new places: rewrite them as docs/style.md says"
+    assert more == {}, "new places: rewrite them as docs/explanation/style.md says"
     assert counts == ALLOWED, "fewer places than allowed: lower the numbers in ALLOWED"

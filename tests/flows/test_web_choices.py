@@ -87,7 +87,7 @@ async def test_platforms_have_steps_and_fields(site: Site) -> None:
         "signing_secret",
     ]
     assert "socket_mode_enabled: true" in found["slack"]["manifest"]
-    assert found["slack"]["manifest"] in (Path(__file__).parents[2] / "docs" / "11-slack.md").read_text("utf-8")
+    assert found["slack"]["manifest"] in (Path(__file__).parents[2] / "docs" / "how-to" / "slack.md").read_text("utf-8")
     assert found["console"]["fields"] == []
 
 

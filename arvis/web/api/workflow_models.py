@@ -80,7 +80,7 @@ CHANGED_WORKFLOW = object_schema(
 )
 IMPORTED_WORKFLOW = object_schema(
     {
-        "text": {**STRING, "description": "A document, or one of the forms that docs/29-workflows.md names."},
+        "text": {**STRING, "description": "A document, or one of the forms that docs/how-to/workflows.md names."},
         "form": {**one_of(("json", "yaml", "auto")), "description": "Default: auto."},
         "name": {**LABEL, "description": "Default: the name in the document."},
         **{name: _SAVED[name] for name in ("slug", "description", "draft", "note", "enabled")},

@@ -42,7 +42,7 @@ _NO_MESSAGE = Failure(
     400,
     "invalid",
     "The body is not a request of the Model Context Protocol that this server supports.",
-    "Send one JSON-RPC request with an `id` (docs/05-mcp.md).",
+    "Send one JSON-RPC request with an `id` (docs/how-to/mcp.md).",
 )
 _FIRST_REFUSAL = 400
 #: Methods that need a streamed answer, which this transport does not offer.

@@ -1,6 +1,6 @@
 """`/v1`: Arvis as an OpenAI-compatible server. A model is an agent.
 
-A request becomes a message, which is stored by the same inbox as every other message (docs/24-openai-compatible.md). If
+A request becomes a message, which is stored by the same inbox as every other message (docs/how-to/openai-compatible.md). If
 the client closes a stream, the answer is cancelled. If a client disconnects from a request without a stream, the answer
 is still written to the conversation.
 """
@@ -81,7 +81,7 @@ class CompletionRoutes:
         self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
-        chat = "Create a chat completion, complete or streamed; see docs/24-openai-compatible.md"
+        chat = "Create a chat completion, complete or streamed; see docs/how-to/openai-compatible.md"
         one = "Show an agent as a model"
         return [
             Endpoint(

@@ -1,6 +1,6 @@
 """The published JSON schema (2020-12) of canonical documents, made from the kinds.
 
-The schema describes the fields; only `check.check` checks the workflow as a whole. `docs/workflow.schema.json` is a
+The schema describes the fields; only `check.check` checks the workflow as a whole. `docs/reference/workflow.schema.json` is a
 copy for editors: `python -m tests.fixtures.workflow_docs` regenerates it.
 """
 

@@ -1283,7 +1283,7 @@ export interface Routes {
     body: undefined;
     answer: { ready: boolean; roles: Record<string, boolean>; bots: Record<string, boolean>; database: boolean; disk: boolean; eventLoop: boolean };
   };
-  /** Create a chat completion, complete or streamed; see docs/24-openai-compatible.md. */
+  /** Create a chat completion, complete or streamed; see docs/how-to/openai-compatible.md. */
   "POST /v1/chat/completions": {
     path: Record<string, never>;
     query: Record<string, never>;

@@ -1,4 +1,4 @@
-/** Frames of the socket (docs/22-socket.md) as this page uses them. */
+/** Frames of the socket (docs/reference/socket.md) as this page uses them. */
 
 import type { Frame } from "../../api/connection";
 import type { Delivery } from "./conversation";

@@ -80,7 +80,7 @@ export const texts = words({
     cyclesHint: "The agent may work for this many cycles in one run, 1 to 10.",
     script: "Script, as JSON",
     scriptHint:
-      "A JSON object with type, url and template. Optional: headers, condition, notify and cooldown. See docs/15-schedules.md.",
+      "A JSON object with type, url and template. Optional: headers, condition, notify and cooldown. See docs/how-to/schedules.md.",
     scriptWrong: (why: string) => `This is not valid JSON: ${why}`,
     more: "More settings",
     save: "Save",
