@@ -15,6 +15,7 @@ from typing import Any
 from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse
 
 _MS = 1000
+_KILOBYTE = 1000
 _MEGABYTE = 1_000_000
 
 
@@ -64,9 +65,9 @@ def moment(at: int | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at / _MS).astimezone().isoformat(" ", "seconds")
 
 
-def megabytes(size: int) -> str:
-    """Return a number of bytes as text in megabytes."""
-    return f"{size / _MEGABYTE:.1f} MB"
+def file_size(size: int) -> str:
+    """Return a number of bytes as text in megabytes, below one megabyte in kilobytes."""
+    return f"{size / _MEGABYTE:.1f} MB" if size >= _MEGABYTE else f"{size / _KILOBYTE:.0f} kB"
 
 
 def tell(line: str) -> None:

@@ -98,7 +98,7 @@ def why_not(timeline: Json) -> str:
 
 
 def explanation(timeline: Json) -> str:
-    """Return one sentence: the agent that answered and why it was asked, or the reason why there is no answer."""
+    """Return the agent that answered and why it was asked, or the reason why there is no answer."""
     agent = timeline["agent"] or "an agent"
     why = why_not(timeline)
     match timeline["status"]:
@@ -151,9 +151,9 @@ def _after(timeline: Json, name: str) -> str:
 
 
 def _because(timeline: Json) -> str:
-    """Return the routing rule that chose the agent, as the end of a sentence; "" if it is unknown."""
+    """Return the routing rule that chose the agent, as a sentence without its end; "" if it is unknown."""
     code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
-    return f", which was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
+    return f". It was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
 
 
 def _again(timeline: Json) -> str:

@@ -215,7 +215,7 @@ def test_an_answer_that_makes_no_sense_is_wrong_use(daemon: Daemon, arguments: t
 def test_explain_tells_the_story_of_an_answer(daemon: Daemon) -> None:
     message = answered(daemon, "demo: tokens 3", "--channel", "cli-story")["messageId"]
     told = daemon.arvis("explain", message).stdout
-    assert re.match(r"Answered by helper after \d+\.\d{3} s, which was asked because no other rule matched", told)
+    assert re.match(r"Answered by helper after \d+\.\d{3} s\. It was asked because no other rule matched", told)
     assert "0.000 s  received from Owner over web\n" in told
     assert re.search(r"s  model demo/demo \(account demo\): \d+ tokens in, 3 out, ", told)
     assert json.loads(daemon.arvis("explain", message, "--json").stdout)["reply"] == "word word word"

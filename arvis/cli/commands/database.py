@@ -12,7 +12,7 @@ import click
 from arvis.app.database import database_of
 from arvis.cli.api_client import connect
 from arvis.cli.options import json_option, place_options
-from arvis.cli.output import megabytes, moment, print_json, print_table, tell
+from arvis.cli.output import file_size, moment, print_json, print_table, tell
 from arvis.config import load
 from arvis.domain.errors import DataFolderInUse
 from arvis.process.clock import SystemClock
@@ -70,7 +70,7 @@ def _show(made: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(made)
     else:
-        print(f"The backup {made['path']} contains {made['messages']} messages and has {megabytes(made['bytes'])}.")
+        print(f"The backup {made['path']} contains {made['messages']} messages and has {file_size(made['bytes'])}.")
     if made["missingAttachments"]:
         tell(
             f"{made['missingAttachments']} attached files are missing in the backup, because they were deleted "
@@ -117,7 +117,7 @@ def _list(database: Database, *, as_json: bool) -> None:
         print_json(page_view(backups, None))
         return
     rows = [
-        {**backup, "created": moment(backup["createdAt"]), "size": megabytes(backup["bytes"]), "note": _note(backup)}
+        {**backup, "created": moment(backup["createdAt"]), "size": file_size(backup["bytes"]), "note": _note(backup)}
         for backup in backups
     ]
     print_table(rows, _COLUMNS, nothing=f"There are no backups in {database.backups}.")

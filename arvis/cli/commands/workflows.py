@@ -14,7 +14,7 @@ from arvis.cli.output import moment, print_fields, print_json, print_table, tell
 from arvis.config.yaml_text import write_text
 from arvis.domain.workflows import RunStatus
 
-_COLUMNS = ("slug", "name", "version", "runs", "triggers", "last")
+_COLUMNS = ("slug", "name", "version", "runnable", "triggers", "last")
 _RUN_COLUMNS = ("id", "workflow", "status", "began", "source", "waits")
 _LOG_COLUMNS = ("at", "node", "type", "content")
 _PROBLEM_COLUMNS = ("node", "severity", "message", "fix")
@@ -217,7 +217,7 @@ def _row(workflow: Any) -> dict[str, object]:
     last = workflow["lastRun"]
     return {
         **workflow,
-        "runs": workflow["runnable"] if workflow["enabled"] else "off",
+        "runnable": workflow["runnable"] if workflow["enabled"] else "off",
         "triggers": ", ".join(workflow["triggers"]),
         "last": f"{last['status']} {moment(last['at'])}" if last else None,
     }
