@@ -1,4 +1,4 @@
-# CI runs the same commands. Two stamp files in .venv record the finished installations. uv is used if it works, else pip.
+# CI runs the same commands. Stamp files in .venv record the finished installations. uv is used if it works, else pip.
 # PYTHON= names an interpreter for a new .venv. ARGS= is passed to `arvis run` and to the test commands. KILLS= is the
 # number of kills of `make crash`.
 
@@ -10,7 +10,7 @@ WORKERS ?= 4
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
 
-.PHONY: run test long check quick hooks t ui fix crash sweep hostile bench voice
+.PHONY: run test long check quick hooks t ui docs fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -50,6 +50,10 @@ t: $(VENV)/.test
 ui: $(VENV)/.test
 	@$(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm exec vite
 
+# The documentation as a static site, with its generated pages. A broken link is an error.
+docs: $(VENV)/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
+
 fix: $(VENV)/.test
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
@@ -81,6 +85,11 @@ $(VENV)/.run: $(SETUP) $(UI)
 $(VENV)/.test: $(VENV)/.run
 	@echo "Installing the test tools ..."
 	@$(venv) && $(install) -e '.[postgres,mcp]' --group dev
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	@echo "Installing the documentation tools ..."
+	@$(venv) && $(install) --group docs
 	@touch $@
 
 # A shim of a version manager may exist without working, so check that uv runs.
