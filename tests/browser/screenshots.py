@@ -104,10 +104,11 @@ async def _draw(daemon: Daemon) -> tuple[str, str]:
     return made["slug"], run
 
 
-async def _take(page: Page, name: str, path: str, *, step: str = "") -> None:
-    """Take a screenshot of a page; `step` names a step of the drawing to click first."""
+async def _take(page: Page, name: str, path: str, *, shows: str, step: str = "") -> None:
+    """Take a screenshot of a page when it shows this text; `step` names a step of the drawing to click first."""
     await page.goto(path)
     await page.wait_for_load_state("networkidle")
+    await page.get_by_text(shows).first.wait_for()
     await page.wait_for_timeout(600)
     if step:
         await page.locator(".react-flow__node").filter(has_text=step).first.click()
@@ -139,15 +140,15 @@ async def _pictures(daemon: Daemon) -> None:
         context = await browser.new_context(base_url=daemon.address, viewport=SIZE)
         await context.add_cookies([await daemon.cookie()])
         page = await context.new_page()
-        await _take(page, "chat", "/chat/support")
-        await _take(page, "now", "/now")
-        await _take(page, "queue", f"/queue/{failed[0]['id']}?status=failed")
-        await _take(page, "message", f"/messages/{answered[0]['id']}")
-        await _take(page, "agents", "/agents/support")
+        await _take(page, "chat", "/chat/support", shows="Parcel shop")
+        await _take(page, "now", "/now", shows="Recent failures")
+        await _take(page, "queue", f"/queue/{failed[0]['id']}?status=failed", shows="HTTP 400")
+        await _take(page, "message", f"/messages/{answered[0]['id']}", shows="Answered by")
+        await _take(page, "agents", "/agents/support", shows="Answers customers")
         workflow, run = await _draw(daemon)
         await page.set_viewport_size(WIDE)
-        await _take(page, "workflow", f"/workflows/{workflow}/edit", step="Read first")
-        await _take(page, "workflow-run", f"/workflows/{workflow}/runs/{run}")
+        await _take(page, "workflow", f"/workflows/{workflow}/edit", shows="Read first", step="Read first")
+        await _take(page, "workflow-run", f"/workflows/{workflow}/runs/{run}", shows="Open question")
         await browser.close()
 
 
