@@ -131,6 +131,20 @@ async def test_a_chat_key_sees_its_own_and_nothing_else(site: Site, app: AppHarn
     ]  # fmt: skip
 
 
+async def test_a_chat_key_filters_and_searches_its_own(site: Site, app: AppHarness) -> None:
+    user = await user_of(site, CHAT_KEY)
+    await over_the_web(app, user, "About mice", f"web-{user}")
+    await over_the_web(app, "somebody", "About elephants", f"web-{user}")
+    app.clock.put_forward(1)
+    await over_the_web(app, user, "100% direct", "dashboard-agent-helper", thread=user)
+    for query, titles in {
+        "q=MICE": ["About mice"], "q=re:%20about%20m": ["About mice"], "q=elephant": [], "q=100%25": ["100% direct"],
+        "q=help": ["100% direct", "About mice"], "platform=chat": [], "platform=web&q=mice": ["About mice"],
+        f"thread={user}": ["100% direct"], "thread=other": [],
+    }.items():  # fmt: skip
+        assert [row["title"] for row in await listed(site, query, key=CHAT_KEY)] == titles, query
+
+
 async def test_in_a_shared_place_a_chat_key_reads_what_it_said_and_was_answered(site: Site, app: AppHarness) -> None:
     user = await user_of(site, CHAT_KEY)
     await over_the_web(app, user, "Mine", f"web-{user}")
@@ -232,6 +246,7 @@ async def test_every_page_is_read_on_both_databases(either_app: AppHarness) -> N
         ConversationFilter(),
         ConversationFilter(text="elephant", agent="helper"),
         ConversationFilter(own=Person(principal, "zoe")),
+        ConversationFilter(own=Person(principal, "zoe"), text="elephant"),
     ):
         page = await insights.talks(which, limit=10, cursor=None)
         assert [talk.title for talk in page.items] == ([] if which.own else ["Hello elephants"])

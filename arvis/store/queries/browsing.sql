@@ -120,7 +120,9 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: own_talks
--- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote.
+-- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote. A text is
+-- searched in agents, channels and, of the newest 1,000 messages of each conversation, in those that the user may see:
+-- the user's own and the replies to them.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -136,10 +138,30 @@ FROM (
         AND (thread = :user_id OR channel = 'web-' || :user_id OR channel = 'cli-' || :user_id
             OR substr(channel, 1, length(:user_id) + 5) IN ('web-' || :user_id || '-', 'cli-' || :user_id || '-'))
         AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+        AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
         AND (CAST(:channel AS TEXT) IS NULL OR channel = :channel)
+        AND (CAST(:thread AS TEXT) IS NULL OR thread = :thread)
         AND EXISTS (
             SELECT 1 FROM messages
             WHERE messages.conversation_id = conversations.id AND messages.principal_id = :principal_id
+        )
+        AND (
+            CAST(:pattern AS TEXT) IS NULL
+            OR lower(channel) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+            OR agent_id IN (
+                SELECT id FROM agents WHERE lower(slug) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+                    OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+            )
+            OR EXISTS (
+                SELECT 1 FROM (
+                    SELECT messages.content, messages.principal_id, messages.reply_to FROM messages
+                    WHERE messages.conversation_id = conversations.id AND messages.superseded = 0
+                    ORDER BY messages.id DESC LIMIT 1000
+                ) AS recent
+                LEFT JOIN messages AS asked ON asked.id = recent.reply_to
+                WHERE (recent.principal_id = :principal_id OR asked.principal_id = :principal_id)
+                    AND lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+            )
         )
     ORDER BY last_message_at DESC, id DESC LIMIT :limit
 ) AS page

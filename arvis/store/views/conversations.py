@@ -80,11 +80,12 @@ class SqlConversationInsights:
             place = {"platform": which.platform, "channel": which.channel, "thread": which.thread}
             bounds = {"at": at, "before": before, "limit": limit + 1}
             common: dict[str, Any] = {**bounds, "agent_id": await id_of_agent(snapshot, which.agent)}
+            pattern = None if which.text is None else pattern_of(which.text)
             if which.own is not None:
                 whose = {"principal_id": which.own.principal_id, "user_id": which.own.user_id}
-                rows = await snapshot.rows("own_talks", **common, **whose, channel=which.channel)
-            elif which.text is not None:
-                rows = await snapshot.rows("search_talks", **common, **place, pattern=pattern_of(which.text))
+                rows = await snapshot.rows("own_talks", **common, **place, **whose, pattern=pattern)
+            elif pattern is not None:
+                rows = await snapshot.rows("search_talks", **common, **place, pattern=pattern)
             else:
                 rows = await snapshot.rows("list_talks", **common, **place)
         shown = [_talk_of(row) for row in rows[:limit]]

@@ -435,7 +435,6 @@ class ConversationRoutes:
         ]
 
     async def _conversations(self, call: Call) -> Response:
-        """List conversations. Ignore `q` for callers who see only their own conversations, because these are few."""
         which = ConversationFilter(
             agent=call.query("agent"),
             platform=call.query("platform"),
