@@ -195,10 +195,10 @@ class WebhookReceiver:
         hook = await self._store.read(webhooks.open_at, path)
         if hook is None:
             raise nothing_there()
+        body = await _body(call)  # before the place, because a caller without the secret may send its body slowly
         if self._places.locked():
             raise Unavailable("Too many calls run at the same time.", fix="Send the request again in a few seconds.")
         async with self._places:
-            body = await _body(call)
             headers = headers_of(call.request.headers.items())
             genuine = await self._genuine(hook, headers, body)
             if seconds := self._buckets.take(hook.id):

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -82,6 +83,21 @@ async def test_what_is_too_large_is_refused_before_it_is_read(site: Site) -> Non
     except OSError:
         pass  # the server closed the connection
     assert len(await jobs(site)) == 1
+
+
+async def test_slow_bodies_do_not_block_other_calls(site: Site) -> None:
+    await made(site)
+    address = urlsplit(site.url)
+    head = f"POST {URL} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
+    slow = [await asyncio.open_connection(address.hostname, address.port) for _ in range(40)]
+    try:
+        for reader, writer in slow:
+            writer.write(head.encode())
+            assert b" 100 " in await reader.readline()  # the server waits for the body
+        assert (await site.call("POST", URL, key=None, data=BODY, headers=signed(BODY))).status == 202
+    finally:
+        for _, writer in slow:
+            writer.close()
 
 
 async def test_a_replay_runs_nothing(site: Site) -> None:
