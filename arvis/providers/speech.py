@@ -289,33 +289,43 @@ class LocalTranscriber:
         self._turn = asyncio.Lock()
         self._worker: Worker | None = None
         self._resting: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def transcribe(self, sound: Sound) -> str:
         line = json.dumps({"name": name_of(sound), "data": base64.b64encode(sound.data).decode()}).encode()
         async with self._turn:
             await self._wake()
-            try:
-                answer = json.loads(await self._ask(line))
-            finally:
+            answer = json.loads(await self._ask(line))
+            if not self._closed:
                 self._resting = asyncio.create_task(self._rest())
         if "problem" in answer:
             raise SpeechError(answer["problem"], permanent=True)
         return str(answer["text"])
 
     async def close(self) -> None:
+        """End the worker, also while it transcribes a sound."""
+        self._closed = True
         await self._wake()
         await self._end()
 
     async def _ask(self, line: bytes) -> bytes:
         try:
-            if self._worker is None:
-                argv = [sys.executable, "-m", speech_worker.__name__, json.dumps(self._settings)]
-                self._worker = await self._workers.start(argv, environment=self._environment, memory=self._memory)
-            return await self._worker.ask(line, timeout=_LOCAL_SECONDS)
+            return await (await self._started()).ask(line, timeout=_LOCAL_SECONDS)
+        except asyncio.CancelledError:
+            await self._end()  # a worker cannot be used again after a cancellation
+            raise
         except ToolError as failed:
             await self._end()
             why = f" ({' '.join(failed.why.split())[-200:]})" if failed.why else ""
-            raise SpeechError(f"the speech engine failed: {failed.what}{why}", permanent=True) from None
+            raise SpeechError(f"the speech engine failed: {failed.what}{why}", permanent=not self._closed) from None
+
+    async def _started(self) -> Worker:
+        if self._worker is None:
+            argv = [sys.executable, "-m", speech_worker.__name__, json.dumps(self._settings)]
+            self._worker = await self._workers.start(argv, environment=self._environment, memory=self._memory)
+        if self._closed:
+            raise ToolError("The speech engine is closed.")
+        return self._worker
 
     async def _wake(self) -> None:
         """Cancel the timer that ends an idle worker."""

@@ -193,6 +193,23 @@ class OneWorker:
         self.closed.set()
 
 
+class StuckWorker(OneWorker):
+    """Gives no answer until it is closed. `asked` is set when it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def start(self, argv: Sequence[str], *, environment: Mapping[str, str], memory: int) -> Worker:
+        self.closed.clear()
+        return await super().start(argv, environment=environment, memory=memory)
+
+    async def ask(self, line: bytes, *, timeout: float) -> bytes:
+        self.asked.set()
+        await self.closed.wait()
+        raise ToolError("The program has ended.")
+
+
 def local(workers: OneWorker | GuardedWorkers, *, idle_seconds: float = 300, **changes: str) -> LocalTranscriber:
     settings = {"engine": "faster-whisper", "model": "no such model", **changes}
     return LocalTranscriber(
@@ -232,6 +249,34 @@ async def test_an_engine_that_cannot_be_loaded_is_told() -> None:
         await ears.transcribe(SOUND)
     assert failed.value.permanent
     await ears.close()
+
+
+async def test_a_transcription_that_is_cancelled_leaves_no_broken_worker() -> None:
+    workers = StuckWorker()
+    ears = local(workers)
+    asked = asyncio.create_task(ears.transcribe(SOUND))
+    await workers.asked.wait()
+    asked.cancel()
+    await asyncio.gather(asked, return_exceptions=True)
+    assert workers.closed.is_set()
+    again = asyncio.create_task(ears.transcribe(SOUND))
+    workers.asked.clear()
+    await workers.asked.wait()
+    assert len(workers.started) == 2
+    await ears.close()
+    await asyncio.gather(again, return_exceptions=True)
+
+
+async def test_closing_during_a_transcription_leaves_nothing_behind() -> None:
+    workers = StuckWorker()
+    ears, before = local(workers), asyncio.all_tasks()
+    asked = asyncio.create_task(ears.transcribe(SOUND))
+    await workers.asked.wait()
+    await ears.close()
+    with pytest.raises(SpeechError) as failed:
+        await asked
+    assert not failed.value.permanent
+    assert asyncio.all_tasks() == before
 
 
 async def test_whisper_hears_a_sound(tmp_path: Path) -> None:
