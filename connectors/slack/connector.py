@@ -68,7 +68,13 @@ class SlackConnector:
         self._files = Files(api=self._api, token=config.token)
         self._history = History(api=self._api)
         messages = Messages(api=self._api)
-        self._sending = Sending(messages=messages, files=self._files, history=self._history, clock=services.clock)
+        self._sending = Sending(
+            messages=messages,
+            files=self._files,
+            history=self._history,
+            clock=services.clock,
+            identify=self._identify,
+        )
         self._drafts = Drafts(api=self._api, messages=messages)
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)

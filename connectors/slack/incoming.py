@@ -36,6 +36,10 @@ class BotIdentity:
     bot: str
     name: str
 
+    def wrote(self, message: Event) -> bool:
+        """Return whether the bot itself wrote this message."""
+        return message.get("user") == self.user or bool(self.bot and message.get("bot_id") == self.bot)
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -51,7 +55,7 @@ class Reader:
         the bot itself."""
         if event.get("subtype") not in _WRITTEN or event.get("hidden") or not event.get("ts"):
             return False
-        if event.get("user") == self.me.user or (self.me.bot and event.get("bot_id") == self.me.bot):
+        if self.me.wrote(event):
             return False
         if not (event.get("user") or event.get("bot_id")):
             return False

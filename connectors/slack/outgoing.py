@@ -7,7 +7,7 @@ a new message is sent again, the connector searches the channel for the key.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from connectors.slack.api import ApiFailed
 from connectors.slack.files import Files
 from connectors.slack.formatting import BLOCK_LIMIT
 from connectors.slack.history import History, messages_of
-from connectors.slack.incoming import microseconds
+from connectors.slack.incoming import BotIdentity, microseconds
 from connectors.slack.messages import DRAFT, Messages
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,18 @@ class SentMessage:
 
 
 class Sending:
-    def __init__(self, *, messages: Messages, files: Files, history: History, clock: Clock) -> None:
+    """The sender of parts. `identify` returns the bot's identity, or raises `ApiFailed`."""
+
+    def __init__(
+        self,
+        *,
+        messages: Messages,
+        files: Files,
+        history: History,
+        clock: Clock,
+        identify: Callable[[], Awaitable[BotIdentity]],
+    ) -> None:
+        self._identify = identify
         self._messages = messages
         self._files = files
         self._history = history
@@ -174,7 +185,10 @@ class Sending:
         text = next((message for message in found if _key_of(message, _DELIVERY) == part.key), None)
         if _has_text(part) and text is None:
             return SentMessage("", complete=False)
-        shared = _with_files(part, found, after=str(text["ts"]) if text else "")
+        shared = None
+        if part.piece.files:
+            me = await self._identify()
+            shared = _with_files(part, filter(me.wrote, found), after=str(text["ts"]) if text else "")
         shown = text or shared
         complete = shown is not None and (shared is not None or not part.piece.files)
         return SentMessage(str(shown["ts"]) if shown else "", complete=complete)
@@ -208,16 +222,14 @@ def _why(error: ApiFailed | SendError) -> str:
     return "Slack did not accept it" if isinstance(error, ApiFailed) else str(error).rstrip(".")
 
 
-def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:
-    """Return the first message of a bot that is not older than `after` (a `ts`) and has files with the names of the
-    part's files. Files carry no metadata. A message with the same file names from the five minutes before the part is
-    therefore mistaken for the part."""
+def _with_files(part: Part, own: Iterable[Found], after: str) -> Found | None:
+    """Return the first of the bot's own messages that is not older than `after` (a `ts`) and has files with the names
+    of the part's files. Files carry no metadata. A message of the bot with the same file names from the five minutes
+    before the part is therefore mistaken for the part."""
     names = {file.filename for file in part.piece.files}
-    if not names:
-        return None
-    for message in found:
+    for message in own:
         files = answers.mappings(message.get("files")) or ()
         shown = {answers.text(file, "name") or answers.text(file, "title") for file in files}
-        if names <= shown and message.get("bot_id") and str(message["ts"]) >= after:
+        if names <= shown and str(message["ts"]) >= after:
             return message
     return None

@@ -83,6 +83,20 @@ async def test_files_that_were_cut_off_are_shown_once_below_the_one_text() -> No
             assert found.platform_id == shown[0].platform_id
 
 
+async def test_a_file_of_another_bot_with_the_same_name_is_not_the_bots_own() -> None:
+    async with SlackStage.open() as stage:
+        connector, address = await stage.connector(), stage.address()
+        stage.server.faults = [Fault(1, reset="before", methods=frozenset({"files.completeUploadExternal"}))]
+        [part] = parts_of(connector, delivery(address, "report", files=[REPORT]))
+        assert await failure_of(connector, part) is not None
+        other = {"subtype": "bot_message", "bot_id": "B0OTHER01", "text": "", "files": [{"name": "report.txt"}]}
+        stage.write(stage.channel("room"), other)
+        tried = replace(part, tried_at=int(time.time() * 1000))
+        assert await connector.find(tried) is None
+        await connector.send(tried)
+        assert [one.files for one in stage.shown(address)][-1] == ("report.txt",)
+
+
 async def test_buttons_have_their_looks() -> None:
     async with SlackStage.open() as stage:
         address = stage.address()
