@@ -201,7 +201,7 @@ def result_of(failure: RunFailed | BudgetReached | BudgetBusy, now: int) -> Unfi
         return Snooze.after(now, seconds, "rate_limit")
     if error.kind in PERMANENT or error.kind is ProviderErrorKind.EMPTY:
         return Fail(error.kind, error.what)  # the runner has already repeated the call after an empty reply
-    return Retry(error.what)
+    return Retry(error.what, needs_model=True)
 
 
 def _status_after(execution: Execution) -> MessageStatus:

@@ -209,7 +209,12 @@ class Retry:
     error: str
     #: The earliest time (ms) of the next attempt. The retry policy sets it; job handlers leave it 0.
     run_at: int = 0
+    #: True: a model call failed, so the next attempt begins as soon as a model answers again.
+    needs_model: bool = False
 
+
+#: The reasons of jobs that wait for another attempt: after any error, and after a failed model call.
+RETRY, MODEL_RETRY = "retry", "model_retry"
 
 #: The reason of a snooze for a job whose execution waits for child executions, or whose execution continues at once.
 CALLED = "called"

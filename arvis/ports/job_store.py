@@ -125,8 +125,8 @@ class JobStore(Protocol):
         ...
 
     def hasten(self, now: int) -> None:
-        """Make all jobs due that wait until a model can be called again, after a failed attempt or because of a rate
-        limit. If the last attempt failed, it is no longer counted. Called when a model answers again."""
+        """Make all jobs due that wait until a model can be called again, after a failed model call or because of a rate
+        limit. A failed model call is no longer counted as an attempt. Called when a model answers again."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:

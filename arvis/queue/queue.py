@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -61,7 +61,7 @@ class RetryPolicy:
         if failures >= self.max_attempts:
             return Fail("attempts", result.error)
         delay = 2**failures * self.unit_ms * (1 + 0.1 * self.random())
-        return Retry(result.error, now + int(delay))
+        return replace(result, run_at=now + int(delay))
 
 
 # The queue's transaction scripts.

@@ -99,10 +99,11 @@ WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 UPDATE jobs SET run_at = :now, ready = 1 WHERE id = :id AND ready = 2 AND reason = :reason;
 
 -- name: hasten_jobs
--- Jobs that wait for another model call, when a model answers again. The last failed attempt is no longer counted.
+-- Jobs that wait for another model call, when a model answers again. The last failed attempt is no longer counted. Jobs
+-- that failed for another reason (`retry`) keep their time and their attempts.
 UPDATE jobs
-SET run_at = :now, ready = 1, attempts = attempts - CASE WHEN reason = 'retry' AND attempts > 0 THEN 1 ELSE 0 END
-WHERE ready = 2 AND run_at > :now AND reason IN ('retry', 'rate_limit') AND kind IN ('message', 'advance', 'compact');
+SET run_at = :now, ready = 1, attempts = attempts - CASE WHEN reason = 'model_retry' AND attempts > 0 THEN 1 ELSE 0 END
+WHERE ready = 2 AND run_at > :now AND reason IN ('model_retry', 'rate_limit') AND kind IN ('message', 'advance', 'compact');
 
 -- name: step_aside
 UPDATE jobs

@@ -11,7 +11,9 @@ from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
     CALLED,
     LONGEST_LEASE_MS,
+    MODEL_RETRY,
     POISON_CRASHES,
+    RETRY,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_RETRY_MS,
@@ -234,8 +236,9 @@ class SqlJobs:
                 return self._end(job, JobStatus.DONE, None, None, now)
             case Fail(reason=reason, error=error):
                 return self._end(job, JobStatus.FAILED, reason, error, now)
-            case Retry(run_at=run_at, error=error):
-                return self._postpone(job, run_at, now, attempts=1, error=error, reason="retry")
+            case Retry(run_at=run_at, error=error, needs_model=needs_model):
+                reason = MODEL_RETRY if needs_model else RETRY
+                return self._postpone(job, run_at, now, attempts=1, error=error, reason=reason)
             case Snooze(run_at=run_at, reason=reason):
                 return self._postpone(job, run_at, now, attempts=0, error=None, reason=reason)
             case Released():

@@ -14,7 +14,9 @@ from arvis.domain.jobs import (
     CALLED,
     CRASH_DELAYS,
     LONGEST_LEASE_MS,
+    MODEL_RETRY,
     POISON_CRASHES,
+    RETRY,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_RETRY_MS,
@@ -207,9 +209,9 @@ class JobModel:
                 self._end(job, "done", now)
             case Fail():
                 self._end(job, "failed", now)
-            case Retry(run_at=run_at):
+            case Retry(run_at=run_at, needs_model=needs_model):
                 job.attempts += 1
-                self._rest(job, run_at, now, "retry")
+                self._rest(job, run_at, now, MODEL_RETRY if needs_model else RETRY)
             case Snooze(run_at=run_at, reason=reason):
                 self._rest(job, run_at, now, reason)
             case Released():
@@ -293,9 +295,12 @@ class JobModel:
     def _see_hasten(self, now: int, *, result: None) -> None:
         for lane in self.lanes.values():
             head = lane[0]
-            wants_model = head.new.kind in {"message", "advance", "compact"} and head.reason in {"retry", "rate_limit"}
+            wants_model = head.new.kind in {"message", "advance", "compact"} and head.reason in {
+                MODEL_RETRY,
+                "rate_limit",
+            }
             if head.status == "pending" and not head.claimable and head.run_at > now and wants_model:
-                head.attempts -= head.reason == "retry" and head.attempts > 0
+                head.attempts -= head.reason == MODEL_RETRY and head.attempts > 0
                 head.run_at, head.claimable = now, True
 
     def _see_take_up(self, execution_id: str, now: int, *, result: None) -> None:

@@ -295,7 +295,7 @@ def words_of(number: int) -> list[str]:
 
 def outcome_of(kind: type[Settlement], now: int) -> Settlement:
     if kind is Retry:
-        return Retry("no", now)
+        return Retry("no", now, needs_model=True)
     if kind is Snooze:
         return Snooze(now, "busy")
     return Fail("x", "x") if kind is Fail else Done() if kind is Done else Released()

@@ -141,15 +141,26 @@ class RecoveryCases(JobCases):
         """The earlier failure was caused by the missing model, so it counts no attempt."""
         await store.write(add, message())
         job = await store.write(claim_one)
-        await store.write(settle, job, Retry("no model", NOW + 60_000))
+        await store.write(settle, job, Retry("no model", NOW + 60_000, needs_model=True))
         await store.write(hasten, NOW + 1)
         assert (await store.write(claim_one, NOW + 1)).attempts == 0
+
+    async def test_a_retry_after_another_error_waits_and_counts_when_a_model_can_answer_again(
+        self, store: Store
+    ) -> None:
+        await store.write(add, message())
+        job = await store.write(claim_one)
+        await store.write(settle, job, Retry("a defect", NOW + 60_000))
+        await store.write(hasten, NOW + 1)
+        assert await store.write(claim, now=NOW + 1) == []
+        again = await store.write(get, job.id)
+        assert (again.attempts, again.run_at) == (1, NOW + 60_000)
 
     async def test_a_pause_after_a_crash_does_not_end_when_a_model_can_answer_again(self, store: Store) -> None:
         """Also where the job had waited for a model before it crashed."""
         await store.write(add, message())
         job = await store.write(claim_one)
-        await store.write(settle, job, Retry("no model", NOW))
+        await store.write(settle, job, Retry("no model", NOW, needs_model=True))
         rescued: list[Job] = []
         for _ in range(SUSPECT_CRASHES):
             await store.write(claim_one)
