@@ -56,16 +56,12 @@ class SqlWorkflows:
             self._session.execute("add_workflow_trigger", **fields)
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Return the triggers of these kinds. The query reads two kinds at a time, because every message needs two."""
-        known = list(kinds)
-        pairs = [(known[at], known[min(at + 1, len(known) - 1)]) for at in range(0, len(known), 2)]
-        rows = [
-            row
-            for kind, other in pairs
-            for row in self._session.rows("workflow_triggers_of_kinds", kind=kind, other=other, limit=limit)
+        found = [
+            trigger_of(row)
+            for kind in kinds
+            for row in self._session.rows("workflow_triggers_of_kind", kind=kind, limit=limit)
         ]
-        found = [trigger_of(row) for row in rows]
-        return sorted(found, key=lambda each: (each.workflow_id, each.node_id))
+        return sorted(found, key=lambda each: (each.workflow_id, each.node_id))[:limit]
 
     def begun_by(self, workflow: Workflow) -> set[str]:
         names = {"by_id": workflow.graph, "by_slug": f"{PREFIX}{workflow.slug}"}

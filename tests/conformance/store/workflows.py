@@ -24,6 +24,10 @@ def add_workflows(tx: Transaction) -> None:
         tx.workflows.add(workflow)
 
 
+def triggers(tx: Transaction, kinds: list[str], limit: int) -> list[Trigger]:
+    return tx.workflows.triggers(kinds, limit)
+
+
 def add_run(tx: Transaction) -> None:
     add_workflows(tx)
     begin_execution(tx, "e1")
@@ -73,7 +77,14 @@ class WorkflowCases(TransactionCases):
         await store.write(lambda tx: tx.workflows.set_triggers("w1", [INVOICES, hook]))
         await store.write(lambda tx: tx.workflows.set_triggers("w2", [other]))
         both = ["message", "webhook"]
-        assert await store.read(lambda tx: tx.workflows.triggers(both, 9)) == [INVOICES, hook, other]
+        three = ["message", "manual", "webhook"]
+        for kinds, limit, found in (
+            (both, 9, [INVOICES, hook, other]),
+            (both, 2, [INVOICES, hook]),
+            (three, 2, [INVOICES, hook]),
+            (three, 9, [INVOICES, hook, other]),
+        ):
+            assert await store.read(triggers, kinds, limit) == found
         await store.write(lambda tx: tx.workflows.set_triggers("w1", [hook]))
         assert await store.read(lambda tx: tx.workflows.triggers(["message"], 9)) == [other]
 
