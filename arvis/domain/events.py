@@ -74,6 +74,8 @@ class AgentMoved:
 
 @dataclass(frozen=True, slots=True)
 class JobSettled:
+    """A job was ended by something other than its own task, which must stop. `status` is `cancelled`."""
+
     job_id: str
     status: str
 

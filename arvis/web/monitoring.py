@@ -146,7 +146,7 @@ class Metrics:
         self._ended = Counter(
             "arvis_messages_ended", "Messages that were finished", ["platform", "status"], registry=registry
         )
-        self._settled = Counter("arvis_jobs_settled", "Jobs that were finished", ["status"], registry=registry)
+        self._settled = Counter("arvis_jobs_settled", "Jobs that were cancelled", ["status"], registry=registry)
         self._requests = Counter(
             "arvis_http_requests", "Requests by route", ["method", "path", "status"], registry=registry
         )

@@ -66,7 +66,7 @@ async def test_not_ready_while_the_database_does_not_answer(site: Site) -> None:
 async def test_metrics_are_prometheus_text(site: Site) -> None:
     sent = await site.call("POST", "/api/messages", json={"content": "hi"})
     site.rest(sent.json()["messageId"], MessageStatus.ANSWERED)
-    site.bus.publish(JobSettled("job1", "done"))
+    site.bus.publish(JobSettled("job1", "cancelled"))
     async with site.socket():
         answer = await site.call("GET", "/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
@@ -76,7 +76,8 @@ async def test_metrics_are_prometheus_text(site: Site) -> None:
         "arvis_oldest_ready_job_seconds 1.5",
         'arvis_messages_received_total{platform="web"} 1.0',
         'arvis_messages_ended_total{platform="web",status="answered"} 1.0',
-        'arvis_jobs_settled_total{status="done"} 1.0',
+        "# HELP arvis_jobs_settled_total Jobs that were cancelled",
+        'arvis_jobs_settled_total{status="cancelled"} 1.0',
         'arvis_http_requests_total{method="POST",path="/api/messages",status="202"} 1.0',
         "arvis_sockets 1.0",
     ):
