@@ -113,15 +113,26 @@ async def test_a_login_ends_after_thirty_days_of_use(site: Site) -> None:
     assert (await me(site, cookie)).status == 401
 
 
-async def test_a_blocked_owner_is_logged_out(site: Site) -> None:
-    def block(tx: Transaction) -> None:
-        principal = tx.principals.find("web", "owner")
-        assert principal is not None
-        tx.principals.set_role(principal.id, PrincipalRole.BLOCKED, 1)
+def block(tx: Transaction) -> None:
+    principal = tx.principals.find("web", "owner")
+    assert principal is not None
+    tx.principals.set_role(principal.id, PrincipalRole.BLOCKED, 1)
 
+
+async def test_a_blocked_owner_is_logged_out(site: Site) -> None:
     cookie = await site.log_in()
     await site.store.write(block)
     assert (await me(site, cookie)).status == 401
+
+
+async def test_a_blocked_user_is_told_how_to_be_unblocked(site: Site) -> None:
+    code = (await site.server.login_link()).partition("#login=")[2]
+    await site.log_in()
+    await site.store.write(block)
+    refused = await try_code(site, code)
+    assert (refused.status, refused.code) == (401, "bad_code")
+    assert "The user is blocked." in refused.text
+    assert "arvis people unblock web:owner" in refused.text
 
 
 async def test_guessing_is_slowed_down(site: Site) -> None:

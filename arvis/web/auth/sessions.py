@@ -161,15 +161,35 @@ class Sessions:
     async def _begun(self, token: str, user: User | None, old_token: str | None, code: str) -> Login:
         identity = None if user is None else await self.identify(token)
         if identity is None:
-            raise Unauthorised(
-                "This login link is not valid." if code == "bad_code" else "This user cannot log in.",
-                why="It was used before, or is older than ten minutes." if code == "bad_code" else "",
-                fix="Run `arvis login` to get a new login link.",
-                code=code,
-            )
+            raise _refusal(user, code)
         if old_token is not None:
             await self.end(hashed(old_token))
         return Login(token, identity)
+
+
+def _refusal(user: User | None, code: str) -> Unauthorised:
+    """Return the error for a login without a session. `user` is None if the link or the password is
+    no longer valid."""
+    if user is not None:
+        return Unauthorised(
+            "This user cannot log in.",
+            why="The user is blocked.",
+            fix=f"An owner can run `arvis people unblock web:{user.id}`.",
+            code=code,
+        )
+    if code == "bad_code":
+        return Unauthorised(
+            "This login link is not valid.",
+            why="It was used before, or is older than ten minutes.",
+            fix="Run `arvis login` to get a new login link.",
+            code=code,
+        )
+    return Unauthorised(
+        "This user cannot log in.",
+        why="The user was deleted or got another password at this moment.",
+        fix="Try again with the new password.",
+        code=code,
+    )
 
 
 def hashed(token: str) -> str:
