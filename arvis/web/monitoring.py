@@ -79,12 +79,13 @@ class DatabaseMetrics:
             since = max(self._looked, until - _LONGEST_LOOK)
             runs = await self._insights.run_figures(since, max(since, until))
             self._sleeping.set(runs.paused)
-            for status, number in runs.ended.items():
-                self._runs.labels(status).inc(number)
             if until > since:
                 report = await self._insights.usage(UsageBy.MODEL, since, until, "UTC")
                 answers = await self._insights.answers(since, until)
                 self._looked = until
+                # Count only after the last read: if a read fails, the next look reads all these rows again.
+                for status, number in runs.ended.items():
+                    self._runs.labels(status).inc(number)
                 for group in report.groups:
                     self._count(group)
                 for each in answers:

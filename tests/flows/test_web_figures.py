@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import pytest
 from prometheus_client import CollectorRegistry
 
+from arvis.domain.errors import DatabaseAway
 from arvis.domain.workflows import RunStatus
 from arvis.ports.insights import Answers, Headline, UsageBy, UsageGroup, UsageReport, UsageSums
 from arvis.ports.workflows import RunFigures
@@ -40,6 +42,15 @@ class Told(ScriptedInsights):
         return Headline(running=1, pending=2, undelivered=4, failed=0, waiting=3, cost_micros=0)
 
 
+class Failing(Told):
+    """Insights whose first read of answers fails."""
+
+    async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
+        if len(self.ranges) == 1:
+            raise DatabaseAway("The database cannot be reached.")
+        return await super().answers(since, until, minutes=minutes)
+
+
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
     return registry.get_sample_value(name, labels)
 
@@ -58,6 +69,17 @@ async def test_what_is_new_is_counted_once() -> None:
     edges = [edge for pair in insights.ranges for edge in pair]
     assert edges == sorted(edges)
     assert all(first[1] == second[0] for first, second in zip(insights.ranges, insights.ranges[1:], strict=False))
+
+
+async def test_a_look_that_failed_counts_nothing_twice() -> None:
+    registry, insights, clock = CollectorRegistry(), Failing("demo/demo"), MovableClock()
+    figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock)
+    clock.shift_ms += 60_000
+    with pytest.raises(DatabaseAway):
+        await figures.look()
+    await figures.look()
+    assert value(registry, "arvis_workflow_runs_ended_total", status="completed") == 2
+    assert value(registry, "arvis_model_calls_total", provider="demo", model="demo", outcome="ok") == 3
 
 
 async def test_figures_are_those_of_the_database() -> None:
