@@ -25,3 +25,24 @@ def test_a_tool_that_changes_its_description_is_told_of_and_its_word_no_longer_t
         ]
     assert risks == [[Risk.READ], [Risk.READ], [Risk.EXEC], [Risk.READ]]
     assert [(line["event"], line["tool"]) for line in lines] == [("mcp_tool_changed", "look")]
+
+
+def test_tools_after_the_thousandth_of_a_server_are_not_trusted_and_not_called_changed() -> None:
+    made = _Offers()
+    large, small = (
+        RemoteServer(
+            settings=McpServer(name=name, command=("server",), trust_annotations=True, risk=Risk.EXEC),
+            clock=StoppedClock(),
+            make=made.tools,
+        )
+        for name in ("large", "small")
+    )
+    offers = [
+        Offer(name=f"look-{number:04}", description="Looks.", schema={"type": "object"}, read_only=True)
+        for number in range(1_001)
+    ]
+    with structlog.testing.capture_logs() as lines:
+        risks = [tool.risk for tool in made.tools(large, offers)]
+        assert [tool.risk for tool in made.tools(small, offers[-1:])] == [Risk.READ]
+    assert risks == [Risk.READ] * 1_000 + [Risk.EXEC]
+    assert lines == []

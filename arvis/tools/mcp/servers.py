@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -55,6 +56,8 @@ class McpTool:
 log = structlog.get_logger(__name__)
 
 _MAX_DESCRIPTION = 2_000
+#: The number of names that are remembered for each server, because a server may invent names for ever.
+_MOST_NAMES = 1_000
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
 _ALL = "*"
 
@@ -103,8 +106,8 @@ class _Offers:
     """The conversion of offers into tools. It leaves out unusable offers and logs each of them once."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
-        self._first: dict[tuple[str, str], Offer] = {}
+        self._told: dict[str, set[str]] = defaultdict(set)
+        self._first: dict[str, dict[str, Offer]] = defaultdict(dict)
 
     def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
         settings = server.settings
@@ -137,19 +140,25 @@ class _Offers:
         )
 
     def _is_harmless(self, settings: McpServer, offer: Offer) -> bool:
-        """Return whether to trust the server's claim that a tool only reads. The claim is never trusted after the
-        server has changed its description of the tool."""
-        known = (settings.name, offer.name)
-        if known not in self._first and len(self._first) < 1_000:  # noqa: PLR2004 - as below
-            self._first[known] = offer
-        same = self._first.get(known) == offer
-        if not same and (settings.name, f"{offer.name} changed") not in self._told:
-            self._told.add((settings.name, f"{offer.name} changed"))
+        """Return whether to trust the server's claim that a tool only reads. The claim is trusted only with the first
+        description that the server gave of the tool, and only for the first `_MOST_NAMES` tools."""
+        first = self._first[settings.name]
+        if offer.name not in first and len(first) < _MOST_NAMES:
+            first[offer.name] = offer
+        same = first.get(offer.name) == offer
+        if not same and offer.name in first and self._is_new(settings, f"{offer.name} changed"):
             log.warning("mcp_tool_changed", server=settings.name, tool=offer.name)
         return settings.trust_annotations and offer.read_only and same
 
     def _leave_out(self, settings: McpServer, offer: Offer, why: str) -> None:
-        known = (settings.name, offer.name[:128])
-        if known not in self._told and len(self._told) < 1_000:  # noqa: PLR2004 - a server may invent names for ever
-            self._told.add(known)
-            log.warning("mcp_tool_left_out", server=settings.name, tool=known[1], why=why)
+        name = offer.name[:128]
+        if self._is_new(settings, name):
+            log.warning("mcp_tool_left_out", server=settings.name, tool=name, why=why)
+
+    def _is_new(self, settings: McpServer, what: str) -> bool:
+        """Return whether this was not logged before and may be logged."""
+        told = self._told[settings.name]
+        if what in told or len(told) >= 2 * _MOST_NAMES:
+            return False
+        told.add(what)
+        return True
