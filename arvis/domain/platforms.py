@@ -173,6 +173,8 @@ class Pairing:
     status: PairingStatus
     created_at: int
     expires_at: int
+    #: The time of the approval or rejection; None if the request is pending.
+    settled_at: int | None = None
 
 
 class BotState(StrEnum):

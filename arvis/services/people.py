@@ -151,7 +151,7 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 10
 MINUTE_MS = 60_000
 LIFE_MS = 15 * MINUTE_MS
-#: The time from the request of a person who is rejected to that person's next code.
+#: The time from the rejection of a person to that person's next code.
 REJECTED_MS = 24 * 60 * MINUTE_MS
 #: The maximum number of pending codes of one bot. If more people ask at the same time, it is probably abuse.
 MOST_PENDING = 3
@@ -248,8 +248,10 @@ def _may_have_a_code(tx: Transaction, message: IncomingMessage, now: int) -> boo
         return False
     newest = tx.pairings.newest_of(platform, user_id)
     if newest is not None:
-        rejected = newest.status is PairingStatus.REJECTED
-        if now < (newest.created_at + REJECTED_MS if rejected else newest.expires_at):
+        until = newest.expires_at
+        if newest.status is PairingStatus.REJECTED and newest.settled_at is not None:
+            until = newest.settled_at + REJECTED_MS
+        if now < until:
             return False
     return tx.pairings.pending(platform, message.address.connector, now) < MOST_PENDING
 

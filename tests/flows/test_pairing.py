@@ -174,9 +174,11 @@ async def test_after_a_few_wrong_codes_none_is_looked_at(either_store: Store) ->
 async def test_who_is_turned_away_hears_nothing_for_a_day(either_store: Store) -> None:
     store = either_store
     await offered(store, 1)
-    assert isinstance(await store.write(people.reject, code_of(1), BY, NOW), TurnedAway)
-    assert isinstance(await store.write(people.approve, code_of(1), BY, NOW), WrongCode)
-    assert [await offered(store, 2, at=NOW + wait) for wait in (LIFE_MS, REJECTED_MS)] == [False, True]
+    rejected = NOW + LIFE_MS - 1
+    assert isinstance(await store.write(people.reject, code_of(1), BY, rejected), TurnedAway)
+    assert isinstance(await store.write(people.approve, code_of(1), BY, rejected), WrongCode)
+    waits = (LIFE_MS, REJECTED_MS - 1, REJECTED_MS)
+    assert [await offered(store, 2, at=rejected + wait) for wait in waits] == [False, False, True]
     asked = await store.read(lambda tx: tx.pairings.newest_of("chat", "ann"))
     assert asked is not None
     assert await store.write(people.reject_by_id, asked.id, BY, NOW) is not None

@@ -24,6 +24,7 @@ def pairing_of(row: Row) -> Pairing:
         status=PairingStatus(row["status"]),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
+        settled_at=row["settled_at"],
     )
 
 
