@@ -202,7 +202,7 @@ async def test_what_was_under_way_has_failed_and_what_waits_for_people_and_time_
         assert states == [DeliveryState.UNKNOWN, DeliveryState.UNKNOWN]
         jobs = await failed_jobs(app)
         assert (len(jobs), story.restored.given_up.jobs) == (7, 7)
-        assert (story.restored.given_up.turns, story.restored.given_up.deliveries) == (5, 2)
+        assert (story.restored.given_up.executions, story.restored.given_up.deliveries) == (5, 2)
 
 
 async def test_everything_can_be_tried_again_by_hand(story: Story) -> None:

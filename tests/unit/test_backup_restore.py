@@ -296,7 +296,7 @@ def test_a_question_beside_running_work_stays_open(database: Database) -> None:
     restored = restore(database, make_backup(database, NOW).path, LATER)
     assert column(database, "SELECT status FROM executions") == ["paused"]
     assert set(column(database, "SELECT status FROM messages")) == {"waiting"}
-    assert (restored.given_up.turns, column(database, "SELECT count(*) FROM jobs WHERE ready > 0")) == (1, [0])
+    assert (restored.given_up.executions, column(database, "SELECT count(*) FROM jobs WHERE ready > 0")) == (1, [0])
 
 
 def test_a_question_whose_time_is_over_is_not_answered_by_time(database: Database) -> None:
@@ -306,7 +306,7 @@ def test_a_question_whose_time_is_over_is_not_answered_by_time(database: Databas
     assert column(database, "SELECT answered_at FROM waits") == [None]
     retry = "SELECT reason FROM jobs WHERE execution_id = (SELECT execution_id FROM waits) AND status = 'failed'"
     assert column(database, retry) == ["restored"]
-    assert restored.given_up.turns == 1
+    assert restored.given_up.executions == 1
 
 
 def test_no_job_lives_and_a_key_that_guards_only_live_jobs_is_free(database: Database) -> None:

@@ -114,7 +114,7 @@ The damage
 What was done
   The damaged database was moved to: {aside}
   The newest intact backup was restored: arvis-20270115T090000Z.tar.gz of 2027-01-15 09:00:00 UTC, 3 messages.
-  Work that may already be done or sent is not repeated automatically: 0 turns, 0 jobs, 3 deliveries. \
+  Work that may already be done or sent is not repeated automatically: 0 executions, 0 jobs, 3 deliveries. \
 `arvis jobs list` shows them; you can retry each of them.
 
 What is missing
@@ -212,7 +212,7 @@ def test_the_sound_part_of_a_log_is_kept_and_nothing_old_is_sent_again(dead: Dat
     assert (finding.report.parent / "arvis.db-wal").read_bytes() == damaged
     text = finding.report.read_text()
     assert "frames that were committed to the log" in text
-    assert "0 turns, 0 jobs, 4 deliveries" in text
+    assert "0 executions, 0 jobs, 4 deliveries" in text
     assert started(dead) is None
 
 

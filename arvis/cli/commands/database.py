@@ -140,7 +140,7 @@ def _view(restored: Restored) -> Any:
         "messagesBefore": restored.messages_before,
         "aside": None if restored.aside is None else str(restored.aside),
         "missingAttachments": restored.missing,
-        "givenUp": {"jobs": given_up.jobs, "turns": given_up.turns, "deliveries": given_up.deliveries},
+        "givenUp": {"jobs": given_up.jobs, "executions": given_up.executions, "deliveries": given_up.deliveries},
     }
 
 

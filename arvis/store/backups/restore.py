@@ -85,8 +85,8 @@ class Settlement:
 
     #: The number of jobs, of any kind.
     jobs: int
-    #: The number of interrupted executions, such as turns.
-    turns: int
+    #: The number of interrupted executions, such as turns and the executions that they called.
+    executions: int
     #: The number of deliveries that got the state `unknown`.
     deliveries: int
 

@@ -125,8 +125,8 @@ def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
 
 def _told_given_up(given_up: Settlement) -> str:
     return (
-        f"Work that may already be done or sent is not repeated automatically: {given_up.turns} turns, {given_up.jobs} "
-        f"jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; you can retry each of them."
+        "Work that may already be done or sent is not repeated automatically: "
+        f"{given_up.executions} executions, {given_up.jobs} jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; you can retry each of them."
     )
 
 
