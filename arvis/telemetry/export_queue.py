@@ -241,15 +241,15 @@ class ExportQueue:
             await asyncio.sleep(self._gather)
         while len(ids) < _MOST_AT_ONCE and not self._waiting.empty():
             ids.append(self._waiting.get_nowait())
-        spans = [span for execution_id in dict.fromkeys(ids) for span in await self._spans(execution_id)]
-        if not spans:
+        found = [spans for execution_id in dict.fromkeys(ids) if (spans := await self._spans(execution_id))]
+        if not found:
             return
-        if await asyncio.to_thread(self._exporter.export, spans):
+        if await asyncio.to_thread(self._exporter.export, [span for spans in found for span in spans]):
             if self._lost:
-                log.info("telemetry_back", lost=self._lost)
+                log.info("telemetry_back", lost_executions=self._lost)
             self._lost = 0
         else:
-            self._missed(len(spans), "the collector did not accept them")
+            self._missed(len(found), "the collector did not accept them")
 
     async def _spans(self, execution_id: str) -> list[Span]:
         try:
@@ -262,7 +262,7 @@ class ExportQueue:
         return spans_of(found, content=self._content)
 
     def _missed(self, number: int, why: str) -> None:
-        """Count lost executions and spans. The first loss is logged at once. The total is logged when the collector
+        """Count lost executions. The first loss is logged at once. The total is logged when the collector
         accepts spans again."""
         if not self._lost:
             log.warning("telemetry_lost", why=why, fix="see `telemetry.endpoint` in config.yaml")

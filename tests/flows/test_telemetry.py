@@ -166,6 +166,15 @@ async def test_a_collector_that_is_not_there_costs_a_line(caplog: pytest.LogCapt
     await stopped(running)
 
 
+async def test_lost_executions_are_counted_and_not_their_spans() -> None:
+    known = {each: some_receipts(execution=an_execution(execution_id=each)) for each in ("e1", "e2")}
+    queue = ExportQueue(receipts=reader(known), exporter=Refusing(), content=False, gather=0)
+    for each in ("e1", "e2", "gone"):
+        queue.add(each)
+    await queue._send([])
+    assert queue._lost == 2
+
+
 async def test_a_dead_port_is_given_up_soon() -> None:
     async with collecting() as collector:
         pass
