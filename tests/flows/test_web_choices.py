@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from arvis.bus import EventBus
+from arvis.commands.registry import command_hints
 from arvis.domain.agents import GRAPHS
 from arvis.domain.runs import Account
 from arvis.ports.choices import BotField, OfferedPlatform
@@ -87,6 +88,8 @@ async def test_platforms_have_steps_and_fields(site: Site) -> None:
         "signing_secret",
     ]
     assert "socket_mode_enabled: true" in found["slack"]["manifest"]
+    names = ", ".join(hint.name for hint in command_hints())
+    assert f'usage_hint: "[{names} or a question]"' in found["slack"]["manifest"]
     assert found["slack"]["manifest"] in (Path(__file__).parents[2] / "docs" / "how-to" / "slack.md").read_text("utf-8")
     assert found["console"]["fields"] == []
 
