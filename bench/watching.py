@@ -52,21 +52,21 @@ async def dashboard(setting: Setting) -> list[Figure]:
     jobs = JOBS if setting.scale.work >= 300 else 2_000
     _fill(full / "data", jobs)
     with daemon(full) as server, daemon(setting.folder / "empty") as empty:
-        return [*await _answers(setting, server.endpoints[0], empty.endpoints[0]), *await _chats(setting, server)]
+        return [*await _answers(setting, jobs, server.endpoints[0], empty.endpoints[0]), *await _chats(setting, server)]
 
 
-async def _answers(setting: Setting, full: Endpoint, empty: Endpoint) -> list[Figure]:
+async def _answers(setting: Setting, jobs: int, full: Endpoint, empty: Endpoint) -> list[Figure]:
     async with _asking(full) as there, _asking(empty) as here:
         cold = [await there.overview("hour"), await there.overview("day")]
         against = "the same of a daemon with an empty database"
         figures = [
-            Figure(f"page Now with {JOBS:,} jobs, first time", cold[0], "ms", target=Target(300, 100, lower=True)),
+            Figure(f"page Now with {jobs:,} jobs, first time", cold[0], "ms", target=Target(300, 100, lower=True)),
             Figure("… of the day, first time", cold[1], "ms", target=Target(2_000, 500, lower=True)),
         ]
         for span in ("hour", "day"):
             control, measure = partial(here.overview, span), partial(there.overview, span)
             paired = await in_turn(setting.scale.rounds * 3, control, measure)
-            name = f"page Now with {JOBS:,} jobs" if span == "hour" else "… of the day"
+            name = f"page Now with {jobs:,} jobs" if span == "hour" else "… of the day"
             target = Target(100, 50, lower=True)
             figures.append(Figure(name, paired.value, "ms", paired.control, against, paired.ratio, target))
         return figures
