@@ -171,7 +171,9 @@ async def test_a_workflow_that_calls_itself_ends_with_a_word_about_it(store: Sto
 @pytest.mark.parametrize("name", ["nowhere", ""])
 async def test_a_workflow_that_is_not_there_fails_the_node(store: Store, name: str) -> None:
     document = drawing(START, node("s", "sub-workflow", "S", workflow=name or "none"), ways=["start > s"])
-    assert "There is no workflow" in ((await ran(store, document)).execution.error or "")
+    error = (await ran(store, document)).execution.error or ""
+    assert "There is no workflow" in error
+    assert ".." not in error
 
 
 async def test_a_transfer_ends_the_run_and_those_above_it(store: Store) -> None:

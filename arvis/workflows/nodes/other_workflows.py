@@ -143,7 +143,7 @@ def target(tx: Transaction, execution: Execution, name: str) -> Target:
         workflow = find(tx, name)
         version = whole_version(tx, workflow)
     except (NotFound, Unprocessable) as missing:
-        raise ExecutionError(missing.what.rstrip("."), why=missing.why, fix=missing.fix) from None
+        raise ExecutionError(missing.what, why=missing.why, fix=missing.fix) from None
     named = (version.document.get("settings") or {}).get("agent")
     written = replace(execution, state=with_authors(execution.state, version.authors))
     taint = taint_of_authors(tx, execution.principal_id, version.authors)

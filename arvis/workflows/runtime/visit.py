@@ -60,7 +60,7 @@ def guarded(node: Node, spec: NodeSpec, limits: VisitLimits) -> Node:
         try:
             decision = await node(context)
         except ExecutionError as error:
-            return fail_branch(context, spec, token, sentences(f"{error.what}.", error.why, error.fix))
+            return fail_branch(context, spec, token, sentences(f"{error.what.rstrip('.')}.", error.why, error.fix))
         if isinstance(decision, Pause):
             run_log.announce_state(context)
         return decision
