@@ -60,8 +60,7 @@ _REFUSE_CALL = 0x00050000 | 1  # "Operation not permitted"
 
 
 def call_filter(machine: str) -> bytes | None:
-    """Return the seccomp filter for an architecture; None if `_MACHINES` does not contain it. Programs then run without
-    a filter."""
+    """Return the seccomp filter for an architecture; None if `_MACHINES` does not contain it."""
     known = _MACHINES.get(machine)
     if known is None:
         return None
@@ -196,19 +195,22 @@ _INSTALL = "Install it: apt-get install bubblewrap."
 
 class Bubblewrap:
     """Implements `Sandbox` with bubblewrap. `hidden` are folders that no program may see, such as the data folder, even
-    if they are inside a readable folder. The task's own folder may be inside a hidden folder. `disk` (bytes) and
-    `files` limit the task's folder; None: no limit."""
+    if they are inside a readable folder. The task's own folder may be inside a hidden folder. `machine` is the type of
+    this machine (None: as the system reports it). `disk` (bytes) and `files` limit the task's folder; None: no
+    limit."""
 
     def __init__(
         self,
         *,
         hidden: Sequence[Path] = (),
         program: str = "bwrap",
+        machine: str | None = None,
         disk: int | None = 1_073_741_824,
         files: int | None = 20_000,
     ) -> None:
         self._hidden = tuple(folder.resolve() for folder in hidden)
         self._program = program
+        self._machine = machine or platform.machine()
         self._disk = disk or _UNBOUNDED
         self._files = files or _UNBOUNDED
         self._lock = asyncio.Lock()
@@ -252,22 +254,27 @@ class Bubblewrap:
             raise ToolError(f"The folder {task.folder.name} of the program does not exist.")
         with ExitStack() as stack:
             passwd, group = (_in_memory(stack, os.fsencode(text)) for text in (_PASSWD, _GROUP))
-            calls = call_filter(platform.machine())
-            filters = [] if calls is None else [_in_memory(stack, calls)]
+            calls = call_filter(self._machine)
+            if calls is None:
+                raise ToolError(
+                    f"Arvis has no filter of system calls for the machine type {self._machine}. "
+                    f"Use a machine of the type {' or '.join(_MACHINES)}."
+                )
+            seccomp = _in_memory(stack, calls)
             options = [
                 *_NAMESPACES,
                 *(["--share-net"] if task.network else []),
                 *_IDENTITY,
                 *self._walls(task, passwd, group),
                 *_environment(task.environment),
-                *(part for descriptor in filters for part in ("--seccomp", str(descriptor))),
+                *("--seccomp", str(seccomp)),
             ]
             # The options are passed in a file, because arguments are visible to every user of the machine, and to the
             # program.
             arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
             argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
             inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
-            descriptors = (passwd, group, arguments, *filters, *inherited)
+            descriptors = (passwd, group, arguments, seccomp, *inherited)
             finished = await run_guarded(argv, inside, descriptors=descriptors, disk=self._disk, files=self._files)
         code = finished.exit_code
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished

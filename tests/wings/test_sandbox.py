@@ -292,6 +292,12 @@ async def test_without_bubblewrap_the_tool_says_what_to_install(tmp_path: Path) 
         await tool_of(Bubblewrap(program="no-such-bwrap")).call({"command": "true"}, caller_in(tmp_path))
 
 
+async def test_a_machine_without_a_filter_of_system_calls_runs_nothing(tmp_path: Path) -> None:
+    require("bwrap", _INSTALL)
+    with pytest.raises(ToolError, match="no filter of system calls for the machine type riscv64"):
+        await tool_of(Bubblewrap(machine="riscv64")).call({"command": "true"}, caller_in(tmp_path))
+
+
 async def test_a_kernel_without_namespaces_is_told_of(tmp_path: Path) -> None:
     require("bwrap", _INSTALL)
     program = tmp_path / "bwrap"
