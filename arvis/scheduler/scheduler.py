@@ -131,8 +131,9 @@ class Scheduler:
                 log.info("schedules_moved", count=moved, why="their times were later than possible by this clock")
         self._seen = now, self._clock.monotonic()
         found = await self._store.read(due.look, now)
-        while found.now and await self._store.write(due.take, holding, self._rules, self._late, now):
-            """Handle the next slice."""
+        more = bool(found.now)
+        while more:
+            more = await self._store.write(due.take, holding, self._rules, self._late, now)
         if found.now:
             found = await self._store.read(due.look, now)
         soonest = self._poll_seconds if found.soonest is None else (found.soonest - self._clock.now()) / 1000
