@@ -264,8 +264,7 @@ class StreamBuffer:
             return Reason.FULL
         if len(text) < self._rules.least:
             return None
-        whole = self._detector.ends_sentence(text) and self._detector.is_whole(text)
-        return Reason.SENTENCE if whole else None
+        return Reason.SENTENCE if self._detector.ends_sentence(text) else None
 
     def _on_time(self, pending: _Pending, now: float) -> Reason | None:
         if now - pending.first_at >= self._rules.longest:
