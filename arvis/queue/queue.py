@@ -152,7 +152,8 @@ log = structlog.get_logger(__name__)
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
 #: The maximum time (s) for which a stop of the queue waits for running jobs. Then the queue waits for the results of
-#: its last claims, and hands its unfinished jobs back. Each of these two steps takes at most `HAND_BACK_SECONDS`.
+#: its last claims, and hands its unfinished jobs back. Each of these two steps takes at most `HAND_BACK_SECONDS`, so a
+#: stop takes at most 26 seconds.
 DRAIN_SECONDS = 24.0
 HAND_BACK_SECONDS = 1.0
 LONGEST_TIMER_SECONDS = 60.0
