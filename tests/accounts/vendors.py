@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import selectors
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import formatdate
-from typing import Any
 
 from aiohttp import web
 
@@ -130,7 +128,3 @@ class ScriptedServer:
             now = self.clock.now() / 1000
             return {"Retry-After": formatdate(now + left + 0.5, usegmt=True), "Date": formatdate(now, usegmt=True)}
         return {"Retry-After": f"{left:.3f}"}
-
-
-def as_line(figures: dict[str, Any]) -> str:
-    return json.dumps(figures, sort_keys=True)
