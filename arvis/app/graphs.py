@@ -127,8 +127,6 @@ def drawn_graphs(parts: GraphParts) -> WorkflowGraphs:
         parts=NodeParts(
             store=parts.store,
             rules=parts.tools,
-            zone=parts.tools.timezone,
-            new_id=parts.new_id,
             plugins=parts.plugins,
         )
     )

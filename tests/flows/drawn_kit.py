@@ -149,7 +149,7 @@ class Play:
 
     def node_parts(self, store: Store) -> NodeParts:
         parts = self.parts(store)
-        return NodeParts(store=store, rules=parts.tools, zone="UTC", new_id=parts.new_id, plugins=self.plugins)
+        return NodeParts(store=store, rules=parts.tools, plugins=self.plugins)
 
     def draw_anew(self, tx: Transaction, document: Mapping[str, Any]) -> None:
         """Save a newer version, then remove the workflow."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.workflows.document.model import normalise
-from arvis.workflows.validation.check import KnownNames, check, runnable
+from arvis.workflows.validation.check import KnownNames, check, errors
 from arvis.workflows.validation.rules import RULES, Severity, problem
 from tests.unit.workflow_cases import CASES, KNOWN, deep, drawn
 
@@ -34,7 +34,7 @@ def test_a_rule_is_broken(
     assert [(each.node, each.connection, each.field) for each in found][:1] == [place]
     assert "{" not in found[0].message + found[0].fix
     assert found[0].severity is RULES[code].severity
-    assert runnable(problems) is all(each.severity is Severity.WARNING for each in problems)
+    assert errors(problems) == [each for each in problems if each.severity is not Severity.WARNING]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_names_in_arguments_and_rules_are_templates_too() -> None:
 def test_a_subagent_that_also_has_an_execution_edge_is_rejected() -> None:
     document = drawn("s:start a:agent b:agent", "s>a", "a/subagent>b", "b>a", data={"a": _ON})
     assert "subagent-flow" in codes(document)
-    assert not runnable(check(document))
+    assert errors(check(document))
 
 
 def test_the_path_of_a_circle_is_told() -> None:

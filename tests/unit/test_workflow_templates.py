@@ -23,13 +23,13 @@ from arvis.workflows.runtime.token import (
 )
 
 
-def kept(label: str, output: Any, at: int = 1, **more: Any) -> dict[str, Any]:
-    return {"output": output, "label": label, "at": at, **more}
+def kept(label: str, output: Any, at: int = 1) -> dict[str, Any]:
+    return {"output": output, "label": label, "at": at}
 
 
 STATE = {
     "workflow": {"trigger": "Hi {{Draft}}"},
-    "out:a": kept("Draft", "a text", threadId="thread-1"),
+    "out:a": kept("Draft", "a text"),
     "out:b": kept("Order", {"total": 5, "lines": [{"name": "pen"}], "gone": None}),
     "out:c": kept("v1.2", "by point"),
     "out:d": kept("Text", '{"city": "Bonn"}'),
@@ -45,8 +45,7 @@ STATE = {
         ("{{trigger}}", "Hi {{Draft}}"),  # inserted text is not expanded again
         ("{{Draft}}", "a text"),
         ("{{Draft.result}}", "a text"),
-        ("{{Draft.threadId}}", "thread-1"),
-        ("{{Order.threadId}}", "{{Order.threadId}}"),
+        ("{{Order.tip}}", "{{Order.tip}}"),
         ("{{Order}}", '{"total":5,"lines":[{"name":"pen"}],"gone":null}'),
         ("{{Order.result.total}}", "5"),
         ("{{Order.result.lines.0.name}}", "pen"),

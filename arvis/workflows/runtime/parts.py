@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +23,6 @@ class NodeParts:
     store: Store
     #: The rules for the use of tools.
     rules: ToolRules
-    #: The daemon's time zone.
-    zone: str
-    new_id: Callable[[], str]
     #: The plugins, which add tools to the agents that use them.
     plugins: Plugins = field(default_factory=NoPlugins)
 

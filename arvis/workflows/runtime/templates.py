@@ -1,5 +1,5 @@
 """Templates in the texts of nodes: `{{PREVIOUS_OUTPUT}}`, `{{trigger}}`, `{{Label}}`, `{{Label.result}}`,
-`{{Label.threadId}}`, and paths into outputs that are JSON (`{{Label.result.order.total}}`).
+and paths into outputs that are JSON (`{{Label.result.order.total}}`).
 
 A template with an unknown name stays unchanged. Inserted text is not searched for templates.
 """
@@ -20,7 +20,7 @@ Known = Callable[[str], str | None]
 
 _PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
 PREVIOUS, TRIGGER = "PREVIOUS_OUTPUT", "trigger"
-_RESULT, _THREAD = "result", "threadId"
+_RESULT = "result"
 #: The result for a path without a value; null is a value.
 MISSING = object()
 
@@ -126,9 +126,6 @@ def _label_in(name: str, newest: Mapping[str, Any]) -> tuple[str | None, list[st
 
 
 def _part(kept: Mapping[str, Any], path: list[str], data: Any) -> str | None:
-    if path[:1] == [_THREAD]:
-        thread = kept.get(_THREAD)
-        return str(thread) if thread is not None and len(path) == 1 else None
     rest = path[1:] if path[:1] == [_RESULT] else path
     if not path or not rest:
         return as_text(kept["output"])

@@ -193,12 +193,11 @@ def succeed(
     log: Sequence[Line] = (),
     tainted: bool = False,
     taint: Taint = CLEAN,
-    thread: str | None = None,
     **changes: Any,
 ) -> Decision:
     """End the visit with this output, and follow the connections with this handle. `log`: lines (`log.line`) to write
     for the node. `tainted`: True if the node's decision was based on untrusted text. `taint`: the taint of this node's
-    children. `thread`: the conversation from which the output comes. `changes`: further changes of the state."""
+    children. `changes`: further changes of the state."""
     taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
     output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
     end_note = " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
@@ -207,7 +206,6 @@ def succeed(
     kept: dict[str, Any] = {"output": output, "label": spec.label, "at": context.now(), "handle": handle}
     kept |= {"came": token.origin(), **({"tainted": True} if tainted else {})}
     kept |= {_TAINT: sorted(taint)} if taint else {}
-    kept |= {"threadId": thread} if thread else {}
     kept |= {"warnings": warnings} if (warnings := warnings_in(log)) else {}
     moved = _counted(token, spec).on(spec.id, output, handle)
     return proceed(moved, **{OUTPUT + spec.id: kept, _TAINT: sorted(known), **changes})
@@ -260,7 +258,6 @@ async def ask_model(
     prompt: str,
     *,
     store: Store,
-    instructions: str = "",
     **changes: Any,
 ) -> Call:
     """Return the call in which the agent of this node answers one question without tools. When the answer has arrived,
@@ -268,7 +265,6 @@ async def ask_model(
     run may not use the agent."""
     task = TaskSpec(
         prompt=prompt,
-        instructions=instructions,
         completion="implicit",
         tools=(),
         taint=taint_of(context.state),

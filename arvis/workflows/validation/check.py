@@ -37,7 +37,7 @@ from arvis.workflows.validation.fields import (
 )
 from arvis.workflows.validation.rules import Problem, Severity, problem
 
-__all__ = ["KnownNames", "check", "errors", "runnable"]
+__all__ = ["KnownNames", "check", "errors"]
 
 _NOTHING_KNOWN = KnownNames()
 _DOCUMENT = FieldLocation(None, "the document")
@@ -53,10 +53,6 @@ def check(document: Mapping[str, Any], known: KnownNames | None = None) -> list[
 def errors(problems: Iterable[Problem]) -> list[Problem]:
     """Return the problems that keep a document from running."""
     return [each for each in problems if each.severity is Severity.ERROR]
-
-
-def runnable(problems: Iterable[Problem]) -> bool:
-    return not errors(problems)
 
 
 def _check(document: Mapping[str, Any], known: KnownNames) -> Iterator[Problem]:
