@@ -29,7 +29,6 @@ from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.sessions import CODE, ME, SESSION
 from arvis.web.api.users import MADE_USER, USER
-from arvis.web.api.variables import VARIABLE
 from arvis.web.api.webhooks import WEBHOOK
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
 from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
@@ -38,6 +37,7 @@ from arvis.web.http.endpoints import IDEMPOTENCY_KEY, Endpoint
 from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
+from arvis.web.http.models import schema_of
 from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, Components, Schema, for_bodies
 
 #: Example bodies, by method and path.
@@ -121,7 +121,6 @@ NAMED: Mapping[str, Schema] = {
     "Step": STEP,
     "Timeline": TIMELINE,
     "User": USER,
-    "Variable": VARIABLE,
     "Question": QUESTION,
     "OpenQuestion": WAIT,
     "Webhook": WEBHOOK,
@@ -227,7 +226,7 @@ def _operation(endpoint: Endpoint, components: Components) -> dict[str, Any]:
     if not public:
         operation["x-roles"] = sorted(endpoint.access)
     if endpoint.body is not None:
-        content: dict[str, Any] = {"schema": for_bodies(endpoint.body)}
+        content: dict[str, Any] = {"schema": for_bodies(schema_of(endpoint.body))}
         example = EXAMPLES.get((endpoint.method, endpoint.path))
         if example is not None:
             content["example"] = example
@@ -263,7 +262,7 @@ def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:
         str(status): {
             "description": "Not now" if status == HTTPStatus.SERVICE_UNAVAILABLE else "Done",
             **headers,
-            **({"content": _content(endpoint.media, components.share(schema))} if schema else {}),
+            **({"content": _content(endpoint.media, components.share(schema_of(schema)))} if schema else {}),
         }
         for status, schema in endpoint.answers.items()
     }

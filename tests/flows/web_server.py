@@ -44,6 +44,7 @@ from arvis.store.backups.making import BackupService
 from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
+from arvis.web.http.models import schema_of
 from arvis.web.http.schema import ERROR
 from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
@@ -136,7 +137,7 @@ class Site:
                 schema = endpoint.answers.get(answer.status, None if answer.status < 400 else refused)
                 assert schema is not None, f"{method} {path} answers {answer.status}, which is not described"
                 if answer.headers["content-type"] == "application/json":
-                    check_shape(answer.json(), schema, f"{method} {path}")
+                    check_shape(answer.json(), schema_of(schema), f"{method} {path}")
                 return  # if two routes match, the first one serves the request
 
     def rest(self, message_id: str, status: MessageStatus, **changes: Any) -> None:

@@ -6,11 +6,13 @@ without an access rule.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,7 +23,8 @@ from arvis.domain.events import Changed
 from arvis.domain.text import storable
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import Access, Identity
-from arvis.web.http.requests import BodyLimit, Fields, read_json
+from arvis.web.http.models import DONE, Body, Page, View
+from arvis.web.http.requests import BodyLimit, Fields, read_json, read_object
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
 # The topics of changes. After a request that changed data, `application.py` announces the change under the topic of the
@@ -71,6 +74,10 @@ def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Chang
     return Changed(topic, id_ or None)
 
 
+B = TypeVar("B", bound=Body)
+R = TypeVar("R")
+
+_DECLARED = "declared_route"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _MAX_QUERY = 200
 _MAX_PAGE = 200
@@ -94,13 +101,18 @@ class Call:
     request: Request
     identity: Identity
     body_limit: BodyLimit
-    schema: Schema | None = None
+    #: The body that the route declares.
+    body: Schema | type[Body] | None = None
+
+    async def read(self, body: type[B]) -> B:
+        """Return the body of the request. Raise `Unprocessable` for an unknown or wrong field."""
+        return body.read(await read_object(self.request, self.body_limit))
 
     async def fields(self) -> Fields:
         """Return the fields of the body. Raise `Unprocessable` for a field that the schema does not describe."""
         fields = await read_json(self.request, self.body_limit)
-        if self.schema is not None:
-            fields.refuse_others(self.schema)
+        if isinstance(self.body, dict):
+            fields.refuse_others(self.body)
         return fields
 
     def id(self, name: str) -> str:
@@ -173,9 +185,9 @@ class Endpoint:
     summary: str
     access: Access
     handler: Callable[[Call], Awaitable[Response]]
-    #: The schema of the response for each success status.
-    answers: Mapping[int, Schema]
-    body: Schema | None = None
+    #: The response for each success status.
+    answers: Mapping[int, Schema | type[View]]
+    body: Schema | type[Body] | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)
     #: The body can contain attachments, so its size limit is larger.
     large: bool = False
@@ -196,8 +208,57 @@ class Endpoint:
     refusals: tuple[int, ...] = ()
 
 
+Handler = Callable[[R, Call], Awaitable[Response]]
+
+
+def route(
+    method: str,
+    path: str,
+    summary: str,
+    access: Access,
+    answers: Mapping[int, Schema | type[View]],
+    *,
+    body: type[Body] | None = None,
+    query: Mapping[str, Schema] | None = None,
+    **more: Any,
+) -> Callable[[Handler[R]], Handler[R]]:
+    """Declare the route of a handler in a class of `Routes`; `more` are further fields of `Endpoint`."""
+
+    def declare(handler: Handler[R]) -> Handler[R]:
+        declared = partial(
+            Endpoint, method, path, summary, access, answers=answers, body=body, query=query or {}, **more
+        )
+        setattr(handler, _DECLARED, declared)
+        return handler
+
+    return declare
+
+
+class Routes:
+    """The routes of a resource: the methods that `route` declares."""
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints in the order of their declarations."""
+        found = [(name, getattr(handler, _DECLARED, None)) for name, handler in vars(type(self)).items()]
+        return [declared(handler=getattr(self, name)) for name, declared in found if declared is not None]
+
+
+class _Json(JSONResponse):
+    def render(self, content: Any) -> bytes:
+        text = json.dumps(content, default=View.to_json, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+
+
 def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse(data, status, headers=headers)
+    return _Json(data, status, headers=headers)
+
+
+def done() -> Response:
+    return answer(DONE)
+
+
+def answer_page(items: Sequence[View], next_cursor: str | None) -> Response:
+    return answer(Page(items=list(items), next_cursor=next_cursor))
 
 
 def _wrong_query(name: str, expected: str) -> Unprocessable:

@@ -20,7 +20,7 @@ from arvis.web.http.schema import Schema
 _THREAD_BYTES = 262_144
 _READ_SECONDS = 60
 _MAX_WHOLE = 2**53 - 1
-_LONGEST_NAME = 100
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +67,27 @@ def _too_large(limit: int) -> TooLarge:
 
 
 async def read_json(request: Request, limit: BodyLimit) -> Fields:
-    """Return the fields of a JSON body. The content type must be JSON, because a form on another site cannot send this
+    return Fields(await read_object(request, limit))
+
+
+async def read_object(request: Request, limit: BodyLimit) -> dict[str, Any]:
+    """Return the object of a JSON body. The content type must be JSON, because a form on another site cannot send this
     type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Invalid("The body is not JSON.", fix="Send JSON with `Content-Type: application/json`.")
-    return await parse_fields(await read_body(request, limit.size), limit)
+    return await _parse_object(await read_body(request, limit.size), limit)
 
 
 async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
+    return Fields(await _parse_object(text, limit))
+
+
+async def _parse_object(text: str | bytes, limit: BodyLimit) -> dict[str, Any]:
     value = _parse(text, limit) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text, limit)
     if not isinstance(value, dict):
         raise Invalid("The body is not a JSON object.", fix="GET /openapi.json shows its fields.")
-    return Fields(value)
+    return value
 
 
 def _parse(data: str | bytes, limit: BodyLimit) -> Any:
@@ -197,7 +205,7 @@ def _refuse_others(value: Any, schema: Schema, where: str) -> None:
         return
     for name, part in value.items():
         if name not in known:
-            unknown = f"{where}{name}"[:_LONGEST_NAME]
+            unknown = f"{where}{name}"[:LONGEST_NAME]
             raise Unprocessable(
                 f"There is no field `{unknown}` here.",
                 fix=f"The known fields are {', '.join(sorted(known))}.",

@@ -231,19 +231,19 @@ class Components:
         if name is None:
             return self._parts(schema)
         if name not in self.schemas:
-            self.schemas[name] = self._parts(schema)
+            self.schemas[name] = self._parts(_untitled(schema))
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _name_of(self, schema: Schema) -> str | None:
         """Return the name of a shared schema, or None. If two different schemas have the same title, only the first
         gets it as its name."""
-        for name, part in self._named.items():
-            if part == schema:
-                return name
         title = schema.get("title")
-        if not isinstance(title, str) or title in self._named:
-            return None
-        parts = self._parts(schema)
+        if not isinstance(title, str):
+            return next((name for name, part in self._named.items() if part == schema), None)
+        known = self._named.get(title)
+        if known is not None:
+            return title if known == _untitled(schema) else None
+        parts = self._parts(_untitled(schema))
         return title if self.schemas.get(title, parts) == parts else None
 
     def _parts(self, schema: Schema) -> Schema:
@@ -253,6 +253,10 @@ class Components:
         if "properties" in schema:
             found["properties"] = {name: self.share(part) for name, part in schema["properties"].items()}
         return found
+
+
+def _untitled(schema: Schema) -> Schema:
+    return {name: part for name, part in schema.items() if name != "title"}
 
 
 def for_bodies(schema: Any) -> Any:

@@ -20,6 +20,7 @@ from arvis.domain.runs import ModelCall
 from arvis.ports.backups import BackupFile
 from arvis.ports.browsing import JobStory
 from arvis.ports.insights import MessageTimeline, TimelineStep
+from arvis.web.http.models import camel
 
 # The steps of timelines in one format, for messages, jobs and executions.
 
@@ -31,7 +32,7 @@ _MICROS = 1_000_000
 
 def step_view(step: TimelineStep) -> Json:
     """Return the stored step, with `costUsd`, `actor`, `input` and `output` if these are known."""
-    shown = {_camel(name): value for name, value in step.data.items()}
+    shown = {camel(name): value for name, value in step.data.items()}
     return {**_common(step.step, shown), **shown, "at": step.at, "step": step.step}
 
 
@@ -130,11 +131,6 @@ def _common(step: str, data: Mapping[str, Any]) -> Json:
             return {"actor": data.get("by")}
         case _:
             return {}
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def job_view(job: Job, agents: Mapping[str, str]) -> Json:

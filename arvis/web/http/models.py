@@ -1,0 +1,261 @@
+"""Requests and responses as classes, from which `/openapi.json` and the types of the dashboard are made.
+
+A `Body` is what a client sends: pydantic checks it. A `View` is what a client gets: plain data, because the daemon's own
+values need no check. Fields are snake_case in Python and camelCase in JSON. A docstring and `About` describe a class
+and a field in the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError, model_validator
+from pydantic.annotated_handlers import GetJsonSchemaHandler
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from arvis.domain.errors import Unprocessable
+from arvis.web.http.requests import LONGEST_NAME, unusable
+from arvis.web.http.schema import Schema, one_of, page_schema
+
+T = TypeVar("T")
+
+_PROBLEM, _UNKNOWN = "problem", "unknown_field"
+#: The problems of wrong values, by the type of pydantic's error.
+_PROBLEMS: Mapping[str, str] = {
+    "missing": "is missing",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a number",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+}
+_MAX_WHOLE = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """The problem that a client reads if a value is not of the annotated type, such as `must be 1 to 5 letters`."""
+
+    problem: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.custom_error_schema(handler(source), _PROBLEM, custom_error_message=self.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Printable:
+    """A name or an id: a text of 1 to `most` printable characters."""
+
+    most: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(strict=True, min_length=1, max_length=self.most)
+        checked = core_schema.no_info_after_validator_function(_printable, text)
+        problem = f"must be 1 to {self.most} printable characters"
+        return core_schema.custom_error_schema(checked, _PROBLEM, custom_error_message=problem)
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError
+    return text
+
+
+def About(text: str, **rules: Any) -> Any:  # noqa: N802 - it stands in annotations, like a type
+    """Describe a field in the document. `rules` are further rules of `pydantic.Field`, such as `max_length`."""
+    return Field(description=text, **rules)
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+class _Clearing:
+    """The mark of a field for which null has a meaning of its own."""
+
+
+CLEARING = _Clearing()
+#: A member of an enumeration, which a body names by its value.
+MEMBER = Field(strict=False)
+
+Time = Annotated[int, About("Milliseconds since the epoch (UTC).")]
+Label = Annotated[str, Printable(200)]
+Whole = Annotated[int, Field(ge=0, le=_MAX_WHOLE), Says("must be a whole number from 0")]
+Texts = Annotated[list[str], Says("must be a list of strings")]
+AnyObject = dict[str, Any]
+
+
+class Body(BaseModel):
+    # Unknown fields are refused, because a misspelt field would have no effect. Pydantic builds the checks of a class
+    # when it is used for the first time.
+    model_config = ConfigDict(
+        alias_generator=camel, defer_build=True, extra="forbid", hide_input_in_errors=True, strict=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _present(cls, values: Any) -> Any:
+        """Refuse unknown fields, and remove each null, which equals an absent field unless the field is `CLEARING`."""
+        if not isinstance(values, dict):
+            return values
+        fields = {camel(name): CLEARING in field.metadata for name, field in cls.model_fields.items()}
+        for name in values:
+            if name not in fields:
+                raise PydanticCustomError(_UNKNOWN, _UNKNOWN, {"name": name, "known": ", ".join(sorted(fields))})
+        return {name: value for name, value in values.items() if value is not None or fields[name]}
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """Return the body with these values. Raise `Unprocessable` for the first wrong field. The error contains no
+        value, because a value can be a secret."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            refused = _refusal(error)
+        raise refused
+
+    def changes(self) -> dict[str, Any]:
+        """Return the fields that the body sets, by their names in Python."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+    def __repr__(self) -> str:
+        """Return only the names of the fields, because a value can be a secret."""
+        return f"{type(self).__name__}({', '.join(self.changes())})"
+
+    __str__ = __repr__
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe the fields without null, unless it has a meaning: `for_bodies` adds it to all optional fields."""
+        described = handler.resolve_ref_schema(handler(schema))
+        del described["title"]
+        for name, field in cls.model_fields.items():
+            if not field.is_required() and CLEARING not in field.metadata:
+                _without_null(described["properties"][camel(name)])
+        return described
+
+
+def _without_null(described: Schema) -> None:
+    kinds = [kind for kind in described.pop("anyOf", ()) if kind != {"type": "null"}]
+    described.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
+
+
+def _refusal(error: ValidationError) -> Unprocessable:
+    """Return the error for the client: an unknown field, or else the first wrong field."""
+    found = error.errors(include_url=False, include_input=False)
+    first = next((each for each in found if each["type"] == _UNKNOWN), found[0])
+    kind, context = first["type"], first.get("ctx", {})
+    parts = [part for part in first["loc"] if isinstance(part, str)]
+    if kind == _UNKNOWN:
+        name = ".".join([*parts, context["name"]])[:LONGEST_NAME]
+        fix = f"The known fields are {context['known']}."
+        return Unprocessable(f"There is no field `{name}` here.", fix=fix, code=_UNKNOWN)
+    if kind == "enum":
+        problem = "must be one of " + context["expected"].replace(" or ", ", ").replace("'", "")
+    else:
+        problem = first["msg"] if kind == _PROBLEM else _PROBLEMS.get(kind, "is not valid")
+    return unusable(".".join(parts)[:LONGEST_NAME], problem)
+
+
+@dataclass_transform(kw_only_default=True)
+class View:
+    #: The names of the fields in Python and in JSON.
+    _names: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._names = {**cls._names, **{name: camel(name) for name in vars(cls).get("__annotations__", {})}}
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__ = fields
+
+    @classmethod
+    def showing(cls, shown: object, **others: Any) -> Self:
+        """Return a view with the attributes of `shown` that have the names of the view's fields, and with `others`."""
+        return cls(**{name: others[name] if name in others else getattr(shown, name) for name in cls._names})
+
+    def to_json(self) -> dict[str, Any]:
+        names = self._names
+        return {names[name]: value for name, value in self.__dict__.items()}
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        hints = get_type_hints(cls, include_extras=True)
+        fields = {
+            name: core_schema.typed_dict_field(handler.generate_schema(hints[field]))
+            for field, name in cls._names.items()
+        }
+        return core_schema.typed_dict_schema(fields, cls=cls)
+
+
+class Page(View, Generic[T]):
+    """A page of a list, and the cursor of the next page."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+class OkView(View):
+    ok: bool
+
+
+DONE = OkView(ok=True)
+
+
+class _Describe(GenerateJsonSchema):
+    """The schemas as in the document. A view is a component with the name of its class, without `View`."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's name
+        return False
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        described = super().typed_dict_schema(schema)
+        return {**described, "title": described["title"].removesuffix("View")}
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        described = super().default_schema(schema)
+        if described.get("default", "") is None:
+            del described["default"]
+        return described
+
+
+def schema_of(kind: Schema | type[Body | View]) -> Schema:
+    """Return the JSON Schema of a class, with the schemas of the classes in it."""
+    if isinstance(kind, dict):
+        return kind
+    if get_origin(kind) is Page:
+        return page_schema(schema_of(get_args(kind)[0]))
+    described = TypeAdapter(kind).json_schema(schema_generator=_Describe)
+    inlined: Schema = _inlined(described, described.pop("$defs", {}))
+    return inlined
+
+
+def _inlined(part: Any, shared: Mapping[str, Any]) -> Any:
+    """Replace references by the schemas in `shared`. An enumeration is shown by its members only."""
+    if isinstance(part, list):
+        return [_inlined(each, shared) for each in part]
+    if not isinstance(part, dict):
+        return part
+    own = {name: _inlined(each, shared) for name, each in part.items() if name != "$ref"}
+    if not isinstance(part.get("$ref"), str):
+        return own
+    found = shared[part["$ref"].rpartition("/")[2]]
+    return {**(one_of(found["enum"]) if "enum" in found else _inlined(found, shared)), **own}
