@@ -10,7 +10,6 @@ from typing import Any
 from arvis import __version__
 from arvis.web.api.accounts import ACCOUNT
 from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
-from arvis.web.api.api_keys import KEY, MADE_KEY
 from arvis.web.api.bots import BOT, FINDINGS
 from arvis.web.api.clients import CHANNEL, CHARGE, CLIENT, CLIENT_DETAIL
 from arvis.web.api.conversations import (
@@ -77,7 +76,6 @@ NAMED: Mapping[str, Schema] = {
     "Agent": AGENT,
     "AgentDetail": AGENT_DETAIL,
     "AgentVersion": VERSION,
-    "ApiKey": KEY,
     "AskedMessage": ASKED_MESSAGE,
     "Attachment": STORED_ATTACHMENT,
     "Binding": BINDING,
@@ -99,7 +97,6 @@ NAMED: Mapping[str, Schema] = {
     "JobStory": STORY,
     "Login": SESSION,
     "LoginLink": CODE,
-    "MadeKey": MADE_KEY,
     "MadeUser": MADE_USER,
     "Me": ME,
     "Message": STORED_MESSAGE,

@@ -54,6 +54,7 @@ class NewThing(Body):
     short: Annotated[str, Printable(3)] | None = None
     price: float | None = None
     limit: Annotated[float | None, CLEARING] = None
+    code: Annotated[str, About(minLength=8)] | None = None
 
 
 class PartView(View):
@@ -89,6 +90,7 @@ def test_a_body_has_values_of_its_types() -> None:
     body = NewThing.read({"theName": "a", "colour": "blue", "parts": [{"size": "1"}], "price": 1})
     assert (body.the_name, body.colour, body.parts, body.price) == ("a", Colour.BLUE, [Part(size="1")], 1.0)
     assert NewThing.read({"theName": "a"}).colour is Colour.RED
+    assert NewThing.read({"theName": "a", "code": "short"}).code == "short"  # checked by its handler
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,8 @@ def test_a_body_is_described_as_it_is_checked() -> None:
     assert described["description"] == "A thing."
     assert described["properties"]["theName"] == {"type": "string", "minLength": 1, "maxLength": 200}
     assert described["properties"]["limit"] == {"anyOf": [{"type": "number"}, {"type": "null"}]}
+    code = {"type": "string", "minLength": 8}
+    assert described["properties"]["code"] == {"anyOf": [code, {"type": "null"}]}
     count = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
     assert described["properties"]["count"] == {"description": "The number.", "anyOf": [count, {"type": "null"}]}
     part = {

@@ -78,9 +78,10 @@ def _printable(text: str) -> str:
     return text
 
 
-def About(text: str, **rules: Any) -> Any:  # noqa: N802 - it stands in annotations, like a type
-    """Describe a field in the document. `rules` are further rules of `pydantic.Field`, such as `max_length`."""
-    return Field(description=text, **rules)
+def About(text: str | None = None, **rules: Any) -> Any:  # noqa: N802 - it stands in annotations, like a type
+    """Describe a field in the document. `rules` are keywords of JSON Schema for rules that only the handler checks, with
+    an error of its own."""
+    return Field(description=text, json_schema_extra=rules or None)
 
 
 def camel(name: str) -> str:
@@ -147,6 +148,7 @@ class Body(BaseModel):
         """Describe the fields without null, unless it has a meaning: `for_bodies` adds it to all optional fields."""
         described = handler.resolve_ref_schema(handler(schema))
         del described["title"]
+        described.setdefault("required", [])
         for name, field in cls.model_fields.items():
             if not field.is_required() and CLEARING not in field.metadata:
                 _without_null(described["properties"][camel(name)])
