@@ -26,8 +26,6 @@ from arvis.web.api.people import PAIRING, PERSON, PERSON_DETAIL
 from arvis.web.api.projects import PROJECT
 from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
-from arvis.web.api.sessions import CODE, ME, SESSION
-from arvis.web.api.users import MADE_USER, USER
 from arvis.web.api.webhooks import WEBHOOK
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
 from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
@@ -95,10 +93,6 @@ NAMED: Mapping[str, Schema] = {
     "JobDetail": QUEUE_JOB_DETAIL,
     "JobRow": JOB,
     "JobStory": STORY,
-    "Login": SESSION,
-    "LoginLink": CODE,
-    "MadeUser": MADE_USER,
-    "Me": ME,
     "Message": STORED_MESSAGE,
     "Occurrence": OCCURRENCE,
     "Ok": OK,
@@ -117,7 +111,6 @@ NAMED: Mapping[str, Schema] = {
     "State": STATE,
     "Step": STEP,
     "Timeline": TIMELINE,
-    "User": USER,
     "Question": QUESTION,
     "OpenQuestion": WAIT,
     "Webhook": WEBHOOK,

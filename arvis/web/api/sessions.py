@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Literal, Self
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,11 +18,12 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import FailedLogins, address_of
 from arvis.web.auth.sessions import CODE_LIFE_MS, Login, LoginService, SessionLifetime, Sessions, device_of
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import ANYONE, OWN, PLATFORM, PUBLIC, Identity, Role
+from arvis.web.http.models import About, Body, Label, OkView, Page, Time, View
 from arvis.web.http.rate_limits import LoginLimiter
-from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
-from arvis.web.http.views import page_view
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import LABEL
 
 #: The number of hexadecimal digits of a login's hash that are used as the id of the login.
 _SHOWN = 16
@@ -31,19 +32,28 @@ _CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
 #: The position before the newest login. Its time and its hash are greater than those of all logins.
 _FIRST = (10**15, "g")
 
-SESSION = object_schema(
-    {
-        "id": STRING,
-        "userId": STRING,
-        "device": {**STRING, "description": "The browser, such as `Firefox on Windows`."},
-        "createdAt": TIME,
-        "lastSeenAt": {**TIME, "description": "The last use, to the minute."},
-        "current": {**BOOLEAN, "description": "True: the caller's own login."},
-    }
-)
+
+class LoginView(View):
+    id: str
+    user_id: str
+    device: Annotated[str, About("The browser, such as `Firefox on Windows`.")]
+    created_at: Time
+    last_seen_at: Annotated[Time, About("The last use, to the minute.")]
+    current: Annotated[bool, About("True: the caller's own login.")]
+
+    @classmethod
+    def of(cls, session: LoginSession, current: str | None) -> Self:
+        return cls(
+            id=session.token_hash[:_SHOWN],
+            user_id=session.principal.user_id,
+            device=session.device,
+            created_at=session.created_at,
+            last_seen_at=session.seen_at,
+            current=session.token_hash == current,
+        )
 
 
-class SessionRoutes:
+class SessionRoutes(Routes):
     """Routes of logins. A user sees and ends their own logins; owners see and end all."""
 
     def __init__(self, *, store: Store, sessions: Sessions, clock: Clock) -> None:
@@ -51,20 +61,14 @@ class SessionRoutes:
         self._sessions = sessions
         self._clock = clock
 
-    def endpoints(self) -> list[Endpoint]:
-        return [
-            Endpoint(
-                "GET",
-                "/api/auth/sessions",
-                "List the caller's logins, newest first; an owner may name another user",
-                ANYONE,
-                self._list,
-                {200: page_schema(SESSION)},
-                query={**PAGING, "user": LABEL},
-            ),
-            Endpoint("DELETE", "/api/auth/sessions/{session}", "End a login", ANYONE, self._end, {200: OK}),
-        ]
-
+    @route(
+        "GET",
+        "/api/auth/sessions",
+        "List the caller's logins, newest first; an owner may name another user",
+        ANYONE,
+        {200: Page[LoginView]},
+        query={**PAGING, "user": LABEL},
+    )
     async def _list(self, call: Call) -> Response:
         user = call.query("user") or call.identity.user_id
         if user != call.identity.user_id and call.identity.role not in OWN:
@@ -82,8 +86,9 @@ class SessionRoutes:
         shown = found[: call.limit]
         last = shown[-1] if len(found) > call.limit else None
         cursor = None if last is None else f"{last.created_at}-{last.token_hash}"
-        return answer(page_view([_view(each, call.identity.session) for each in shown], cursor))
+        return answer_page([LoginView.of(each, call.identity.session) for each in shown], cursor)
 
+    @route("DELETE", "/api/auth/sessions/{session}", "End a login", ANYONE, {200: OkView})
     async def _end(self, call: Call) -> Response:
         shown = call.named("session", _ID)
         found = None if shown is None else await self._store.read(_like, shown)
@@ -91,7 +96,7 @@ class SessionRoutes:
         if found is None or not (own or call.identity.role in OWN):
             raise NotFound("There is no such login.", fix="GET /api/auth/sessions lists yours.")
         await self._sessions.end(found.token_hash)
-        return answer({"ok": True})
+        return done()
 
 
 def _before(cursor: str | None) -> tuple[int, str]:
@@ -101,17 +106,6 @@ def _before(cursor: str | None) -> tuple[int, str]:
     if found is None:
         raise Unprocessable("`cursor` is not valid.", fix="Send the `nextCursor` of the previous page.")
     return int(found[1]), found[2]
-
-
-def _view(session: LoginSession, current: str | None) -> dict[str, object]:
-    return {
-        "id": session.token_hash[:_SHOWN],
-        "userId": session.principal.user_id,
-        "device": session.device,
-        "createdAt": session.created_at,
-        "lastSeenAt": session.seen_at,
-        "current": session.token_hash == current,
-    }
 
 
 def _sessions_of(
@@ -129,35 +123,40 @@ def _like(tx: Transaction, shown: str) -> LoginSession | None:
     return tx.logins.session_like(shown)
 
 
-_LONGEST_NAME = 200
-
-ME = object_schema(
-    {
-        "userId": STRING,
-        "name": STRING,
-        "role": one_of(set(Role) - {Role.ANONYMOUS}),
-        "channelId": STRING,
-        "hasPassword": BOOLEAN,
-    }
-)
-LOGIN = object_schema(
-    {
-        "code": {**LABEL, "description": "The code of a login link; required without a `password`."},
-        "user": {**LABEL, "default": FIRST_USER},
-        "password": {"type": "string", "minLength": 1},
-    },
-    required=(),
-)
-CODE = object_schema({"code": STRING, "url": STRING, "expiresAt": TIME})
-STATE = object_schema({"passwordLogin": BOOLEAN})
-PASSWORD = {"type": "string", "minLength": SHORTEST_PASSWORD, "maxLength": LONGEST_PASSWORD}
-NEW_PASSWORD = object_schema(
-    {"password": PASSWORD, "current": {**STRING, "description": "Required if a password is set."}},
-    required=("password",),
-)
+class MeView(View):
+    user_id: str
+    name: str
+    role: Literal[Role.CHAT, Role.OPERATOR, Role.OWNER, Role.VIEWER]
+    channel_id: str
+    has_password: bool
 
 
-class LoginRoutes:
+class LoginLinkView(View):
+    code: str
+    url: str
+    expires_at: Time
+
+
+class LoginStateView(View):
+    password_login: bool
+
+
+class NewLogin(Body):
+    code: Annotated[Label | None, About("The code of a login link; required without a `password`.")] = None
+    user: Label = FIRST_USER
+    password: Annotated[str, About(minLength=1)] | None = None
+
+
+#: A password that a person may choose.
+Password = Annotated[str, About(minLength=SHORTEST_PASSWORD, maxLength=LONGEST_PASSWORD)]
+
+
+class NewPassword(Body):
+    password: Password
+    current: Annotated[str | None, About("Required if a password is set.")] = None
+
+
+class LoginRoutes(Routes):
     """Routes of login and logout. `login_link` returns the login address with a code in its fragment. `secure`: the
     cookie is sent only over HTTPS."""
 
@@ -182,47 +181,28 @@ class LoginRoutes:
         self._secure = secure
         self._failures = failures
 
-    def endpoints(self) -> list[Endpoint]:
-        return [
-            Endpoint(
-                "POST",
-                "/api/auth/login",
-                "Log in with a one-time code, or with a password",
-                PUBLIC,
-                self._log_in,
-                {200: ME},
-                body=LOGIN,
-            ),
-            Endpoint(
-                "GET", "/api/auth/state", "Show whether password login is possible", PUBLIC, self._state, {200: STATE}
-            ),
-            Endpoint("POST", "/api/auth/logout", "Log out", ANYONE, self._log_out, {200: OK}),
-            Endpoint("POST", "/api/auth/codes", "Create a one-time login code", OWN, self._new_code, {201: CODE}),
-            Endpoint("GET", "/api/auth/me", "Show the caller's identity", ANYONE, self._me, {200: ME}),
-            Endpoint(
-                "PUT",
-                "/api/auth/password",
-                "Set the caller's password; their other logins end",
-                ANYONE,
-                self._set_password,
-                {200: OK},
-                body=NEW_PASSWORD,
-            ),
-        ]
-
-    async def code_for(self, user_id: str) -> dict[str, Any]:
-        """Return a new login link for this user as JSON."""
+    async def code_for(self, user_id: str) -> LoginLinkView:
+        """Return a new login link for this user."""
         expires_at = self._clock.now() + CODE_LIFE_MS
         code = await self._sessions.new_code(user_id)
-        return {"code": code, "url": self._login_link(code), "expiresAt": expires_at}
+        return LoginLinkView(code=code, url=self._login_link(code), expires_at=expires_at)
 
+    @route(
+        "POST",
+        "/api/auth/login",
+        "Log in with a one-time code, or with a password",
+        PUBLIC,
+        {200: MeView},
+        body=NewLogin,
+    )
     async def _log_in(self, call: Call) -> Response:
-        fields = await call.fields()
-        user, password = fields.label("user", _LONGEST_NAME) or FIRST_USER, fields.text("password")
-        if password is None:
-            login = await self._by_code(call.request, fields.required_text("code"))
+        body = await call.read(NewLogin)
+        if body.password is not None:
+            login = await self._by_password(call.request, body.user, body.password)
+        elif body.code is not None:
+            login = await self._by_code(call.request, body.code)
         else:
-            login = await self._by_password(call.request, user, password)
+            raise unusable("code", "is missing")
         response = answer(await self._me_view(login.identity))
         self._set_cookie(response, login.token, self._sessions.life.whole // 1000)
         return response
@@ -247,36 +227,45 @@ class LoginRoutes:
             raise
         return await self._sessions.begin(known, self._gate.token(request), _device(request))
 
+    @route("GET", "/api/auth/state", "Show whether password login is possible", PUBLIC, {200: LoginStateView})
     async def _state(self, _: Call) -> Response:
-        return answer({"passwordLogin": await self._service.anybody_has()})
+        return answer(LoginStateView(password_login=await self._service.anybody_has()))
 
+    @route("POST", "/api/auth/logout", "Log out", ANYONE, {200: OkView})
     async def _log_out(self, call: Call) -> Response:
-        response = answer({"ok": True})
+        response = done()
         if call.identity.session is not None:
             await self._sessions.end(call.identity.session)
             self._set_cookie(response, "", 0)
         return response
 
+    @route("POST", "/api/auth/codes", "Create a one-time login code", OWN, {201: LoginLinkView})
     async def _new_code(self, call: Call) -> Response:
         return answer(await self.code_for(call.identity.user_id), 201)
 
+    @route("GET", "/api/auth/me", "Show the caller's identity", ANYONE, {200: MeView})
     async def _me(self, call: Call) -> Response:
         return answer(await self._me_view(call.identity))
 
+    @route(
+        "PUT",
+        "/api/auth/password",
+        "Set the caller's password; their other logins end",
+        ANYONE,
+        {200: OkView},
+        body=NewPassword,
+    )
     async def _set_password(self, call: Call) -> Response:
-        fields = await call.fields()
-        password, current = fields.required_text("password"), fields.text("current")
-        await self._service.change(address_of(call.request), call.identity, password, current)
-        return answer({"ok": True})
+        body = await call.read(NewPassword)
+        await self._service.change(address_of(call.request), call.identity, body.password, body.current)
+        return done()
 
-    async def _me_view(self, identity: Identity) -> dict[str, Any]:
-        return {
-            "userId": identity.user_id,
-            "name": identity.name,
-            "role": identity.role,
-            "channelId": f"web-{identity.user_id}",
-            "hasPassword": await self._service.has_password(identity.user_id),
-        }
+    async def _me_view(self, identity: Identity) -> MeView:
+        return MeView.showing(
+            identity,
+            channel_id=f"web-{identity.user_id}",
+            has_password=await self._service.has_password(identity.user_id),
+        )
 
     def _set_cookie(self, response: Response, value: str, max_age: int) -> None:
         response.set_cookie(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -11,45 +11,52 @@ from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.users import FIRST_USER, User, UserRole
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.web.api.sessions import CODE, PASSWORD
+from arvis.web.api.sessions import LoginLinkView, Password
 from arvis.web.auth import users
 from arvis.web.auth.sessions import LoginService, Sessions
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OWN
-from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
-from arvis.web.http.views import page_view
+from arvis.web.http.models import MEMBER, About, Body, OkView, Page, Printable, Time, View
 
-Json = dict[str, Any]
-
-_LONGEST_NAME = 80
-
-NAME = {**LABEL, "maxLength": _LONGEST_NAME}
-ROLE = one_of(UserRole)
-USER = object_schema(
-    {
-        "id": STRING,
-        "name": STRING,
-        "role": ROLE,
-        "hasPassword": {**BOOLEAN, "description": "False: the user logs in by a link, or by `web.password`."},
-        "createdAt": TIME,
-        "updatedAt": TIME,
-    }
-)
-NEW_USER = object_schema(
-    {
-        "id": {"type": "string", "pattern": f"^{users.USER_ID.pattern}$", "description": "The name used to log in."},
-        "name": {**NAME, "description": "Default: the id."},
-        "role": ROLE,
-    },
-    required=("id", "role"),
-)
-MADE_USER = object_schema({**USER["properties"], "link": CODE})
-CHANGED_USER = object_schema({"name": NAME, "role": ROLE}, required=())
-GIVEN_PASSWORD = object_schema({"password": PASSWORD})
+UserName = Annotated[str, Printable(80)]
 
 
-class UserRoutes:
+class UserView(View):
+    id: str
+    name: str
+    role: UserRole
+    has_password: Annotated[bool, About("False: the user logs in by a link, or by `web.password`.")]
+    created_at: Time
+    updated_at: Time
+
+    @classmethod
+    def of(cls, user: User, /, **others: Any) -> Self:
+        return cls.showing(user, has_password=user.password_hash is not None, **others)
+
+
+class MadeUserView(UserView):
+    link: LoginLinkView
+
+
+class NewUser(Body):
+    id: Annotated[str, About("The name used to log in.", pattern=f"^{users.USER_ID.pattern}$")]
+    name: Annotated[UserName | None, About("Default: the id.")] = None
+    role: Annotated[UserRole, MEMBER]
+
+
+class ChangedUser(Body):
+    name: UserName | None = None
+    role: Annotated[UserRole | None, MEMBER] = None
+
+
+class GivenPassword(Body):
+    password: Password
+
+
+_ALL, _ONE = "/api/users", "/api/users/{user}"
+
+
+class UserRoutes(Routes):
     """Routes of users. `code_for` creates a login link for a user. `owners` are the user ids in the configuration's
     `owners.web`."""
 
@@ -60,7 +67,7 @@ class UserRoutes:
         clock: Clock,
         sessions: Sessions,
         service: LoginService,
-        code_for: Callable[[str], Awaitable[Json]],
+        code_for: Callable[[str], Awaitable[LoginLinkView]],
         owners: Collection[str],
     ) -> None:
         self._store = store
@@ -70,65 +77,49 @@ class UserRoutes:
         self._code_for = code_for
         self._owners = owners
 
-    def endpoints(self) -> list[Endpoint]:
-        every, one = "/api/users", "/api/users/{user}"
-        return [
-            Endpoint("GET", every, "List dashboard users", OWN, self._list, {200: page_schema(USER)}, query=PAGING),
-            Endpoint(
-                "POST", every, "Add a user and return a login link", OWN, self._add, {201: MADE_USER}, body=NEW_USER
-            ),
-            Endpoint("GET", one, "Show a user", OWN, self._show, {200: USER}),
-            Endpoint(
-                "PATCH", one, "Rename a user or change their role", OWN, self._change, {200: USER}, body=CHANGED_USER
-            ),
-            Endpoint("DELETE", one, "Delete a user and end their logins", OWN, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/link", "Create a login link for a user", OWN, self._link, {201: CODE}),
-            Endpoint(
-                "PUT",
-                f"{one}/password",
-                "Reset a lost password, with an owner's key",
-                OWN,
-                self._set_password,
-                {200: OK},
-                body=GIVEN_PASSWORD,
-            ),
-        ]
-
+    @route("GET", _ALL, "List dashboard users", OWN, {200: Page[UserView]}, query=PAGING)
     async def _list(self, call: Call) -> Response:
         await self._first()
         found = await self._store.read(_after, call.query("cursor") or "", call.limit + 1)
         shown = found[: call.limit]
-        cursor = shown[-1].id if len(found) > call.limit else None
-        return answer(page_view([_view(user) for user in shown], cursor))
+        return answer_page([UserView.of(user) for user in shown], shown[-1].id if len(found) > call.limit else None)
 
+    @route("POST", _ALL, "Add a user and return a login link", OWN, {201: MadeUserView}, body=NewUser)
     async def _add(self, call: Call) -> Response:
-        fields = await call.fields()
-        user_id, role = fields.required_text("id"), _role(fields)
-        if role is None:
-            raise unusable("role", "is missing")
-        self._check_agrees(user_id, role)
-        name = fields.label("name", _LONGEST_NAME) or user_id
-        user = await self._store.write(users.add, user_id, name, role, self._clock.now())
-        return answer({**_view(user), "link": await self._code_for(user.id)}, 201)
+        body = await call.read(NewUser)
+        self._check_agrees(body.id, body.role)
+        user = await self._store.write(users.add, body.id, body.name or body.id, body.role, self._clock.now())
+        return answer(MadeUserView.of(user, link=await self._code_for(user.id)), 201)
 
+    @route("GET", _ONE, "Show a user", OWN, {200: UserView})
     async def _show(self, call: Call) -> Response:
-        return answer(_view(await self._known(call)))
+        return answer(UserView.of(await self._known(call)))
 
+    @route("PATCH", _ONE, "Rename a user or change their role", OWN, {200: UserView}, body=ChangedUser)
     async def _change(self, call: Call) -> Response:
-        fields = await call.fields()
-        name, role = fields.label("name", _LONGEST_NAME), _role(fields)
-        self._check_agrees(call.id("user"), role)
-        user, ended = await self._store.write(users.change, call.id("user"), name, role, self._clock.now())
+        body = await call.read(ChangedUser)
+        self._check_agrees(call.id("user"), body.role)
+        user, ended = await self._store.write(users.change, call.id("user"), body.name, body.role, self._clock.now())
         self._sessions.announce_end(ended)
-        return answer(_view(user))
+        return answer(UserView.of(user))
 
+    @route("DELETE", _ONE, "Delete a user and end their logins", OWN, {200: OkView})
     async def _remove(self, call: Call) -> Response:
         self._sessions.announce_end(await self._store.write(users.remove, call.id("user"), self._clock.now()))
-        return answer({"ok": True})
+        return done()
 
+    @route("POST", f"{_ONE}/link", "Create a login link for a user", OWN, {201: LoginLinkView})
     async def _link(self, call: Call) -> Response:
         return answer(await self._code_for((await self._known(call)).id), 201)
 
+    @route(
+        "PUT",
+        f"{_ONE}/password",
+        "Reset a lost password, with an owner's key",
+        OWN,
+        {200: OkView},
+        body=GivenPassword,
+    )
     async def _set_password(self, call: Call) -> Response:
         """Set a user's password. This requires an owner's key. If a login were enough, a person at an unlocked
         dashboard could lock its owner out."""
@@ -138,9 +129,9 @@ class UserRoutes:
                 fix="Run `arvis password` on the machine of the daemon, or create a login link for the user.",
                 code="key_needed",
             )
-        password = (await call.fields()).required_text("password")
-        await self._service.reset((await self._known(call)).id, password)
-        return answer({"ok": True})
+        body = await call.read(GivenPassword)
+        await self._service.reset((await self._known(call)).id, body.password)
+        return done()
 
     def _check_agrees(self, user_id: str, role: UserRole | None) -> None:
         if user_id in self._owners and role not in {None, UserRole.OWNER}:
@@ -162,24 +153,6 @@ class UserRoutes:
         """Store the first user if it is missing, so that it is listed even before anyone has logged in."""
         if await self._store.read(_lacks_first):
             await self._store.write(users.first_user, self._clock.now())
-
-
-def _role(fields: Fields) -> UserRole | None:
-    value = fields.text("role")
-    if value is not None and value not in set(UserRole):
-        raise unusable("role", f"must be one of {', '.join(UserRole)}")
-    return None if value is None else UserRole(value)
-
-
-def _view(user: User) -> Json:
-    return {
-        "id": user.id,
-        "name": user.name,
-        "role": user.role,
-        "hasPassword": user.password_hash is not None,
-        "createdAt": user.created_at,
-        "updatedAt": user.updated_at,
-    }
 
 
 def _after(tx: Transaction, user_id: str, limit: int) -> list[User]:
