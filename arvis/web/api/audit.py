@@ -3,56 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, Self
 
 from starlette.responses import Response
 
 from arvis.domain.effects import AccessKind, AuditEntry, EffectKind, Outcome
 from arvis.ports.insights import Insights
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer_page, route
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, array, object_schema, one_of, optional, page_schema
-from arvis.web.http.views import Json, page_view
+from arvis.web.http.models import About, AnyObject, Page, Time, View
+from arvis.web.http.schema import LABEL, one_of
 
 _KINDS = (*EffectKind, *AccessKind)
 
-ENTRY = object_schema(
-    {
-        "id": STRING,
-        "at": TIME,
-        "kind": one_of(_KINDS),
-        "subject": STRING,
-        "fields": {"type": "object", "description": "The fields of the request, as the model wrote them."},
-        "ordinal": {**INTEGER, "description": "The position of the tag in the answer, from 1."},
-        "agent": {**STRING, "description": "Empty if no agent requested it."},
-        "principalId": optional(STRING),
-        "messageId": optional(STRING),
-        "executionId": optional(STRING),
-        "taint": {**array(STRING), "description": "Sources of the answer other than the person's own words."},
-        "outcome": one_of(Outcome),
-        "reason": optional(STRING),
-        "report": STRING,
-    }
-)
+
+class AuditEntryView(View):
+    id: str
+    at: Time
+    kind: Annotated[str, About(**one_of(_KINDS))]
+    subject: str
+    fields: Annotated[AnyObject, About("The fields of the request, as the model wrote them.")]
+    ordinal: Annotated[int, About("The position of the tag in the answer, from 1.")]
+    agent: Annotated[str, About("Empty if no agent requested it.")]
+    principal_id: str | None
+    message_id: str | None
+    execution_id: str | None
+    taint: Annotated[list[str], About("Sources of the answer other than the person's own words.")]
+    outcome: Outcome
+    reason: str | None
+    report: str
+
+    @classmethod
+    def of(cls, entry: AuditEntry, slugs: Mapping[str, str]) -> Self:
+        proposal = entry.proposal
+        return cls.showing(
+            entry,
+            kind=proposal.kind,
+            subject=proposal.subject,
+            fields=dict(proposal.fields),
+            ordinal=proposal.ordinal,
+            agent=slugs.get(entry.agent_id, entry.agent_id),
+            execution_id=entry.execution_id or None,
+            taint=entry.taint.split(),
+        )
 
 
-class AuditRoutes:
+class AuditRoutes(Routes):
     def __init__(self, *, insights: Insights) -> None:
         self._insights = insights
 
-    def endpoints(self) -> list[Endpoint]:
-        filters = {"agent": LABEL, "kind": one_of(_KINDS), "outcome": one_of(Outcome)}
-        return [
-            Endpoint(
-                "GET",
-                "/api/audit",
-                "List changes that models proposed and failed logins, newest first",
-                OPERATE,
-                self._list,
-                {200: page_schema(ENTRY)},
-                query={**PAGING, **filters},
-            )
-        ]
-
+    @route(
+        "GET",
+        "/api/audit",
+        "List changes that models proposed and failed logins, newest first",
+        OPERATE,
+        {200: Page[AuditEntryView]},
+        query={**PAGING, "agent": LABEL, "kind": one_of(_KINDS), "outcome": one_of(Outcome)},
+    )
     async def _list(self, call: Call) -> Response:
         page = await self._insights.audit(
             agent=call.query("agent"),
@@ -62,24 +69,4 @@ class AuditRoutes:
             cursor=call.query("cursor"),
         )
         slugs = {agent.id: agent.slug for agent in await self._insights.agents()} if page.items else {}
-        return answer(page_view([_view(entry, slugs) for entry in page.items], page.next_cursor))
-
-
-def _view(entry: AuditEntry, slugs: Mapping[str, str]) -> Json:
-    proposal = entry.proposal
-    return {
-        "id": entry.id,
-        "at": entry.at,
-        "kind": proposal.kind,
-        "subject": proposal.subject,
-        "fields": dict(proposal.fields),
-        "ordinal": proposal.ordinal,
-        "agent": slugs.get(entry.agent_id, entry.agent_id),
-        "principalId": entry.principal_id,
-        "messageId": entry.message_id,
-        "executionId": entry.execution_id or None,
-        "taint": entry.taint.split(),
-        "outcome": entry.outcome,
-        "reason": entry.reason,
-        "report": entry.report,
-    }
+        return answer_page([AuditEntryView.of(entry, slugs) for entry in page.items], page.next_cursor)

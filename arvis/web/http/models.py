@@ -232,6 +232,10 @@ class _Describe(GenerateJsonSchema):
         described = super().typed_dict_schema(schema)
         return {**described, "title": described["title"].removesuffix("View")}
 
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        described = super().dict_schema(schema)
+        return {name: part for name, part in described.items() if part is not True}
+
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         described = super().default_schema(schema)
         if described.get("default", "") is None:
