@@ -8,9 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
-from arvis.web.api.accounts import ACCOUNT
 from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
-from arvis.web.api.bots import BOT, FINDINGS
 from arvis.web.api.clients import CHANNEL, CHARGE, CLIENT, CLIENT_DETAIL
 from arvis.web.api.conversations import (
     ASKED_MESSAGE,
@@ -70,14 +68,12 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
 
 #: Schemas that have a name in the document, because several routes use them.
 NAMED: Mapping[str, Schema] = {
-    "Account": ACCOUNT,
     "Agent": AGENT,
     "AgentDetail": AGENT_DETAIL,
     "AgentVersion": VERSION,
     "AskedMessage": ASKED_MESSAGE,
     "Attachment": STORED_ATTACHMENT,
     "Binding": BINDING,
-    "Bot": BOT,
     "Channel": CHANNEL,
     "Charge": CHARGE,
     "Client": CLIENT,
@@ -88,7 +84,6 @@ NAMED: Mapping[str, Schema] = {
     "Fact": FACT,
     "FactChange": FACT_CHANGE,
     "FactDetail": FACT_DETAIL,
-    "Findings": FINDINGS,
     "Job": QUEUE_JOB,
     "JobDetail": QUEUE_JOB_DETAIL,
     "JobRow": JOB,

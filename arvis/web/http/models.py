@@ -157,7 +157,8 @@ class Body(BaseModel):
 
 def _without_null(described: Schema) -> None:
     kinds = [kind for kind in described.pop("anyOf", ()) if kind != {"type": "null"}]
-    described.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
+    for name, part in (kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}).items():
+        described.setdefault(name, part)
 
 
 def _refusal(error: ValidationError) -> Unprocessable:

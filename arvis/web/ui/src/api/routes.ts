@@ -13,14 +13,14 @@ export interface Routes {
   "POST /api/accounts": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { name: string; provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
+    body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled"; name: string };
     answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
   };
   /** Test an account that is not stored. */
   "POST /api/accounts/test": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { name?: string; provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
+    body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled"; name?: string };
     answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
   /** Remove an account of the product. */
@@ -230,14 +230,14 @@ export interface Routes {
   "POST /api/bots": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { platform: string; name: string; settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean };
+    body: { settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean; platform: string; name: string };
     answer: { platform: string; name: string; enabled: boolean; source: "configuration" | "product"; settings: Record<string, unknown>; secrets: string[]; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null; userId: string | null; userName: string | null };
   };
   /** Test a bot that is not stored. */
   "POST /api/bots/test": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { platform: string; name?: string; settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean };
+    body: { settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean; platform: string; name?: string };
     answer: { findings: { level: "error" | "ok" | "warning"; text: string; fix: string | null }[] };
   };
   /** Remove a bot of the product. */
