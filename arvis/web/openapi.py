@@ -24,7 +24,6 @@ from arvis.web.api.people import PAIRING, PERSON, PERSON_DETAIL
 from arvis.web.api.projects import PROJECT
 from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
-from arvis.web.api.webhooks import WEBHOOK
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
 from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
 from arvis.web.api.workflow_run_models import LOG_LINE, RUN, RUN_DETAIL
@@ -108,7 +107,6 @@ NAMED: Mapping[str, Schema] = {
     "Timeline": TIMELINE,
     "Question": QUESTION,
     "OpenQuestion": WAIT,
-    "Webhook": WEBHOOK,
     "Workflow": WORKFLOW,
     "WorkflowDetail": WORKFLOW_DETAIL,
     "WorkflowVersion": WORKFLOW_VERSION,

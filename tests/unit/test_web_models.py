@@ -42,6 +42,9 @@ class Part(Body):
     size: str
 
 
+Code = Annotated[str, About(minLength=8)]
+
+
 class NewThing(Body):
     """A thing."""
 
@@ -54,7 +57,8 @@ class NewThing(Body):
     short: Annotated[str, Printable(3)] | None = None
     price: float | None = None
     limit: Annotated[float | None, CLEARING] = None
-    code: Annotated[str, About(minLength=8)] | None = None
+    code: Code | None = None
+    other_code: Annotated[Code, About("Another.")] = "12345678"
 
 
 class PartView(View):
@@ -149,6 +153,7 @@ def test_a_body_is_described_as_it_is_checked() -> None:
     assert described["properties"]["limit"] == {"anyOf": [{"type": "number"}, {"type": "null"}]}
     code = {"type": "string", "minLength": 8}
     assert described["properties"]["code"] == {"anyOf": [code, {"type": "null"}]}
+    assert schema_of(NewThing)["properties"]["otherCode"] == {**code, "description": "Another.", "default": "12345678"}
     count = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
     assert described["properties"]["count"] == {"description": "The number.", "anyOf": [count, {"type": "null"}]}
     part = {

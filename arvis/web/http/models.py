@@ -81,7 +81,8 @@ def _printable(text: str) -> str:
 def About(text: str | None = None, **rules: Any) -> Any:  # noqa: N802 - it stands in annotations, like a type
     """Describe a field in the document. `rules` are keywords of JSON Schema for rules that only the handler checks, with
     an error of its own."""
-    return Field(description=text, json_schema_extra=rules or None)
+    about: dict[str, Any] = {"description": text, "json_schema_extra": rules}
+    return Field(**{name: part for name, part in about.items() if part})
 
 
 def camel(name: str) -> str:
