@@ -21,7 +21,6 @@ from arvis.web.api.jobs import QUEUE_JOB, QUEUE_JOB_DETAIL, STORY
 from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
 from arvis.web.api.overview import OVERVIEW, RUNNING
 from arvis.web.api.people import PAIRING, PERSON, PERSON_DETAIL
-from arvis.web.api.projects import PROJECT
 from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
@@ -95,7 +94,6 @@ NAMED: Mapping[str, Schema] = {
     "Person": PERSON,
     "PersonDetail": PERSON_DETAIL,
     "Problem": PROBLEM,
-    "Project": PROJECT,
     "Run": RUN,
     "RunDetail": RUN_DETAIL,
     "RunLine": LOG_LINE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -15,49 +15,78 @@ from arvis.ports.store import Store
 from arvis.services import projects
 from arvis.services.agents import slugs
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import LABEL, OK, STRING, TIME, Schema, object_schema, one_of, optional, page_schema
-from arvis.web.http.views import page_view
+from arvis.web.http.models import CLEARING, MEMBER, About, Body, Label, OkView, Page, Time, View
+from arvis.web.http.schema import LABEL, one_of
 
-_WRITABLE: dict[str, Schema] = {
-    "slug": {**STRING, "pattern": f"^{SLUG.pattern}$", "description": "Default: made from the title."},
-    "agent": {**optional(STRING), "description": "Null: every autonomous agent may work on it."},
-    "title": {**STRING, "maxLength": LONGEST_TITLE},
-    "goal": {**STRING, "maxLength": LONGEST_GOAL},
-    "status": one_of(ProjectStatus),
-    "notes": {**STRING, "maxLength": LONGEST_NOTES, "description": "Your notes, and dated notes of agents."},
-}
-PROJECT = object_schema({"id": STRING, **_WRITABLE, "createdAt": TIME, "updatedAt": TIME})
-NEW_PROJECT = object_schema(_WRITABLE, required=("title",))
-CHANGED_PROJECT = object_schema(_WRITABLE, required=())
-UNDONE = object_schema({"project": {**optional(PROJECT), "description": "Null: the undo removed a new project."}})
-
-_TEXTS = ("slug", "title", "goal", "notes")
+_SLUG = "Default: made from the title."
+_AGENT = "Null: every autonomous agent may work on it."
+_NOTES = "Your notes, and dated notes of agents."
+_Slug = Annotated[str, About(pattern=f"^{SLUG.pattern}$")]
+_Title = Annotated[str, About(maxLength=LONGEST_TITLE)]
+_Goal = Annotated[str, About(maxLength=LONGEST_GOAL)]
+_Notes = Annotated[str, About(maxLength=LONGEST_NOTES)]
 
 
-class ProjectRoutes:
+class ProjectView(View):
+    id: str
+    slug: Annotated[_Slug, About(_SLUG)]
+    agent: Annotated[str | None, About(_AGENT)]
+    title: _Title
+    goal: _Goal
+    status: ProjectStatus
+    notes: Annotated[_Notes, About(_NOTES)]
+    created_at: Time
+    updated_at: Time
+
+    @classmethod
+    def of(cls, project: Project, agents: Mapping[str, str]) -> Self:
+        """Return a project. A deleted agent is shown by its id."""
+        agent_id = project.agent_id
+        return cls.showing(project, agent=None if agent_id is None else agents.get(agent_id, agent_id))
+
+
+class UndoneProjectView(View):
+    project: Annotated[ProjectView | None, About("Null: the undo removed a new project.")]
+
+
+class ChangedProject(Body):
+    slug: Annotated[_Slug | None, About(_SLUG)] = None
+    agent: Annotated[Label | None, CLEARING, About(_AGENT)] = None
+    title: _Title | None = None
+    goal: _Goal | None = None
+    status: Annotated[ProjectStatus | None, MEMBER] = None
+    notes: Annotated[_Notes | None, About(_NOTES)] = None
+
+    def written(self) -> dict[str, Any]:
+        """Return the fields that the body sets, named as in `Project`."""
+        return {"agent_id" if name == "agent" else name: value for name, value in self.changes().items()}
+
+
+class NewProject(ChangedProject):
+    title: _Title
+
+
+#: A path names a project by id or slug.
+_ALL, _ONE = "/api/projects", "/api/projects/{project}"
+
+
+class ProjectRoutes(Routes):
     def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate
         self._clock = clock
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the routes. A path names a project by id or slug."""
-        all_, one = "/api/projects", "/api/projects/{project}"
-        listed, shown, made = {200: page_schema(PROJECT)}, {200: PROJECT}, {201: PROJECT}
-        query = {**PAGING, "agent": LABEL, "status": one_of(ProjectStatus)}
-        return [
-            Endpoint("GET", all_, "List projects, newest first", OPERATE, self._list, listed, query=query),
-            Endpoint("POST", all_, "Create a project", OPERATE, self._add, made, body=NEW_PROJECT),
-            Endpoint("GET", one, "Show a project", OPERATE, self._show, shown),
-            Endpoint("PATCH", one, "Change the fields in the body", OPERATE, self._change, shown, body=CHANGED_PROJECT),
-            Endpoint("DELETE", one, "Delete a project; undo by its id restores it", OPERATE, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/undo", "Restore the previous version", OPERATE, self._undo, {200: UNDONE}),
-        ]
-
+    @route(
+        "GET",
+        _ALL,
+        "List projects, newest first",
+        OPERATE,
+        {200: Page[ProjectView]},
+        query={**PAGING, "agent": LABEL, "status": one_of(ProjectStatus)},
+    )
     async def _list(self, call: Call) -> Response:
         status = call.choice("status", ProjectStatus)
         page = await self._insights.projects(
@@ -67,64 +96,42 @@ class ProjectRoutes:
             cursor=call.query("cursor"),
         )
         agents = await self._store.read(slugs)
-        return answer(page_view([_view(project, agents) for project in page.items], page.next_cursor))
+        return answer_page([ProjectView.of(project, agents) for project in page.items], page.next_cursor)
 
+    @route("POST", _ALL, "Create a project", OPERATE, {201: ProjectView}, body=NewProject)
     async def _add(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
-        fields.required_text("title")
+        body, by = await call.read(NewProject), await self._gate.principal_id(call.identity)
         blank = Project(
             id="", slug="", agent_id=None, title="", goal="", status=ProjectStatus.ACTIVE, notes="", principal_id=by,
             created_at=0, updated_at=0,
         )  # fmt: skip
-        wanted = projects.with_changes(blank, _changes(fields))
+        wanted = projects.with_changes(blank, body.written())
         return await self._shown(await self._store.write(projects.add_project, wanted, self._clock.now()), status=201)
 
+    @route("GET", _ONE, "Show a project", OPERATE, {200: ProjectView})
     async def _show(self, call: Call) -> Response:
         return await self._shown(await self._store.read(projects.find_project, call.id("project")))
 
+    @route("PATCH", _ONE, "Change the fields in the body", OPERATE, {200: ProjectView}, body=ChangedProject)
     async def _change(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
+        body, by = await call.read(ChangedProject), await self._gate.principal_id(call.identity)
         changed = await self._store.write(
-            projects.change_project, call.id("project"), _changes(fields), self._clock.now(), by=by
+            projects.change_project, call.id("project"), body.written(), self._clock.now(), by=by
         )
         return await self._shown(changed)
 
+    @route("DELETE", _ONE, "Delete a project; undo by its id restores it", OPERATE, {200: OkView})
     async def _remove(self, call: Call) -> Response:
         by = await self._gate.principal_id(call.identity)
         await self._store.write(projects.remove_project, call.id("project"), self._clock.now(), by=by)
-        return answer({"ok": True})
+        return done()
 
+    @route("POST", f"{_ONE}/undo", "Restore the previous version", OPERATE, {200: UndoneProjectView})
     async def _undo(self, call: Call) -> Response:
         by = await self._gate.principal_id(call.identity)
         back = await self._store.write(projects.undo_project, call.id("project"), self._clock.now(), by=by)
-        return answer({"project": None if back is None else _view(back, await self._store.read(slugs))})
+        shown = None if back is None else ProjectView.of(back, await self._store.read(slugs))
+        return answer(UndoneProjectView(project=shown))
 
     async def _shown(self, project: Project, *, status: int = 200) -> Response:
-        return answer(_view(project, await self._store.read(slugs)), status)
-
-
-def _changes(fields: Fields) -> dict[str, Any]:
-    """Return the fields that the body sets, named as in `Project`. Null for the agent removes it."""
-    changes: dict[str, Any] = {name: text for name in _TEXTS if (text := fields.text(name)) is not None}
-    if fields.has("agent"):
-        changes["agent_id"] = fields.label("agent")
-    if (status := fields.text("status")) is not None:
-        if status not in set(ProjectStatus):
-            raise unusable("status", f"must be one of {', '.join(ProjectStatus)}")
-        changes["status"] = ProjectStatus(status)
-    return changes
-
-
-def _view(project: Project, agents: Mapping[str, str]) -> dict[str, Any]:
-    """Return a project. A deleted agent is shown by its id."""
-    return {
-        "id": project.id,
-        "slug": project.slug,
-        "agent": agents.get(project.agent_id, project.agent_id) if project.agent_id is not None else None,
-        "title": project.title,
-        "goal": project.goal,
-        "status": project.status,
-        "notes": project.notes,
-        "createdAt": project.created_at,
-        "updatedAt": project.updated_at,
-    }
+        return answer(ProjectView.of(project, await self._store.read(slugs)), status)
