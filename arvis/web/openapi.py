@@ -20,7 +20,6 @@ from arvis.web.api.conversations import (
 from arvis.web.api.jobs import QUEUE_JOB, QUEUE_JOB_DETAIL, STORY
 from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
 from arvis.web.api.overview import OVERVIEW, RUNNING
-from arvis.web.api.people import PAIRING, PERSON, PERSON_DETAIL
 from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
@@ -90,9 +89,6 @@ NAMED: Mapping[str, Schema] = {
     "Occurrence": OCCURRENCE,
     "Ok": OK,
     "Overview": OVERVIEW,
-    "Pairing": PAIRING,
-    "Person": PERSON,
-    "PersonDetail": PERSON_DETAIL,
     "Problem": PROBLEM,
     "Run": RUN,
     "RunDetail": RUN_DETAIL,

@@ -6,7 +6,7 @@ Viewers may read, operators may also approve or reject pairing requests, and onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -23,54 +23,96 @@ from arvis.services import people
 from arvis.services.people import GIVEN_ROLES, Owners, Paired, TooManyTries, TurnedAway, WrongCode
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.sessions import Sessions
-from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE, OWN, PLATFORM, READ
-from arvis.web.http.requests import unusable
-from arvis.web.http.schema import BOOLEAN, LABEL, STRING, TIME, array, object_schema, one_of, optional, page_schema
-from arvis.web.http.views import page_view
-
-Json = dict[str, Any]
+from arvis.web.http.models import MEMBER, About, Body, Label, Page, Printable, Time, View
+from arvis.web.http.schema import LABEL, one_of
 
 _MOST_CHANGES = 50
-_LONGEST_CODE = 40
 #: The maximum number of dashboard users that one request reads. Real installations have far fewer users.
 _MOST_USERS = 10_000
 
-PERSON = object_schema(
-    {
-        "id": STRING,
-        "platform": STRING,
-        "userId": STRING,
-        "name": STRING,
-        "role": one_of(PrincipalRole),
-        "paired": BOOLEAN,
-        "pairedAt": optional(TIME),
-        "createdAt": TIME,
-        "updatedAt": TIME,
-    }
-)
-CHANGE = object_schema({"role": one_of(PrincipalRole), "paired": BOOLEAN, "by": optional(STRING), "at": TIME})
-PERSON_DETAIL = object_schema({**PERSON["properties"], "changes": array(CHANGE)})
-CHANGED_PERSON = object_schema({"role": one_of(GIVEN_ROLES), "paired": BOOLEAN}, required=())
-PAIRING = object_schema(
-    {
-        "id": STRING,
-        "platform": STRING,
-        "connector": STRING,
-        "channelId": STRING,
-        "userId": STRING,
-        "userName": STRING,
-        "status": one_of(PairingStatus),
-        "createdAt": TIME,
-        "expiresAt": TIME,
-    }
-)
-CODE = {"type": "string", "minLength": 1, "maxLength": _LONGEST_CODE}
-ONE_CODE = object_schema({"code": CODE})
-CODE_OR_ID = object_schema({"code": CODE, "id": STRING}, required=())
+
+class PersonView(View):
+    id: str
+    platform: str
+    user_id: str
+    name: str
+    role: PrincipalRole
+    paired: bool
+    paired_at: Time | None
+    created_at: Time
+    updated_at: Time
+
+    @classmethod
+    def of(cls, person: Person, owners: Owners, /, **others: Any) -> Self:
+        known: Principal = person.principal
+        return cls.showing(
+            person,
+            id=known.id,
+            platform=known.platform,
+            user_id=known.user_id,
+            name=known.name,
+            role=people.role_of(known, owners),
+            paired=known.paired,
+            **others,
+        )
 
 
-class PeopleRoutes:
+class PersonChangeView(View):
+    role: PrincipalRole
+    paired: bool
+    by: str | None
+    at: Time
+
+    @classmethod
+    def of(cls, version: Version) -> Self:
+        data: Any = version.data or {}
+        return cls(role=data.get("role"), paired=data.get("paired"), by=version.by_id, at=version.at)
+
+
+class PersonDetailView(PersonView):
+    changes: list[PersonChangeView]
+
+
+class ChangedPerson(Body):
+    role: Annotated[PrincipalRole | None, MEMBER, About(**one_of(GIVEN_ROLES))] = None
+    paired: bool | None = None
+
+
+class PairingView(View):
+    id: str
+    platform: str
+    connector: str
+    channel_id: str
+    user_id: str
+    user_name: str
+    status: PairingStatus
+    created_at: Time
+    expires_at: Time
+
+    @classmethod
+    def of(cls, asked: Pairing) -> Self:
+        address = asked.address
+        return cls.showing(asked, platform=address.platform, connector=address.connector, channel_id=address.channel)
+
+
+_Code = Annotated[str, Printable(40)]
+
+
+class PairingCode(Body):
+    code: _Code
+
+
+class PairingCodeOrId(Body):
+    code: _Code | None = None
+    id: Label | None = None
+
+
+_ONE = "/api/people/{person}"
+
+
+class PeopleRoutes(Routes):
     """Routes of people. `owners`: the owners in the configuration and the first user. Each request adds the dashboard
     users with the role `owner`."""
 
@@ -84,53 +126,17 @@ class PeopleRoutes:
         self._sessions = sessions
         self._owners = owners
 
-    def endpoints(self) -> list[Endpoint]:
-        one, shown = "/api/people/{person}", {200: PERSON_DETAIL}
-        filters = {"platform": LABEL, "role": one_of(PrincipalRole), "paired": FLAG, "q": LABEL}
-        asked = {**PAGING, "pending": {**FLAG, "default": True}}
-        return [
-            Endpoint(
-                "GET",
-                "/api/people",
-                "List people who have written, newest first",
-                READ,
-                self._list,
-                {200: page_schema(PERSON)},
-                query={**PAGING, **filters},
-            ),
-            Endpoint("GET", one, "Show a person and the changes of their role", READ, self._show, shown),
-            Endpoint("PATCH", one, "Change a person's role or pairing", OWN, self._change, shown, body=CHANGED_PERSON),
-            Endpoint(
-                "GET",
-                "/api/pairings",
-                "List pending pairing requests, newest first",
-                READ,
-                self._pairings,
-                {200: page_schema(PAIRING)},
-                query=asked,
-            ),
-            Endpoint(
-                "POST",
-                "/api/pairings/approve",
-                "Approve a pairing request",
-                OPERATE,
-                self._approve,
-                {200: PERSON},
-                ONE_CODE,
-            ),
-            Endpoint(
-                "POST",
-                "/api/pairings/reject",
-                "Reject a pairing request",
-                OPERATE,
-                self._reject,
-                {200: PAIRING},
-                CODE_OR_ID,
-            ),
-        ]
-
+    @route(
+        "GET",
+        "/api/people",
+        "List people who have written, newest first",
+        READ,
+        {200: Page[PersonView]},
+        query={**PAGING, "platform": LABEL, "role": one_of(PrincipalRole), "paired": FLAG, "q": LABEL},
+    )
     async def _list(self, call: Call) -> Response:
-        role = _role(call.choice("role", PrincipalRole))
+        chosen = call.choice("role", PrincipalRole)
+        role = None if chosen is None else PrincipalRole(chosen)
         page = await self._insights.people(
             platform=call.query("platform"),
             role=role,
@@ -140,25 +146,24 @@ class PeopleRoutes:
             cursor=call.query("cursor"),
         )
         owners = await self._all_owners()
-        shown = [_person_view(person, owners) for person in page.items]
-        return answer(page_view([each for each in shown if role in {None, each["role"]}], page.next_cursor))
+        shown = [PersonView.of(person, owners) for person in page.items]
+        return answer_page([each for each in shown if role in {None, each.role}], page.next_cursor)
 
+    @route("GET", _ONE, "Show a person and the changes of their role", READ, {200: PersonDetailView})
     async def _show(self, call: Call) -> Response:
         person = await self._person(call.id("person"))
         changes = await self._store.read(people.changes, call.id("person"), _MOST_CHANGES)
-        owners = await self._all_owners()
-        return answer({**_person_view(person, owners), "changes": [_change_view(each) for each in changes]})
+        shown = [PersonChangeView.of(each) for each in changes]
+        return answer(PersonDetailView.of(person, await self._all_owners(), changes=shown))
 
+    @route("PATCH", _ONE, "Change a person's role or pairing", OWN, {200: PersonDetailView}, body=ChangedPerson)
     async def _change(self, call: Call) -> Response:
-        fields = await call.fields()
-        role, paired = _role(fields.label("role")), fields.raw("paired")
-        if paired is not None and not isinstance(paired, bool):
-            raise unusable("paired", "must be true or false")
+        body = await call.read(ChangedPerson)
         ended = await self._store.write(
             _change,
             call.id("person"),
-            role=role,
-            paired=paired,
+            role=body.role,
+            paired=body.paired,
             owners=await self._all_owners(),
             by=await self._gate.principal_id(call.identity),
             now=self._clock.now(),
@@ -166,28 +171,38 @@ class PeopleRoutes:
         self._sessions.announce_end(ended)
         return await self._show(call)
 
+    @route(
+        "GET",
+        "/api/pairings",
+        "List pending pairing requests, newest first",
+        READ,
+        {200: Page[PairingView]},
+        query={**PAGING, "pending": {**FLAG, "default": True}},
+    )
     async def _pairings(self, call: Call) -> Response:
         page = await self._insights.pairings(
             pending_at=self._clock.now() if call.flag("pending", default=True) else None,
             limit=call.limit,
             cursor=call.query("cursor"),
         )
-        return answer(page_view([pairing_view(each) for each in page.items], page.next_cursor))
+        return answer_page([PairingView.of(each) for each in page.items], page.next_cursor)
 
+    @route("POST", "/api/pairings/approve", "Approve a pairing request", OPERATE, {200: PersonView}, body=PairingCode)
     async def _approve(self, call: Call) -> Response:
-        code = (await call.fields()).label("code", _LONGEST_CODE)
-        if code is None:
-            raise unusable("code", "is missing")
+        body = await call.read(PairingCode)
         found = await self._store.write(
-            people.approve, code, await self._gate.principal_id(call.identity), self._clock.now()
+            people.approve, body.code, await self._gate.principal_id(call.identity), self._clock.now()
         )
         if not isinstance(found, Paired):
             raise self._refusal(found)
-        return answer(_person_view(await self._person(found.principal.id), await self._all_owners()))
+        return answer(PersonView.of(await self._person(found.principal.id), await self._all_owners()))
 
+    @route(
+        "POST", "/api/pairings/reject", "Reject a pairing request", OPERATE, {200: PairingView}, body=PairingCodeOrId
+    )
     async def _reject(self, call: Call) -> Response:
-        fields = await call.fields()
-        code, pairing_id = fields.label("code", _LONGEST_CODE), fields.label("id")
+        body = await call.read(PairingCodeOrId)
+        code, pairing_id = body.code, body.id
         by, now = await self._gate.principal_id(call.identity), self._clock.now()
         if (code is None) == (pairing_id is None):
             raise Unprocessable("Either `code` or `id` is required.", fix="GET /api/pairings lists the requests.")
@@ -195,11 +210,11 @@ class PeopleRoutes:
             turned_away = await self._store.write(people.reject_by_id, pairing_id, by, now)
             if turned_away is None:
                 raise NotFound("There is no pairing request with this id.", fix="GET /api/pairings lists the requests.")
-            return answer(pairing_view(turned_away.pairing))
+            return answer(PairingView.of(turned_away.pairing))
         found = await self._store.write(people.reject, code or "", by, now)
         if not isinstance(found, TurnedAway):
             raise self._refusal(found)
-        return answer(pairing_view(found.pairing))
+        return answer(PairingView.of(found.pairing))
 
     def _refusal(self, found: WrongCode | TooManyTries) -> NotFound | TooMany:
         match found:
@@ -233,43 +248,3 @@ def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
 
 def _owners_here(tx: Transaction) -> list[str]:
     return [user.id for user in tx.users.after("", _MOST_USERS) if user.role is UserRole.OWNER]
-
-
-def _person_view(person: Person, owners: Owners) -> Json:
-    known: Principal = person.principal
-    return {
-        "id": known.id,
-        "platform": known.platform,
-        "userId": known.user_id,
-        "name": known.name,
-        "role": people.role_of(known, owners),
-        "paired": known.paired,
-        "pairedAt": person.paired_at,
-        "createdAt": person.created_at,
-        "updatedAt": person.updated_at,
-    }
-
-
-def pairing_view(asked: Pairing) -> Json:
-    return {
-        "id": asked.id,
-        "platform": asked.address.platform,
-        "connector": asked.address.connector,
-        "channelId": asked.address.channel,
-        "userId": asked.user_id,
-        "userName": asked.user_name,
-        "status": asked.status,
-        "createdAt": asked.created_at,
-        "expiresAt": asked.expires_at,
-    }
-
-
-def _change_view(version: Version) -> Json:
-    data = version.data or {}
-    return {"role": data.get("role"), "paired": data.get("paired"), "by": version.by_id, "at": version.at}
-
-
-def _role(value: str | None) -> PrincipalRole | None:
-    if value is not None and value not in set(PrincipalRole):
-        raise unusable("role", f"must be one of {', '.join(PrincipalRole)}")
-    return None if value is None else PrincipalRole(value)
