@@ -9,7 +9,6 @@ from typing import Any
 
 from arvis import __version__
 from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
-from arvis.web.api.clients import CHANNEL, CHARGE, CLIENT, CLIENT_DETAIL
 from arvis.web.api.conversations import (
     ASKED_MESSAGE,
     CONVERSATION,
@@ -71,10 +70,6 @@ NAMED: Mapping[str, Schema] = {
     "AskedMessage": ASKED_MESSAGE,
     "Attachment": STORED_ATTACHMENT,
     "Binding": BINDING,
-    "Channel": CHANNEL,
-    "Charge": CHARGE,
-    "Client": CLIENT,
-    "ClientDetail": CLIENT_DETAIL,
     "Conversation": CONVERSATION,
     "ConversationDetail": CONVERSATION_DETAIL,
     "Error": ERROR,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from datetime import date
-from enum import StrEnum
-from typing import TypeVar
+from typing import Annotated, Any, Self
 
+from pydantic import Field
 from starlette.responses import Response
 
 from arvis.domain.errors import Unprocessable
@@ -30,16 +29,13 @@ from arvis.ports.insights import Insights
 from arvis.ports.store import Store
 from arvis.services import billing
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE, OWN
-from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import LABEL, NUMBER, OK, STRING, TIME, array, object_schema, one_of, optional, page_schema
-from arvis.web.http.views import Json, page_view
+from arvis.web.http.models import CLEARING, MEMBER, About, Body, Label, OkView, Page, Says, Time, View
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import LABEL, STRING, Schema, one_of
 
 # Requests and responses for customers and charges. Amounts are in US dollars with six decimal places.
-
-
-E = TypeVar("E", bound=StrEnum)
 
 #: The maximum amount in US dollars. It is larger than any real charge, but small enough to be converted exactly to
 #: millionths of a dollar.
@@ -49,179 +45,139 @@ _NOTES = 10_000
 #: The types of charges that a person may enter. The daemon itself enters the charges for answers.
 ENTERED = (ChargeType.ADJUSTMENT, ChargeType.PAYMENT, ChargeType.SUBSCRIPTION)
 
-CHANNEL = object_schema({"platform": LABEL, "channel": LABEL})
-_SET = {
-    "name": LABEL,
-    "plan": one_of(ClientPlan),
-    "status": one_of(ClientStatus),
-    "pricePerTaskUsd": NUMBER,
-    "monthlyFeeUsd": NUMBER,
-    "tokenFactor": {**NUMBER, "description": "The factor applied to the cost of models; 0: not charged."},
-    "monthlyLimitUsd": {
-        **optional(NUMBER),
-        "description": "The monthly limit of model costs; null: the configured limit.",
-    },
-    "notes": STRING,
+_FACTOR = "The factor applied to the cost of models; 0: not charged."
+_LIMIT = "The monthly limit of model costs; null: the configured limit."
+_Name = Annotated[str, About(minLength=1, maxLength=200)]
+_Text = Annotated[str, Field(max_length=_NOTES), Says(f"must have at most {_NOTES} characters")]
+_Price = Annotated[float, Field(ge=0, le=_MOST), Says(f"must be a number from 0 to {_MOST}")]
+_Factor = Annotated[float, Field(ge=0, le=_MOST_FACTOR), Says(f"must be a number from 0 to {_MOST_FACTOR}")]
+_Amount = Annotated[float, Field(ge=-_MOST, le=_MOST), Says(f"must be a number between -{_MOST} and {_MOST}")]
+
+
+class ChannelView(View):
+    platform: _Name
+    channel: _Name
+
+
+class ClientView(View):
+    id: str
+    name: _Name
+    plan: ClientPlan
+    status: ClientStatus
+    price_per_task_usd: float
+    monthly_fee_usd: float
+    token_factor: Annotated[float, About(_FACTOR)]
+    monthly_limit_usd: Annotated[float | None, About(_LIMIT)]
+    notes: str
+    balance_usd: float
+    created_at: Time
+    updated_at: Time
+
+    @classmethod
+    def of(cls, client: Client, /, **others: Any) -> Self:
+        return cls.showing(
+            client,
+            price_per_task_usd=client.price_per_task / MICROS,
+            monthly_fee_usd=client.monthly_fee / MICROS,
+            token_factor=client.token_factor_milli / 1000,
+            monthly_limit_usd=None if client.monthly_limit is None else client.monthly_limit / MICROS,
+            balance_usd=client.balance / MICROS,
+            **others,
+        )
+
+
+class ClientDetailView(ClientView):
+    channels: list[ChannelView]
+
+
+class ChargeView(View):
+    id: str
+    type: ChargeType
+    status: ChargeStatus
+    amount_usd: float
+    description: str
+    message_id: str | None
+    execution_id: str | None
+    created_at: Time
+
+    @classmethod
+    def of(cls, charge: Charge) -> Self:
+        return cls.showing(charge, amount_usd=charge.amount / MICROS)
+
+
+class ClientMonthView(View):
+    month: str
+    charged_usd: float
+    paid_usd: float
+    balance_usd: float
+    items: list[ChargeView]
+    next_cursor: str | None
+
+
+#: The fields of `Client` that a body sets as they are, and those that it sets in US dollars.
+_PLAIN, _MONEY = ("name", "plan", "status", "notes"), ("price_per_task", "monthly_fee", "monthly_limit")
+
+
+class ChangedClient(Body):
+    name: Label | None = None
+    plan: Annotated[ClientPlan | None, MEMBER] = None
+    status: Annotated[ClientStatus | None, MEMBER] = None
+    price_per_task_usd: _Price | None = None
+    monthly_fee_usd: _Price | None = None
+    token_factor: Annotated[_Factor | None, About(_FACTOR)] = None
+    monthly_limit_usd: Annotated[_Price | None, CLEARING, About(_LIMIT)] = None
+    notes: _Text | None = None
+
+    def applied_to(self, known: Client) -> Client:
+        """Return the customer with the fields that the body sets."""
+        changes = self.changes()
+        changed: dict[str, Any] = {name: changes[name] for name in _PLAIN if name in changes}
+        for name in _MONEY:
+            if (sent := f"{name}_usd") in changes:
+                changed[name] = None if changes[sent] is None else round(changes[sent] * MICROS)
+        if self.token_factor is not None:
+            changed["token_factor_milli"] = round(self.token_factor * 1000)
+        return replace(known, **changed)
+
+
+class NewClient(ChangedClient):
+    name: Label
+
+
+class ClientChannelBody(Body):
+    platform: Label
+    channel: Label
+
+
+class NewCharge(Body):
+    type: Annotated[ChargeType, MEMBER, About(**one_of(ENTERED))]
+    amount_usd: Annotated[_Amount, About("More than 0. An adjustment may be negative, which is a credit.")]
+    description: _Text = ""
+
+    def micros(self) -> int:
+        """Return the amount in millionths of a US dollar. Raise `Unprocessable` if nobody may enter this charge."""
+        if self.type not in ENTERED:
+            raise unusable("type", "must be one of " + ", ".join(ENTERED))
+        micros = round(self.amount_usd * MICROS)
+        if micros == 0 or (micros < 0 and self.type is not ChargeType.ADJUSTMENT):
+            raise unusable("amountUsd", "must be more than 0 (an adjustment may be negative)")
+        return micros
+
+
+class ChargeDecision(Body):
+    status: Annotated[ChargeStatus, MEMBER]
+
+
+_ALL, _ONE = "/api/clients", "/api/clients/{client}"
+_CHANNELS, _CHARGES = f"{_ONE}/channels", f"{_ONE}/charges"
+_MONTH: Schema = {
+    **STRING,
+    "pattern": "^[0-9]{4}-[0-9]{2}$",
+    "description": "Such as 2026-11; default: the current month.",
 }
-CLIENT = object_schema({"id": STRING, **_SET, "balanceUsd": NUMBER, "createdAt": TIME, "updatedAt": TIME})
-CLIENT_DETAIL = object_schema({**CLIENT["properties"], "channels": array(CHANNEL)})
-NEW_CLIENT = object_schema(_SET, required=("name",))
-CHANGED_CLIENT = object_schema(_SET, required=())
-CHARGE = object_schema(
-    {
-        "id": STRING,
-        "type": one_of(ChargeType),
-        "status": one_of(ChargeStatus),
-        "amountUsd": NUMBER,
-        "description": STRING,
-        "messageId": optional(STRING),
-        "executionId": optional(STRING),
-        "createdAt": TIME,
-    }
-)
-NEW_CHARGE = object_schema(
-    {
-        "type": one_of(ENTERED),
-        "amountUsd": {**NUMBER, "description": "More than 0. An adjustment may be negative, which is a credit."},
-        "description": STRING,
-    },
-    required=("type", "amountUsd"),
-)
-JUDGEMENT = object_schema({"status": one_of(ChargeStatus)})
-MONTH = object_schema(
-    {
-        "month": STRING,
-        "chargedUsd": NUMBER,
-        "paidUsd": NUMBER,
-        "balanceUsd": NUMBER,
-        "items": array(CHARGE),
-        "nextCursor": optional(STRING),
-    }
-)
 
 
-def client_view(client: Client) -> Json:
-    return {
-        "id": client.id,
-        "name": client.name,
-        "plan": client.plan,
-        "status": client.status,
-        "pricePerTaskUsd": client.price_per_task / MICROS,
-        "monthlyFeeUsd": client.monthly_fee / MICROS,
-        "tokenFactor": client.token_factor_milli / 1000,
-        "monthlyLimitUsd": None if client.monthly_limit is None else client.monthly_limit / MICROS,
-        "notes": client.notes,
-        "balanceUsd": client.balance / MICROS,
-        "createdAt": client.created_at,
-        "updatedAt": client.updated_at,
-    }
-
-
-def charge_view(charge: Charge) -> Json:
-    return {
-        "id": charge.id,
-        "type": charge.type,
-        "status": charge.status,
-        "amountUsd": charge.amount / MICROS,
-        "description": charge.description,
-        "messageId": charge.message_id,
-        "executionId": charge.execution_id,
-        "createdAt": charge.created_at,
-    }
-
-
-def changed_client(known: Client, fields: Fields) -> Client:
-    """Apply the fields of the body to the customer and keep all other fields."""
-    return replace(
-        known,
-        name=fields.label("name") or known.name,
-        plan=choice(fields, "plan", ClientPlan) or known.plan,
-        status=choice(fields, "status", ClientStatus) or known.status,
-        price_per_task=_micros(fields, "pricePerTaskUsd", known.price_per_task),
-        monthly_fee=_micros(fields, "monthlyFeeUsd", known.monthly_fee),
-        token_factor_milli=_factor(fields, known.token_factor_milli),
-        monthly_limit=_monthly_limit(fields, known.monthly_limit),
-        notes=_text(fields, "notes", known.notes),
-    )
-
-
-def entered_charge(fields: Fields) -> tuple[ChargeType, int, str]:
-    """Return the type, the amount in micros (millionths of a US dollar) and the description of a charge that a person
-    enters."""
-    kind = choice(fields, "type", ChargeType)
-    if kind not in ENTERED:
-        raise unusable("type", "must be one of " + ", ".join(ENTERED))
-    amount = _number(fields, "amountUsd")
-    if amount is None:
-        raise unusable("amountUsd", "is missing")
-    micros = round(amount * MICROS)
-    if micros == 0 or (micros < 0 and kind is not ChargeType.ADJUSTMENT):
-        raise unusable("amountUsd", "must be more than 0 (an adjustment may be negative)")
-    return kind, micros, _text(fields, "description", "")
-
-
-def channel_of(fields: Fields) -> ClientChannel:
-    platform, channel = fields.label("platform"), fields.label("channel")
-    if platform is None or channel is None:
-        raise unusable("platform" if platform is None else "channel", "is missing")
-    return ClientChannel(platform, channel)
-
-
-def choice(fields: Fields, name: str, kind: type[E]) -> E | None:
-    text = fields.text(name)
-    if text is None:
-        return None
-    if text not in {str(member) for member in kind}:
-        raise unusable(name, "must be one of " + ", ".join(kind))
-    return kind(text)
-
-
-def _text(fields: Fields, name: str, known: str) -> str:
-    text = fields.text(name)
-    if text is not None and len(text) > _NOTES:
-        raise unusable(name, f"must have at most {_NOTES} characters")
-    return known if text is None else text
-
-
-def _number(fields: Fields, name: str) -> float | None:
-    value = fields.raw(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise unusable(name, "must be a number")
-    if abs(value) > _MOST:
-        raise unusable(name, f"must be between -{_MOST} and {_MOST}")
-    return value
-
-
-def _micros(fields: Fields, name: str, known: int) -> int:
-    amount = _number(fields, name)
-    if amount is not None and amount < 0:
-        raise unusable(name, "must be a number from 0")
-    return known if amount is None else round(amount * MICROS)
-
-
-def _factor(fields: Fields, known: int) -> int:
-    factor = _number(fields, "tokenFactor")
-    if factor is None:
-        return known
-    if not 0 <= factor <= _MOST_FACTOR:
-        raise unusable("tokenFactor", f"must be a number from 0 to {_MOST_FACTOR}")
-    return round(factor * 1000)
-
-
-def _monthly_limit(fields: Fields, known: int | None) -> int | None:
-    """Return the monthly limit. Only this field has a meaning for `null`: the customer has no limit of their own."""
-    if fields.has("monthlyLimitUsd") and fields.raw("monthlyLimitUsd") is None:
-        return None
-    return _micros(fields, "monthlyLimitUsd", 0) if fields.has("monthlyLimitUsd") else known
-
-
-_ALL = "/api/clients"
-_ONE = "/api/clients/{client}"
-
-
-class ClientRoutes:
+class ClientRoutes(Routes):
     """Routes of customers. Months begin and end in the time zone `zone`."""
 
     def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, zone: str) -> None:
@@ -231,98 +187,53 @@ class ClientRoutes:
         self._clock = clock
         self._zone = zone
 
-    def endpoints(self) -> list[Endpoint]:
-        shown = {200: CLIENT_DETAIL}
-        made = {201: CLIENT_DETAIL}
-        listed = {200: page_schema(CLIENT)}
-        return [
-            Endpoint("GET", _ALL, "List customers, newest first", OPERATE, self._list, listed, query=PAGING),
-            Endpoint("POST", _ALL, "Create a customer", OWN, self._add, made, body=NEW_CLIENT),
-            Endpoint("GET", _ONE, "Show a customer with its channels", OPERATE, self._show, shown),
-            Endpoint("PATCH", _ONE, "Change the fields in the body", OWN, self._change, shown, body=CHANGED_CLIENT),
-            Endpoint("POST", f"{_ONE}/undo", "Restore the previous version", OWN, self._undo, shown),
-            *self._channel_endpoints(),
-            *self._charge_endpoints(),
-        ]
-
-    def _channel_endpoints(self) -> list[Endpoint]:
-        path, place = f"{_ONE}/channels", {"platform": LABEL, "channel": LABEL}
-        shown = {200: CLIENT_DETAIL}
-        return [
-            Endpoint("POST", path, "Assign a channel to a customer", OWN, self._bind, shown, body=CHANNEL),
-            Endpoint("DELETE", path, "Remove a channel from a customer", OWN, self._unbind, shown, query=place),
-        ]
-
-    def _charge_endpoints(self) -> list[Endpoint]:
-        path = f"{_ONE}/charges"
-        listed, made = {200: page_schema(CHARGE)}, {201: CHARGE}
-        month = {
-            "month": {
-                **STRING,
-                "pattern": "^[0-9]{4}-[0-9]{2}$",
-                "description": "Such as 2026-11; default: the current month.",
-            }
-        }
-        return [
-            Endpoint(
-                "GET", path, "List a customer's charges, newest first", OPERATE, self._charges, listed, query=PAGING
-            ),
-            Endpoint("POST", path, "Add a charge, which changes the balance", OWN, self._charge, made, body=NEW_CHARGE),
-            Endpoint(
-                "PATCH",
-                f"{path}/{{charge}}",
-                "Change the status of a charge",
-                OWN,
-                self._judge,
-                {200: OK},
-                body=JUDGEMENT,
-            ),
-            Endpoint(
-                "GET",
-                f"{_ONE}/summary",
-                "Show a customer's account for one month",
-                OPERATE,
-                self._month,
-                {200: MONTH},
-                query={**month, **PAGING},
-            ),
-        ]
-
+    @route("GET", _ALL, "List customers, newest first", OPERATE, {200: Page[ClientView]}, query=PAGING)
     async def _list(self, call: Call) -> Response:
         page = await self._insights.clients(limit=call.limit, cursor=call.query("cursor"))
-        return answer(page_view([client_view(client) for client in page.items], page.next_cursor))
+        return answer_page([ClientView.of(client) for client in page.items], page.next_cursor)
 
+    @route("POST", _ALL, "Create a customer", OWN, {201: ClientDetailView}, body=NewClient)
     async def _add(self, call: Call) -> Response:
-        fields = await call.fields()
-        wanted = changed_client(Client("", ""), fields)
-        if not wanted.name:
-            raise unusable("name", "is missing")
+        wanted = (await call.read(NewClient)).applied_to(Client("", ""))
         made = await self._store.write(
             billing.add_client, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
         )
         return await self._shown(made.id, status=201)
 
+    @route("GET", _ONE, "Show a customer with its channels", OPERATE, {200: ClientDetailView})
     async def _show(self, call: Call) -> Response:
         return await self._shown(call.id("client"))
 
+    @route("PATCH", _ONE, "Change the fields in the body", OWN, {200: ClientDetailView}, body=ChangedClient)
     async def _change(self, call: Call) -> Response:
         known = await self._client(call)
-        wanted = changed_client(known, await call.fields())
+        wanted = (await call.read(ChangedClient)).applied_to(known)
         await self._store.write(
             billing.change_client, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
         )
         return await self._shown(known.id)
 
+    @route("POST", f"{_ONE}/undo", "Restore the previous version", OWN, {200: ClientDetailView})
     async def _undo(self, call: Call) -> Response:
         by = await self._gate.principal_id(call.identity)
         back = await self._store.write(billing.undo_client, call.id("client"), self._clock.now(), by=by)
         return await self._shown(back.id)
 
+    @route("POST", _CHANNELS, "Assign a channel to a customer", OWN, {200: ClientDetailView}, body=ClientChannelBody)
     async def _bind(self, call: Call) -> Response:
-        channel = channel_of(await call.fields())
+        body = await call.read(ClientChannelBody)
+        channel = ClientChannel(body.platform, body.channel)
         await self._store.write(billing.bind_channel, call.id("client"), channel, self._clock.now())
         return await self._shown(call.id("client"))
 
+    @route(
+        "DELETE",
+        _CHANNELS,
+        "Remove a channel from a customer",
+        OWN,
+        {200: ClientDetailView},
+        query={"platform": LABEL, "channel": LABEL},
+    )
     async def _unbind(self, call: Call) -> Response:
         platform, channel = call.query("platform"), call.query("channel")
         if platform is None or channel is None:
@@ -330,27 +241,37 @@ class ClientRoutes:
         await self._store.write(billing.unbind_channel, call.id("client"), ClientChannel(platform, channel))
         return await self._shown(call.id("client"))
 
+    @route("GET", _CHARGES, "List a customer's charges, newest first", OPERATE, {200: Page[ChargeView]}, query=PAGING)
     async def _charges(self, call: Call) -> Response:
         client = await self._client(call)
         page = await self._insights.charges(
             client.id, since=0, until=None, limit=call.limit, cursor=call.query("cursor")
         )
-        return answer(page_view([charge_view(charge) for charge in page.items], page.next_cursor))
+        return answer_page([ChargeView.of(charge) for charge in page.items], page.next_cursor)
 
+    @route("POST", _CHARGES, "Add a charge, which changes the balance", OWN, {201: ChargeView}, body=NewCharge)
     async def _charge(self, call: Call) -> Response:
-        kind, amount, description = entered_charge(await call.fields())
+        body = await call.read(NewCharge)
+        entered = (body.type, body.micros())
         charge = await self._store.write(
-            billing.enter_charge, call.id("client"), kind, amount, description=description, now=self._clock.now()
+            billing.enter_charge, call.id("client"), *entered, description=body.description, now=self._clock.now()
         )
-        return answer(charge_view(charge), 201)
+        return answer(ChargeView.of(charge), 201)
 
+    @route("PATCH", f"{_CHARGES}/{{charge}}", "Change the status of a charge", OWN, {200: OkView}, body=ChargeDecision)
     async def _judge(self, call: Call) -> Response:
-        status = choice(await call.fields(), "status", ChargeStatus)
-        if status is None:
-            raise unusable("status", "is missing")
-        await self._store.write(billing.judge_charge, call.id("client"), call.id("charge"), status)
-        return answer({"ok": True})
+        body = await call.read(ChargeDecision)
+        await self._store.write(billing.judge_charge, call.id("client"), call.id("charge"), body.status)
+        return done()
 
+    @route(
+        "GET",
+        f"{_ONE}/summary",
+        "Show a customer's account for one month",
+        OPERATE,
+        {200: ClientMonthView},
+        query={"month": _MONTH, **PAGING},
+    )
     async def _month(self, call: Call) -> Response:
         client = await self._client(call)
         month = call.query("month") or month_of(self._clock.now(), self._zone)
@@ -359,9 +280,15 @@ class ClientRoutes:
         page = await self._insights.charges(
             client.id, since=since, until=until, limit=call.limit, cursor=call.query("cursor")
         )
-        shown = page_view([charge_view(charge) for charge in page.items], page.next_cursor)
-        money = {"chargedUsd": sums.charged, "paidUsd": sums.paid, "balanceUsd": client.balance}
-        return answer({"month": month, **{name: micros / MICROS for name, micros in money.items()}, **shown})
+        shown = ClientMonthView(
+            month=month,
+            charged_usd=sums.charged / MICROS,
+            paid_usd=sums.paid / MICROS,
+            balance_usd=client.balance / MICROS,
+            items=[ChargeView.of(charge) for charge in page.items],
+            next_cursor=page.next_cursor,
+        )
+        return answer(shown)
 
     def _bounds(self, month: str) -> tuple[int, int]:
         """Return the start of this month and the start of the next month, in ms."""
@@ -386,5 +313,4 @@ class ClientRoutes:
         if client is None:
             raise billing.no_client()
         channels = await self._insights.client_channels(client_id)
-        listed = [{"platform": each.platform, "channel": each.channel} for each in channels]
-        return answer({**client_view(client), "channels": listed}, status)
+        return answer(ClientDetailView.of(client, channels=[ChannelView.showing(each) for each in channels]), status)
