@@ -28,7 +28,7 @@ from arvis.web.http.endpoints import IDEMPOTENCY_KEY, Endpoint
 from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
-from arvis.web.http.models import schema_of
+from arvis.web.http.models import View, schema_of
 from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, Components, Schema, for_bodies
 
 #: Example bodies, by method and path.
@@ -156,8 +156,23 @@ _HEADERS: dict[str, dict[str, Any]] = {
 _HEADERS_OF = {401: ("WWW-Authenticate",), 409: ("Retry-After",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 
+class _Classes(Components):
+    """The components, which describe each class of a view once."""
+
+    def __init__(self) -> None:
+        super().__init__(NAMED)
+        self._shared: dict[Any, Any] = {}
+
+    def schema(self, kind: Schema | type[View]) -> Any:
+        if isinstance(kind, dict):
+            return self.share(kind)
+        if kind not in self._shared:
+            self._shared[kind] = self.share(schema_of(kind))
+        return self._shared[kind]
+
+
 def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    components = Components(NAMED)
+    components = _Classes()
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, components)
@@ -184,7 +199,7 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint, components: Components) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, components: _Classes) -> dict[str, Any]:
     public = endpoint.access == PUBLIC
     operation: dict[str, Any] = {
         "tags": [_tag(endpoint)],
@@ -228,13 +243,13 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [*in_path, *in_query, *in_header]
 
 
-def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:
+def _answers(endpoint: Endpoint, components: _Classes) -> dict[str, Any]:
     headers = {"headers": _headers(REPLAYED)} if takes_key(endpoint) else {}
     return {
         str(status): {
             "description": "Not now" if status == HTTPStatus.SERVICE_UNAVAILABLE else "Done",
             **headers,
-            **({"content": _content(endpoint.media, components.share(schema_of(schema)))} if schema else {}),
+            **({"content": _content(endpoint.media, components.schema(schema))} if schema else {}),
         }
         for status, schema in endpoint.answers.items()
     }

@@ -22,7 +22,16 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -105,12 +114,53 @@ Texts = Annotated[list[str], Says("must be a list of strings")]
 AnyObject = dict[str, Any]
 
 
-class Body(BaseModel):
-    # Unknown fields are refused, because a misspelt field would have no effect. Pydantic builds the checks of a class
-    # when it is used for the first time.
-    model_config = ConfigDict(
-        alias_generator=camel, defer_build=True, extra="forbid", hide_input_in_errors=True, strict=True
-    )
+@dataclass_transform(kw_only_default=True, eq_default=False)
+class Body:
+    """The fields that a client has sent; the others have their defaults. Pydantic checks a body. It builds the checks of
+    a class when they are used for the first time, because they would make the start slower."""
+
+    _built: ClassVar[type[BaseModel]]
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__ = fields
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """Return the body with these values. Raise `Unprocessable` for the first wrong field. The error contains no
+        value, because a value can be a secret."""
+        try:
+            return cls._sent(cls._checks().model_validate(values))
+        except ValidationError as error:
+            refused = _refusal(error)
+        raise refused
+
+    @classmethod
+    def _checks(cls) -> type[BaseModel]:
+        if "_built" not in vars(cls):
+            cls._built = _build_checks(cls)
+        return cls._built
+
+    @classmethod
+    def _sent(cls, checked: BaseModel) -> Self:
+        return cls(**{name: value for name, value in checked if name in checked.model_fields_set})
+
+    def changes(self) -> dict[str, Any]:
+        """Return the fields that the client has sent, by their names in Python. Null counts only if it clears."""
+        return dict(self.__dict__)
+
+    def __repr__(self) -> str:
+        """Return only the names of the fields, because a value can be a secret."""
+        return f"{type(self).__name__}({', '.join(self.__dict__)})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls._sent, handler.generate_schema(cls._checks()))
+
+
+class _Checks(BaseModel):
+    """The checks of a body. Unknown fields are refused, because a misspelt field would have no effect."""
+
+    model_config = ConfigDict(alias_generator=camel, extra="forbid", hide_input_in_errors=True, strict=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -125,26 +175,6 @@ class Body(BaseModel):
         return {name: value for name, value in values.items() if value is not None or fields[name]}
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
-        """Return the body with these values. Raise `Unprocessable` for the first wrong field. The error contains no
-        value, because a value can be a secret."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            refused = _refusal(error)
-        raise refused
-
-    def changes(self) -> dict[str, Any]:
-        """Return the fields that the body sets, by their names in Python."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
-
-    def __repr__(self) -> str:
-        """Return only the names of the fields, because a value can be a secret."""
-        return f"{type(self).__name__}({', '.join(self.changes())})"
-
-    __str__ = __repr__
-
-    @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Describe the fields without null, unless it has a meaning: `for_bodies` adds it to all optional fields."""
         described = handler.resolve_ref_schema(handler(schema))
@@ -154,6 +184,15 @@ class Body(BaseModel):
             if not field.is_required() and CLEARING not in field.metadata:
                 _without_null(described["properties"][camel(name)])
         return described
+
+
+def _build_checks(body: type[Body]) -> type[BaseModel]:
+    hints = get_type_hints(body, include_extras=True)
+    fields: dict[str, Any] = {}
+    for kind in reversed(body.__mro__[: body.__mro__.index(Body)]):
+        # The class that annotates a field last decides whether the field has a default.
+        fields |= {name: (hints[name], vars(kind).get(name, ...)) for name in vars(kind).get("__annotations__", ())}
+    return create_model(body.__name__, __base__=_Checks, __doc__=vars(body)["__doc__"], **fields)
 
 
 def _without_null(described: Schema) -> None:
@@ -179,7 +218,7 @@ def _refusal(error: ValidationError) -> Unprocessable:
     return unusable(".".join(parts)[:LONGEST_NAME], problem)
 
 
-@dataclass_transform(kw_only_default=True)
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class View:
     #: The names of the fields in Python and in JSON.
     _names: ClassVar[Mapping[str, str]] = {}
@@ -251,7 +290,9 @@ def schema_of(kind: Schema | type[Body | View]) -> Schema:
         return kind
     if get_origin(kind) is Page:
         return page_schema(schema_of(get_args(kind)[0]))
-    described = TypeAdapter(kind).json_schema(schema_generator=_Describe)
+    described = TypeAdapter(_build_checks(kind) if issubclass(kind, Body) else kind).json_schema(
+        schema_generator=_Describe
+    )
     inlined: Schema = _inlined(described, described.pop("$defs", {}))
     return inlined
 
