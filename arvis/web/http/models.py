@@ -228,16 +228,24 @@ class View:
         cls._names = {**cls._names, **{name: camel(name) for name in vars(cls).get("__annotations__", {})}}
 
     def __init__(self, **fields: Any) -> None:
-        self.__dict__ = fields
+        names = self._names
+        self._json: dict[str, Any] = {names[name]: value for name, value in fields.items()}
 
     @classmethod
     def showing(cls, shown: object, **others: Any) -> Self:
         """Return a view with the attributes of `shown` that have the names of the view's fields, and with `others`."""
-        return cls(**{name: others[name] if name in others else getattr(shown, name) for name in cls._names})
+        view, names = cls(), cls._names.items()
+        view.to_json().update({json: others[name] if name in others else getattr(shown, name) for name, json in names})
+        return view
 
     def to_json(self) -> dict[str, Any]:
-        names = self._names
-        return {names[name]: value for name, value in self.__dict__.items()}
+        """Return the view as JSON, in which other views can stand."""
+        return self._json
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._names:
+            raise AttributeError(name)
+        return self._json[self._names[name]]
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
