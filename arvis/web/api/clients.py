@@ -155,7 +155,7 @@ class NewCharge(Body):
     description: _Text = ""
 
     def micros(self) -> int:
-        """Return the amount in millionths of a US dollar. Raise `Unprocessable` if nobody may enter this charge."""
+        """Return the amount in millionths of a US dollar. Raise `Unprocessable` for a charge that no person may enter."""
         if self.type not in ENTERED:
             raise unusable("type", "must be one of " + ", ".join(ENTERED))
         micros = round(self.amount_usd * MICROS)

@@ -87,7 +87,7 @@ def _printable(text: str) -> str:
     return text
 
 
-def About(text: str | None = None, **rules: Any) -> Any:  # noqa: N802 - it stands in annotations, like a type
+def About(text: str | None = None, **rules: Any) -> Any:  # noqa: N802 - it is written in annotations, like a type
     """Describe a field in the document. `rules` are keywords of JSON Schema for rules that only the handler checks, with
     an error of its own."""
     about: dict[str, Any] = {"description": text, "json_schema_extra": rules}
@@ -239,7 +239,7 @@ class View:
         return view
 
     def to_json(self) -> dict[str, Any]:
-        """Return the view as JSON, in which other views can stand."""
+        """Return the view as JSON. It can contain other views."""
         return self._json
 
     def __getattr__(self, name: str) -> Any:
