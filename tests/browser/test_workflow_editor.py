@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Error, Locator, Page, Route, expect
 
 from tests.browser.asking import visitor
 from tests.browser.daemon import Daemon
@@ -340,3 +343,68 @@ async def test_leaving_by_a_key_or_the_way_back_keeps_the_changes(dashboard: Pag
     await dashboard.get_by_role("button", name="Restore them").click()
     await step(dashboard, "b").click()
     await expect(dashboard.get_by_label("Continues", exact=True)).to_have_value("first")
+
+
+#: Notes in the page whether a hint was shown at any time.
+NOTE_HINTS = """() => {
+  window.hinted = false;
+  const look = () => { window.hinted ||= document.body.innerText.includes("Can run, with hints"); };
+  new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+async def test_typing_asks_for_few_checks_and_the_answer_about_an_older_document_is_ignored(
+    dashboard: Page, daemon: Daemon
+) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")]))
+    asked: list[str] = []
+    older, newer = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        sent = json.loads(route.request.post_data or "")["document"]
+        asked.append(sent["nodes"][1]["data"].get("template", ""))
+        if asked[-1] == "{{Nobody}}":
+            older.set()
+            await newer.wait()
+        with suppress(Error):  # the page may have cancelled it
+            await route.continue_()
+
+    await dashboard.route("**/api/workflows/validate", late)
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await step(dashboard, "b").click()
+    await expect(dashboard.get_by_text("Ready to run")).to_be_visible()
+    await dashboard.evaluate(NOTE_HINTS)
+    field = dashboard.get_by_role("textbox", name="Text", exact=True)
+    await field.press_sequentially("{{Nobody}}", delay=5)
+    await older.wait()
+    assert len(asked) < len("{{Nobody}}")
+    async with dashboard.expect_response(lambda answer: "{{trigger}}" in (answer.request.post_data or "")):
+        await field.fill("{{trigger}}")
+        newer.set()
+    await expect(dashboard.get_by_text("Ready to run")).to_be_visible()
+    assert await dashboard.evaluate("window.hinted") is False
+    await field.fill("{{Nothing}}")
+    await expect(dashboard.get_by_text("Can run, with hints")).to_be_visible()
+    assert await dashboard.evaluate("window.hinted") is True
+
+
+async def test_a_check_that_fails_is_shown_and_keeps_from_nothing(dashboard: Page, daemon: Daemon) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "tool-call", 1), connections=[("a", "", "b")]))
+    await dashboard.route("**/api/workflows/validate", lambda route: route.abort())
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await dashboard.get_by_role("button", name="Not checked").click()
+    problems = dashboard.get_by_role("complementary", name="Problems")
+    await expect(problems).to_contain_text("Arvis does not answer.")
+    await expect(problems).not_to_contain_text("The workflow can run")
+    await dashboard.unroute("**/api/workflows/validate")
+    await problems.get_by_role("button", name="Try again").click()
+    await expect(problems).to_contain_text("Tool is missing")
+    await dashboard.route("**/api/workflows/validate", lambda route: route.abort())
+    await dashboard.get_by_role("button", name="Add: Response").click()
+    await expect(step(dashboard, "response-1")).to_be_visible()
+    await dashboard.get_by_role("button", name="Not checked").click()
+    await expect(problems).to_contain_text("These are the problems of an earlier check:")
+    await expect(problems).to_contain_text("Tool is missing")
+    await dashboard.get_by_role("button", name="Save as draft").click()
+    await expect(dashboard.get_by_text("Saved as a draft")).to_be_visible()
+    assert len((await saved(daemon, made["id"]))["document"]["nodes"]) == 3

@@ -116,6 +116,10 @@ async def test_a_trigger_that_no_schedule_calls_is_warned_of_until_one_does(site
     assert (await site.call("GET", "/api/names?workflow=digest")).json()["activeTriggers"] == ["schedule"]
     checked = await site.call("POST", f"{ALL}/validate", json={"document": called()})
     assert [each["rule"] for each in checked.json()["problems"]] == ["trigger-idle"]
+    saved = await site.call("POST", f"{ALL}/validate", json={"document": called(), "workflow": "digest"})
+    assert saved.json()["problems"] == []
+    gone = await site.call("POST", f"{ALL}/validate", json={"document": called(), "workflow": "gone"})
+    assert gone.status == 404
     paused = await site.call("PATCH", f"/api/schedules/{answer.json()['id']}", json={"enabled": False})
     assert paused.status == 200, paused.text
     assert (await site.call("GET", f"{ALL}/digest")).json()["problems"] == [problem]

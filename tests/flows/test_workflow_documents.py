@@ -10,7 +10,7 @@ from arvis.ports.store import Store
 from tests.fixtures.workflow_documents import document
 from tests.flows.drawn_kit import START, Play, drawing, node, ran
 from tests.workflows.by_api import differences_of_api
-from tests.workflows.preflight import in_python
+from tests.workflows.judging import judged
 from tests.workflows.running import refusals, run_all
 
 SEED = 5
@@ -26,7 +26,7 @@ async def test_what_has_no_errors_runs_to_an_end_and_says_why_where_it_fails(sto
 async def test_the_compiler_refuses_what_has_errors_and_nothing_else(store: Store) -> None:
     parts = Play({}).node_parts(store)
     made = {number: document(SEED, number) for number in range(200)}
-    assert [found for each in made.values() if (found := refusals(parts, each, in_python(each).problems))] == []
+    assert [found for each in made.values() if (found := refusals(parts, each, judged(each).problems))] == []
 
 
 async def test_the_api_finds_the_same_problems(tmp_path: Path) -> None:

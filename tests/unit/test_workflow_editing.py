@@ -15,9 +15,10 @@ import pytest
 
 from arvis.workflows.document.kinds import KINDS
 from tests.conftest import require
-from tests.workflows.preflight import bundle_of
 
 SCRIPT = Path(__file__).parents[1] / "workflows" / "editing.mjs"
+UI = Path(__file__).parents[2] / "arvis" / "web" / "ui"
+BUNDLER = UI / "node_modules" / "rolldown" / "bin" / "cli.mjs"
 Json = dict[str, Any]
 
 
@@ -37,7 +38,7 @@ Edit = Callable[[Json, list[Json]], Edited]
 @pytest.fixture(scope="module")
 def edit(tmp_path_factory: pytest.TempPathFactory) -> Edit:
     node = require("node")
-    bundle = bundle_of(SCRIPT, node, tmp_path_factory.mktemp("editing"))
+    bundle = bundled(node, tmp_path_factory.mktemp("editing"))
 
     def run(document: Json, actions: list[Json]) -> Edited:
         line = json.dumps({"document": document, "actions": actions})
@@ -47,6 +48,17 @@ def edit(tmp_path_factory: pytest.TempPathFactory) -> Edit:
         return Edited(**json.loads(answer))
 
     return run
+
+
+def bundled(node: Path, folder: Path) -> Path:
+    """Bundle the script and its imports from the dashboard into one file, in the same way as for browsers."""
+    assert BUNDLER.exists(), "run: python hatch_build.py --checks"
+    bundle = folder / SCRIPT.name
+    options = ["--format", "esm", "--platform", "node", "--log-level", "silent"]
+    subprocess.run(
+        [node, BUNDLER, SCRIPT, "--file", bundle, *options], cwd=UI, stdout=subprocess.DEVNULL, timeout=120, check=True
+    )
+    return bundle
 
 
 def chosen_by(operator: str = "equal") -> Json:

@@ -1,7 +1,7 @@
-"""`python -m tests.workflows --documents 10000`: judge generated documents by the API, the runtime and the editor, and
-run them.
+"""`python -m tests.workflows --documents 10000`: judge generated documents by the API and the runtime, and run
+them.
 
-It exits with 1 if two of them judge a document differently, if a run does not end, or if it ends incorrectly. `--first`
+It exits with 1 if the two judge a document differently, if a run does not end, or if it ends incorrectly. `--first`
 and `--documents` select documents by number; each is generated from the seed and its number. `--runs` is the maximum
 number of documents without errors that are run.
 """
@@ -23,10 +23,8 @@ from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.fixtures.workflow_documents import document
 from tests.flows.drawn_kit import Play
-from tests.parts import find
 from tests.workflows.by_api import differences_of_api
-from tests.workflows.parity import compare
-from tests.workflows.preflight import bundled, in_python
+from tests.workflows.judging import judged, tally_of
 from tests.workflows.running import refusals, run_all
 
 #: Maximum number of faults that are printed.
@@ -41,21 +39,20 @@ def main() -> int:
     numbers = range(options.first, options.first + options.documents)
     made = [(number, document(seed, number)) for number in numbers]
     with tempfile.TemporaryDirectory() as folder:
-        wrong = [*_by_both(made, Path(folder)), *asyncio.run(_by_all(made, seed, options.runs, Path(folder)))]
+        _count(made)
+        wrong = asyncio.run(_by_all(made, seed, options.runs, Path(folder)))
     print("\n".join(wrong[:_SHOWN]))
     print(f"{len(wrong)} wrong" if wrong else "nothing wrong")
     return 1 if wrong else 0
 
 
-def _by_both(made: Numbered, folder: Path) -> list[str]:
-    node = find("node")
-    assert node is not None, "Node.js is missing: install it"
-    with _timed("the editor and Python"):
-        tally = compare(bundled(node, folder), made)
+def _count(made: Numbered) -> None:
+    """Print how many documents break each rule."""
+    with _timed("the rules"):
+        tally = tally_of(made)
         print(tally, "; rules that no document broke:", ", ".join(sorted(tally.unseen)) or "none")
         rules = ", ".join(f"{rule} {count}" for rule, count in tally.rules.most_common())
         print(f"number of documents that break each rule: {rules}", flush=True)
-    return tally.different
 
 
 async def _by_all(made: Numbered, seed: int, runs: int, folder: Path) -> list[str]:
@@ -64,7 +61,7 @@ async def _by_all(made: Numbered, seed: int, runs: int, folder: Path) -> list[st
     async with opened(Database(folder / "arvis.db", None, folder)) as store:
         with _timed("the compiler"):
             parts = Play({}).node_parts(store)
-            found = ((number, refusals(parts, each, in_python(each).problems)) for number, each in made)
+            found = ((number, refusals(parts, each, judged(each).problems)) for number, each in made)
             wrong += [f"document {number}: {differing}" for number, differing in found if differing]
         with _timed("runs"):
             outcome = await run_all(store, iter(made), seed, most=runs)

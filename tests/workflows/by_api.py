@@ -10,7 +10,7 @@ from typing import Any
 from arvis.domain.text import storable_json
 from arvis.workflows.document import kinds
 from tests.flows.web_server import Site, running_site
-from tests.workflows.preflight import Judged, Names, difference, in_python
+from tests.workflows.judging import Judged, Names, difference, judged
 
 _PATH = "/api/workflows/validate"
 #: Statuses for bodies that the API refuses without reading them, because they are too large or nested too deeply.
@@ -30,7 +30,7 @@ async def differences_of_api(folder: Path, documents: Sequence[tuple[int, Any]])
 
 
 async def _names(site: Site) -> Names:
-    """Return the names that documents may use there, as the editor reads them."""
+    """Return the names that documents may use there."""
     shown = (await site.call("GET", "/api/names")).json()
     fields = {"webSearchAgents": "searching", "activeTriggers": "begun"}
     return {fields.get(name, name): each for name, each in shown.items() if each is not None}
@@ -39,7 +39,7 @@ async def _names(site: Site) -> Names:
 async def _difference(site: Site, document: Any, names: Names) -> str | None:
     body = json.dumps({"document": document})
     answer = await site.call("POST", _PATH, data=body, headers={"Content-Type": "application/json"})
-    ours = in_python(document, names)
+    ours = judged(document, names)
     if answer.status in _UNREAD:
         large = len(body) > kinds.MOST_BYTES or any(problem["rule"] == "too-deep" for problem in ours.problems)
         return None if large else f"it is refused: {answer.text[:300]}"

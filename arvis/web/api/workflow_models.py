@@ -97,7 +97,16 @@ VERSION = object_schema(
     }
 )
 VERSION_DETAIL = object_schema({**VERSION["properties"], "document": _DOCUMENT, "problems": array(PROBLEM)})
-TO_CHECK = object_schema({"document": {"type": "object", "additionalProperties": True}})
+TO_CHECK = object_schema(
+    {
+        "document": {"type": "object", "additionalProperties": True},
+        "workflow": {
+            **LABEL,
+            "description": "The saved workflow of the document, by id or slug, whose schedules and web hooks count.",
+        },
+    },
+    required=("document",),
+)
 CHECKED = object_schema({"document": _DOCUMENT, "problems": array(PROBLEM), "runnable": BOOLEAN})
 SCHEMA: Schema = {"type": "object", "additionalProperties": True, "description": "A JSON schema (draft 2020-12)."}
 EXAMPLE = object_schema({"slug": STRING, "name": STRING, "description": STRING, "document": _DOCUMENT})

@@ -195,7 +195,7 @@ class WorkflowRoutes:
         raw = fields.mapping("document")
         if raw is None:
             raise unusable("document", "is missing")
-        checked = await self._checked(raw)
+        checked = await self._checked(raw, fields.text("workflow"))
         found = problems_view(checked.problems)
         return answer({"document": checked.document, "problems": found, "runnable": not checked.errors})
 

@@ -1,7 +1,7 @@
 """Convert every form of a document to the canonical form that all other code reads, and read and write files.
 
 Three forms are accepted: the canonical form (`kinds.py`), an older form with fewer fields, and the form of another
-program's playbooks (`playbooks.py`). The editor has a copy of `normalise` with the same steps; change both together.
+program's playbooks (`playbooks.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The check of documents, used by the API and before every run; the editor has a copy.
+"""The check of documents, used by the API (for the editor, too) and before every run.
 
 A document without errors can run. Problems have a fixed order: the document as a whole, its nodes and its connections
 in the order of the document, then the structure of the workflow.

@@ -1,7 +1,6 @@
 """The problems that a document may have: every rule in one table, with its texts for people.
 
-The other modules of this package find problems; this module describes them. The texts of the editor are generated from
-this table.
+The other modules of this package find problems; this module describes them.
 """
 
 from __future__ import annotations

@@ -1168,7 +1168,7 @@ export interface Routes {
   "POST /api/workflows/validate": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { document: Record<string, unknown> };
+    body: { document: Record<string, unknown>; workflow?: string };
     answer: { document: Record<string, unknown>; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[]; runnable: boolean };
   };
   /** Delete a workflow; its active runs continue to their end. */

@@ -1,7 +1,7 @@
 /** Functions of the editor about single nodes. */
 
 import { type Field, JOIN, JOIN_COUNT, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";
-import type { Json, JsonObject, Problem, WorkflowNode } from "./types";
+import type { Json, JsonObject, WorkflowNode } from "./types";
 
 /**
  * A place where connections start or end. `row` is the index of its row in the list; `subagent`: it does not belong to the
@@ -67,9 +67,4 @@ function initial(field: Field, makesWays: boolean): Json | undefined {
 export function emptyRow(field: Field): JsonObject {
   const values = field.fields.map((one): [string, Json] => [one.name, (one.default as Json) ?? ""]);
   return Object.fromEntries(values);
-}
-
-/** True if it may run: warnings do not prevent a run. */
-export function isRunnable(problems: readonly Problem[]): boolean {
-  return problems.every((problem) => problem.severity !== "error");
 }

@@ -30,19 +30,3 @@ export interface WorkflowDocument {
   nodes: WorkflowNode[];
   connections: WorkflowConnection[];
 }
-
-export type Severity = "error" | "warning";
-
-/**
- * One problem, as the API also reports it, with its place: a node, a connection (`node` is then its source, if known), or the
- * document (both null). `field` is a path such as `rules.0.operator`.
- */
-export interface Problem {
-  node: string | null;
-  connection: string | null;
-  field: string | null;
-  rule: string;
-  severity: Severity;
-  message: string;
-  fix: string;
-}

@@ -12,6 +12,9 @@ import styles from "./workflows.module.css";
 export type Workflow = Item<"GET /api/workflows">;
 export type WorkflowDetail = Answer<"GET /api/workflows/{workflow}">;
 export type Problem = WorkflowDetail["problems"][number];
+/** True if a document with these problems can run: hints do not prevent a run. */
+export const isRunnable = (problems: readonly Problem[]): boolean =>
+  problems.every(({ severity }) => severity !== "error");
 export type Version = Item<"GET /api/workflows/{workflow}/versions">;
 export type Run = Item<"GET /api/workflows/{workflow}/runs">;
 export type RunDetail = Answer<"GET /api/runs/{run}">;

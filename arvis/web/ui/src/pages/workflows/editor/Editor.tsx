@@ -7,10 +7,8 @@ import { reveal } from "../../../words/format";
 import { Canvas, type CanvasHandle, type Selection } from "../../../workflow/canvas/Canvas";
 import { nameOf } from "../../../workflow/canvas/look";
 import { KINDS, type KindName } from "../../../workflow/kinds";
-import { isRunnable } from "../../../workflow/node";
-import type { Problem } from "../../../workflow/types";
 import { RunDialog } from "../RunDialog";
-import { addressOf, HOME, type WorkflowDetail } from "../workflow";
+import { addressOf, HOME, isRunnable, type Problem, type WorkflowDetail } from "../workflow";
 import { Conflict, KeptChanges, KeysHelp } from "./asides";
 import { ConnectDialog } from "./ConnectDialog";
 import { placeFor } from "./changes";
@@ -213,7 +211,10 @@ function useAdding(
   };
 }
 
-/** Save unsaved changes, then ask for the input; if there are problems, show them instead. */
+/**
+ * Save unsaved changes, then ask for the input; if there are problems, show them instead. If the check fails, saving shows
+ * whether the workflow can run.
+ */
 function useRunning(
   editor: ReturnType<typeof useEditing>,
   base: Base,
@@ -221,9 +222,10 @@ function useRunning(
   begin: () => void,
   refuse: () => void,
 ) {
-  return () => {
-    if (!isRunnable(editor.problems)) refuse();
-    else if (editor.dirty || base.id === null) save("save", begin);
+  return async () => {
+    if (!isRunnable((await editor.check()) ?? [])) refuse();
+    else if (editor.dirty || base.id === null)
+      void save("save", ({ runnable, version }) => (runnable === version ? begin() : refuse()));
     else begin();
   };
 }

@@ -1,20 +1,34 @@
 import { CircleX, Info } from "lucide-react";
+import { Failure } from "../../../parts/states";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
-import type { Problem, WorkflowDocument } from "../../../workflow/types";
+import type { Problem } from "../workflow";
 import styles from "./panel.module.css";
 import { texts } from "./texts";
+import type { Editor } from "./useEditing";
 
 type Props = {
-  document: WorkflowDocument;
-  problems: readonly Problem[];
+  editor: Editor;
   /** Show the place of the problem. */
   onLook: (problem: Problem) => void;
 };
 
 /** Problems that prevent a run, and hints; a click shows the place. */
-export function ProblemList({ document, problems, onLook }: Props) {
-  if (problems.length === 0) return <p className="muted">{texts.problems.none}</p>;
+export function ProblemList({ editor, onLook }: Props) {
+  const { problems, known, failure, retry } = editor;
+  return (
+    <>
+      {failure && <Failure error={failure} retry={retry} />}
+      {failure && problems.length > 0 && <p className="muted">{texts.problems.earlier}</p>}
+      {problems.length > 0 && <List editor={editor} onLook={onLook} />}
+      {problems.length === 0 && failure === null && (
+        <p className="muted">{known ? texts.problems.none : texts.problems.checking}</p>
+      )}
+    </>
+  );
+}
+
+function List({ editor: { document, problems }, onLook }: Props) {
   const names = new Map(document.nodes.map((node) => [node.id, reveal(nameOf(node))]));
   const sorted = problems.toSorted((a, b) => Number(b.severity === "error") - Number(a.severity === "error"));
   return (

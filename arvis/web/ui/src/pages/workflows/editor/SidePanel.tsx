@@ -4,7 +4,7 @@ import { Button, IconButton } from "../../../parts/button";
 import { reveal } from "../../../words/format";
 import { nameOf, wayOf } from "../../../workflow/canvas/look";
 import { handlesOf, kindOf } from "../../../workflow/node";
-import type { Problem } from "../../../workflow/types";
+import type { Problem } from "../workflow";
 import { AboutForm } from "./AboutForm";
 import { NodeForm } from "./NodeForm";
 import { ProblemList } from "./ProblemList";
@@ -60,10 +60,10 @@ export function SidePanel(props: Props) {
 }
 
 function contentOf({ editor, view, disabled, onShow, onLook }: Props) {
-  const { document, problems, state, dispatch } = editor;
+  const { document, state, dispatch } = editor;
   const { nodes, lines } = state.chosen;
   if (view === "problems") {
-    const body = <ProblemList document={document} problems={problems} onLook={onLook} />;
+    const body = <ProblemList editor={editor} onLook={onLook} />;
     return { key: "problems", title: texts.problems.title, body };
   }
   const node = nodes.size === 1 ? document.nodes.find(({ id }) => nodes.has(id)) : undefined;

@@ -2,7 +2,7 @@ import { ArrowLeft, Keyboard, Network, Play, Redo2, Save, Settings2, Undo2 } fro
 import { Button, IconButton } from "../../../parts/button";
 import { Status } from "../../../parts/show";
 import { reveal } from "../../../words/format";
-import { isRunnable } from "../../../workflow/node";
+import { isRunnable } from "../workflow";
 import styles from "./editor.module.css";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
@@ -26,9 +26,7 @@ type Props = {
 /** The name, the state, and the actions for the whole workflow. */
 export function Toolbar(props: Props) {
   const { editor, id, editable, onSettings, onProblems, onBack } = props;
-  const { document, problems, dirty } = editor;
-  const errors = problems.filter(({ severity }) => severity === "error").length;
-  const hints = problems.length - errors;
+  const { document, dirty } = editor;
   const state = id === null ? "new" : dirty ? "dirty" : "clean";
   return (
     <header className={styles.toolbar}>
@@ -38,16 +36,30 @@ export function Toolbar(props: Props) {
       <h1>{reveal(document.name || texts.newTitle)}</h1>
       {editable && <span className="muted">{texts.state[state]}</span>}
       <button type="button" className={styles.health} onClick={onProblems}>
-        <Status tone={errors > 0 ? "trouble" : hints > 0 ? "warn" : "good"}>
-          {errors > 0 ? texts.problems.errors(errors) : hints > 0 ? texts.problems.warned : texts.problems.ready}
-        </Status>
-        {errors === 0 && hints > 0 && <span className="muted">{texts.problems.warnings(hints)}</span>}
+        <Health editor={editor} />
       </button>
       <IconButton label={texts.settings} onClick={onSettings}>
         <Settings2 aria-hidden />
       </IconButton>
       {editable && <Doings {...props} />}
     </header>
+  );
+}
+
+/** The result of the newest check; if it failed, that fact. */
+function Health({ editor: { problems, known, failure } }: { editor: Editor }) {
+  const says = texts.problems;
+  if (failure !== null) return <Status tone="plain">{says.unchecked}</Status>;
+  if (!known) return <Status tone="plain">{says.checking}</Status>;
+  const errors = problems.filter(({ severity }) => severity === "error").length;
+  const hints = problems.length - errors;
+  if (errors > 0) return <Status tone="trouble">{says.errors(errors)}</Status>;
+  if (hints === 0) return <Status tone="good">{says.ready}</Status>;
+  return (
+    <>
+      <Status tone="warn">{says.warned}</Status>
+      <span className="muted">{says.warnings(hints)}</span>
+    </>
   );
 }
 

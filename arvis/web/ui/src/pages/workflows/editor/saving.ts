@@ -1,9 +1,8 @@
 import { useState } from "react";
 import { type ApiError, call } from "../../../api/client";
 import { useSend } from "../../../api/hooks";
-import { isRunnable } from "../../../workflow/node";
 import type { WorkflowDocument } from "../../../workflow/types";
-import type { WorkflowDetail } from "../workflow";
+import { isRunnable, type WorkflowDetail } from "../workflow";
 import { forget } from "./keeping";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
@@ -31,16 +30,22 @@ export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, deta
   const change = useSend("PATCH /api/workflows/{workflow}", { quiet: true });
   const [error, setError] = useState<ApiError | null>(null);
   const [newer, setNewer] = useState<WorkflowDetail | null>(null);
-  // The server knows more than the page, such as which agents exist: after its refusal, a draft is offered.
+  // If the check failed, or a name was removed after it, the server refuses errors: then a draft is offered.
   const [refused, setRefused] = useState<WorkflowDocument | null>(null);
   const { document, slug } = editor;
   const draft = !isRunnable(editor.problems) || refused === document;
+  // The newest changes are checked before they are saved. If that fails, the button does what it says.
+  const [checking, setChecking] = useState(false);
 
-  const save = (kind: Kind, then?: Then) => {
+  const save = async (kind: Kind, then?: Then) => {
     const sent = document;
+    setChecking(true);
+    const found = await editor.check();
+    setChecking(false);
     const named = sent.name?.trim() || texts.unnamed;
     const name = kind === "copy" ? texts.conflict.copyName(named) : named;
-    const body = { name, description: sent.description ?? "", document: sent as never, draft };
+    const wrong = found === null ? draft : !isRunnable(found) || refused === sent;
+    const body = { name, description: sent.description ?? "", document: sent as never, draft: wrong };
     const onSuccess = (detail: WorkflowDetail) => {
       setError(null);
       forget(base.id ?? NEW);
@@ -57,18 +62,18 @@ export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, deta
       );
     };
     const label = slug.trim() === "" || slug === base.slug || kind === "copy" ? {} : { slug: slug.trim() };
-    if (base.id === null || kind === "copy")
-      return create.mutate({ body: { ...body, ...label } }, { onSuccess, onError });
-    change.mutate(
-      { path: { workflow: base.id }, body: { ...body, ...label, version: base.version } },
-      { onSuccess, onError },
-    );
+    if (base.id === null || kind === "copy") {
+      create.mutate({ body: { ...body, ...label } }, { onSuccess, onError });
+    } else {
+      const path = { workflow: base.id };
+      change.mutate({ path, body: { ...body, ...label, version: base.version } }, { onSuccess, onError });
+    }
   };
   return {
     save,
     draft,
     error,
-    busy: create.isPending || change.isPending,
+    busy: checking || create.isPending || change.isPending,
     /** The version that another person saved meanwhile. */
     newer,
     settle: () => setNewer(null),

@@ -96,6 +96,8 @@ export const texts = words({
       title: "Problems",
       none: "No problems. The workflow can run.",
       checking: "Checking …",
+      unchecked: "Not checked",
+      earlier: "These are the problems of an earlier check:",
       errors: (count: number) => (count === 1 ? "1 problem" : `${count} problems`),
       warnings: (count: number) => (count === 1 ? "1 hint" : `${count} hints`),
       ready: "Ready to run",

@@ -1,15 +1,13 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import type { Trouble } from "../../../workflow/canvas/shapes";
-import { check } from "../../../workflow/checking";
-import type { Problem, WorkflowDocument } from "../../../workflow/types";
+import type { WorkflowDocument } from "../../../workflow/types";
+import type { Problem } from "../workflow";
 import { type Action, begun, type Editing, editing } from "./editing";
 import { forget, keep } from "./keeping";
 import { type Base, NEW } from "./saving";
-import { useKnown } from "./useKnown";
+import { type Checks, useChecks } from "./useChecks";
 
-const CHECK_MS = 150;
-
-export type Editor = {
+export type Editor = Checks & {
   state: Editing;
   dispatch: (action: Action) => void;
   document: WorkflowDocument;
@@ -17,7 +15,6 @@ export type Editor = {
   setSlug: (slug: string) => void;
   /** True if there are unsaved changes. */
   dirty: boolean;
-  problems: readonly Problem[];
   troubles: ReadonlyMap<string, Trouble>;
   /** Announcements for screen readers. */
   said: string;
@@ -31,12 +28,12 @@ export function useEditing(base: Base): Editor {
   const [said, say] = useState("");
   const { document } = state;
   const saved = useMemo(() => JSON.stringify(base.document), [base.document]);
-  const dirty =
-    (slug.trim() !== "" && slug !== base.slug) || (document !== base.document && JSON.stringify(document) !== saved);
+  const written = useMemo(() => ({ document, text: JSON.stringify(document) }), [document]);
+  const dirty = (slug.trim() !== "" && slug !== base.slug) || written.text !== saved;
   useKeeping(base, document, slug, dirty);
-  const problems = useProblems(document, base.id);
-  const troubles = useMemo(() => troublesOf(problems), [problems]);
-  return { state, dispatch, document, slug, setSlug, dirty, problems, troubles, said, say };
+  const checks = useChecks(written, base.id);
+  const troubles = useMemo(() => troublesOf(checks.problems), [checks.problems]);
+  return { ...checks, state, dispatch, document, slug, setSlug, dirty, troubles, said, say };
 }
 
 function useKeeping({ id: saved, version }: Base, document: WorkflowDocument, slug: string, dirty: boolean): void {
@@ -48,17 +45,6 @@ function useKeeping({ id: saved, version }: Base, document: WorkflowDocument, sl
       keep(id, { document, slug, version, at: Date.now() });
     } else if (touched.current) forget(id); // changes of an earlier session stay until the user decides
   }, [id, version, document, slug, dirty]);
-}
-
-/** The problems, checked shortly after the last change. */
-function useProblems(document: WorkflowDocument, id: string | null): readonly Problem[] {
-  const known = useKnown(id);
-  const [problems, setProblems] = useState<readonly Problem[]>(() => check(document, known));
-  useEffect(() => {
-    const timer = window.setTimeout(() => setProblems(check(document, known)), CHECK_MS);
-    return () => window.clearTimeout(timer);
-  }, [document, known]);
-  return problems;
 }
 
 function troublesOf(problems: readonly Problem[]): Map<string, Trouble> {
