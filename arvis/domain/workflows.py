@@ -121,7 +121,8 @@ class WorkflowRun:
 
 
 class LogType(StrEnum):
-    """The types of lines in the log of a run. Lines about subagents have JSON as their content."""
+    """The types of lines in the log of a run that several kinds of nodes write. Lines about subagents have JSON as their
+    content. The kinds of nodes declare their own types (`workflows/document/kinds.py`)."""
 
     STEP_START = "step_start"
     START_PROMPT = "start_prompt"
@@ -139,11 +140,7 @@ class LogType(StrEnum):
     BRANCH_FAILED = "branch_failed"
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
-    TIMER = "timer"
-    LOOP = "loop"
     JOIN = "join"
-    TRANSFER = "transfer"
-    ESCALATED = "escalated"
     RUN_END = "run_end"
 
 

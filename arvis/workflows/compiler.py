@@ -86,7 +86,6 @@ def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
     note_begun(tx, execution, source_for(execution, caller.id if caller is not None else None), now)
 
 
-_ASKING = frozenset({"approval", "user-input"})
 #: The maximum number of the engine's steps for one visit of a node: its questions and calls, and the join before it.
 _STEPS_OF_A_VISIT = 10
 #: The maximum number of rounds of a loop without a body. The engine visits such a loop once per round, with no other
@@ -233,7 +232,7 @@ def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozens
     lets other branches continue."""
     if _setting(document, "pauses") == "branch":
         return frozenset()
-    return frozenset(name_of(each.id) for each in drawing if each.kind.name in _ASKING)
+    return frozenset(name_of(each.id) for each in drawing if each.kind.asks)
 
 
 # -- graphs of executions ----------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """The editor's changes of documents, run in Node: every change can be undone and redone, and no connection is left
-without a node."""
+without a node. The texts of the kinds of nodes are filled in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from arvis.workflows.document.kinds import KINDS
 from tests.conftest import require
 
-SCRIPT = Path(__file__).parents[1] / "workflows" / "editing.mjs"
+SCRIPTS = Path(__file__).parents[1] / "workflows"
 UI = Path(__file__).parents[2] / "arvis" / "web" / "ui"
 BUNDLER = UI / "node_modules" / "rolldown" / "bin" / "cli.mjs"
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ Edit = Callable[[Json, list[Json]], Edited]
 @pytest.fixture(scope="module")
 def edit(tmp_path_factory: pytest.TempPathFactory) -> Edit:
     node = require("node")
-    bundle = bundled(node, tmp_path_factory.mktemp("editing"))
+    bundle = bundled("editing.mjs", node, tmp_path_factory.mktemp("editing"))
 
     def run(document: Json, actions: list[Json]) -> Edited:
         line = json.dumps({"document": document, "actions": actions})
@@ -50,13 +50,13 @@ def edit(tmp_path_factory: pytest.TempPathFactory) -> Edit:
     return run
 
 
-def bundled(node: Path, folder: Path) -> Path:
+def bundled(script: str, node: Path, folder: Path) -> Path:
     """Bundle the script and its imports from the dashboard into one file, in the same way as for browsers."""
     assert BUNDLER.exists(), "run: python hatch_build.py --checks"
-    bundle = folder / SCRIPT.name
+    bundle, entry = folder / script, SCRIPTS / script
     options = ["--format", "esm", "--platform", "node", "--log-level", "silent"]
     subprocess.run(
-        [node, BUNDLER, SCRIPT, "--file", bundle, *options], cwd=UI, stdout=subprocess.DEVNULL, timeout=120, check=True
+        [node, BUNDLER, entry, "--file", bundle, *options], cwd=UI, stdout=subprocess.DEVNULL, timeout=120, check=True
     )
     return bundle
 
@@ -151,3 +151,38 @@ def assert_sound(document: Json) -> None:
         assert len(set(names)) == len(names)
     for node in document["nodes"]:
         assert (node["x"] % 20, node["y"] % 20) == (0, 0)
+
+
+#: A kind, its data, its summary, and the names of its outputs.
+SHOWN = [
+    ("start", {}, "Input of the run", ["Next"]),
+    ("start", {"initialInput": " Hello "}, "Hello", ["Next"]),
+    ("trigger", {"kind": "webhook"}, "A web hook is called", ["Next"]),
+    ("trigger", {"kind": "webhook", "description": "News"}, "News", ["Next"]),
+    ("agent", {"systemPrompt": "Be brief."}, "Be brief.", ["Next", "Subagents"]),
+    ("if", {}, "0 conditions", ["Otherwise"]),
+    (
+        "if",
+        {"conditions": [{"value": "yes"}, {"operator": "contains", "value": "no"}, {"operator": "contains"}]},
+        "3 conditions",
+        ["is “yes”", "contains “no”", "a condition without a value", "Otherwise"],
+    ),
+    ("router", {"routes": [{"label": "Calm"}, {"label": ""}, None]}, "3 routes", ["Calm", "Route 2", "Route 3"]),
+    ("condition", {"rules": [{}]}, "1 rule", ["True", "False"]),
+    ("wait", {"amount": 0}, "0 seconds", ["Next"]),
+    ("wait", {"amount": 2, "unit": ""}, "2 seconds", ["Next"]),
+    ("wait", {"unit": "hours"}, "– hours", ["Next"]),
+    ("loop", {"condition": ["no text"]}, "At most 10 repetitions", ["Each repetition", "Afterwards"]),
+    ("merge", {"strategy": "first"}, "With the first that arrives", ["Next"]),
+    ("merge", {"strategy": "unknown"}, "unknown", ["Next"]),
+    ("transfer", {"workflow": "{amount}"}, "{amount}", []),
+]
+
+
+def test_the_texts_of_a_node_are_filled_from_its_fields(tmp_path: Path) -> None:
+    node = require("node")
+    lines = "".join(f"{json.dumps({'type': kind, 'data': data})}\n" for kind, data, *_ in SHOWN)
+    bundle = bundled("showing.mjs", node, tmp_path)
+    answer = subprocess.run([node, bundle], input=lines.encode(), stdout=subprocess.PIPE, timeout=60, check=True).stdout
+    shown = [json.loads(line) for line in answer.splitlines()]
+    assert [(each["summary"], each["ways"]) for each in shown] == [(summary, ways) for *_, summary, ways in SHOWN]

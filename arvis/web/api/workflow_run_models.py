@@ -39,6 +39,7 @@ from arvis.web.http.schema import (
     optional,
 )
 from arvis.web.http.streams import KEEP_ALIVE, Timeouts
+from arvis.workflows.document.kinds import LOG_TYPES
 from arvis.workflows.runtime.joins import gate_of
 from arvis.workflows.runtime.parts import drawn_id, name_of
 
@@ -236,7 +237,7 @@ NODE: Schema = object_schema(
 )
 CHILD = object_schema({"id": STRING, "graph": STRING, "status": one_of(ExecutionStatus), "createdAt": TIME})
 LOG_LINE = object_schema(
-    {"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of(LogType), "content": STRING}
+    {"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of((*LogType, *LOG_TYPES)), "content": STRING}
 )
 RUN_DETAIL = object_schema(
     {

@@ -68,25 +68,62 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnLogType:
+    """A type of lines that only nodes of one kind write to the log of a run. `LogType` has the types of all kinds."""
+
+    name: str
+    #: The text that the page of a run shows before the content of such a line.
+    label: str
+    #: A name of lucide's icons (https://lucide.dev/icons).
+    icon: str = "circle"
+    #: done, waiting, trouble or plain.
+    tone: str = "plain"
+    #: True: such a line is the last one of its step.
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of node."""
+    """A kind of node.
+
+    `summary` and `row_names` are texts for the diagram. The first text is used whose places all have a value, else the
+    last one. The place `{field}` shows the value of a field, `{field|rule}` the number of its rows (such as `2 rules`),
+    and `{number}`, in the name of a row, the number of the row.
+    """
 
     name: str
     label: str
     category: str
     help: str
     fields: tuple[Field, ...] = ()
-    #: The handles of its outputs. The empty handle is an output without a name.
-    outs: tuple[str, ...] = ("",)
+    #: A name of lucide's icons (https://lucide.dev/icons).
+    icon: str = ""
+    #: One line about a node: its most important field, or what it does without any field.
+    summary: tuple[str, ...] = ()
+    #: The handles of its outputs, each with its name for people. The empty handle is an output without a name.
+    outs: Mapping[str, str] = field(default_factory=lambda: {"": "Next"})
     #: The name of a field with rows, and a prefix: each row adds an output whose handle begins with this prefix.
     row_handles: tuple[str, str] | None = None
-    #: The handles of its inputs. The empty handle is an input without a name.
-    ins: tuple[str, ...] = ("",)
+    #: The names of these outputs for people, made from the fields of the row.
+    row_names: tuple[str, ...] = ()
+    #: The handles of its inputs, each with its name for people. The empty handle is an input without a name.
+    ins: Mapping[str, str] = field(default_factory=lambda: {"": "Input"})
     #: True: a run leaves the node by only one of its outputs, and a connection without a handle belongs to no output.
     chooses: bool = False
+    #: The rule that reports a node if none of its outputs is connected; empty: no rule.
+    unconnected: str = ""
     #: True: a run can begin at the node.
     begins: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)
+    #: True: a node asks a person and waits for the answer.
+    asks: bool = False
+    #: True: a node waits for a time.
+    waits: bool = False
+    logs: tuple[OwnLogType, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Return whether a cycle with such a node can end, or waits for a person or a time in each round."""
+        return self.chooses or self.asks or self.waits
 
 
 #: The field with the join rule, which says how often a node runs when several branches arrive. Every kind has it except

@@ -1,8 +1,8 @@
 """The kinds of nodes of a workflow, and the fields of each.
 
-This is the single source of the JSON schema, of the checks here and in the editor, of the editor's palette and forms,
-and of the guide. A new kind also needs its node in `nodes/` and its icon in `look.ts` of the canvas (ARCHITECTURE.md
-lists all places).
+This is the single source of the JSON schema, of the checks, of the editor's palette, forms and diagram, of the texts of
+a run's log, and of the guide. A new kind also needs the function in `nodes/` that makes its node; then
+`python -m tests.fixtures.workflow_kinds` writes the generated files.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from arvis.workflows.document.fields import (
     Field,
     Form,
     Kind,
+    OwnLogType,
 )
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "KINDS",
     "LABEL",
     "LARGEST",
+    "LOG_TYPES",
     "LOOP_BACK",
     "MOST_BYTES",
     "MOST_CONNECTIONS",
@@ -65,6 +67,7 @@ __all__ = [
     "Field",
     "Form",
     "Kind",
+    "OwnLogType",
 ]
 
 _KINDS = (
@@ -74,7 +77,9 @@ _KINDS = (
         "begin",
         "The beginning of a run; its output is the input of the run.",
         (Field("initialInput", Form.TEXT, "Input", "Used if the run is started without one.", most=LONG),),
-        ins=(),
+        icon="play",
+        summary=("{initialInput}", "Input of the run"),
+        ins={},
         begins=True,
     ),
     Kind(
@@ -120,7 +125,9 @@ _KINDS = (
                 most=500,
             ),
         ),
-        ins=(),
+        icon="zap",
+        summary=("{description}", "{kind}", "Starts by itself"),
+        ins={},
         begins=True,
     ),
     Kind(
@@ -129,7 +136,9 @@ _KINDS = (
         "agents",
         "An agent works on the task.",
         AGENT_FIELDS,
-        outs=("", SUBAGENT),
+        icon="bot",
+        summary=("{userPrompt}", "{systemPrompt}", "Works on the previous output"),
+        outs={"": "Next", SUBAGENT: "Subagents"},
     ),
     Kind(
         "tool-call",
@@ -149,6 +158,8 @@ _KINDS = (
                 template=True,
             ),
         ),
+        icon="wrench",
+        summary=("{tool}", "Choose a tool"),
     ),
     Kind(
         "if",
@@ -176,9 +187,13 @@ _KINDS = (
                 ),
             ),
         ),
-        outs=("false",),
+        icon="git-branch",
+        summary=("{conditions|condition}",),
+        outs={"false": "Otherwise"},
         row_handles=("conditions", "condition-"),
+        row_names=("{operator} “{value}”", "a condition without a value"),
         chooses=True,
+        unconnected="branch-missing",
     ),
     Kind(
         "router",
@@ -201,9 +216,13 @@ _KINDS = (
                 ),
             ),
         ),
-        outs=(),
+        icon="signpost",
+        summary=("{prompt}", "{routes|route}"),
+        outs={},
         row_handles=("routes", "route-"),
+        row_names=("{label}", "Route {number}"),
         chooses=True,
+        unconnected="branch-missing",
     ),
     Kind(
         "condition",
@@ -264,8 +283,11 @@ _KINDS = (
                 ),
             ),
         ),
-        outs=("condition-true", "condition-false"),
+        icon="scale",
+        summary=("{rules|rule}",),
+        outs={"condition-true": "True", "condition-false": "False"},
         chooses=True,
+        unconnected="branch-missing",
     ),
     Kind(
         "approval",
@@ -300,8 +322,13 @@ _KINDS = (
                 offers="people",
             ),
         ),
-        outs=("approve", "reject"),
+        icon="shield-check",
+        summary=("{prompt}", "Asks whether to continue"),
+        outs={"approve": "Approved", "reject": "Rejected"},
         chooses=True,
+        unconnected="approval-branch-missing",
+        asks=True,
+        logs=(OwnLogType("escalated", "Asked another person", icon="hourglass", tone="waiting"),),
     ),
     Kind(
         "user-input",
@@ -312,6 +339,9 @@ _KINDS = (
             Field("prompt", Form.TEXT, "Question", TEMPLATES, most=LONG, template=True),
             DEADLINE,
         ),
+        icon="message-circle-question-mark",
+        summary=("{prompt}", "Waits for the next message"),
+        asks=True,
     ),
     Kind(
         "wait",
@@ -322,6 +352,10 @@ _KINDS = (
             Field("amount", Form.NUMBER, "Duration", required=True, least=0, most=100_000),
             Field("unit", Form.CHOICE, "Unit", choices=("seconds", "minutes", "hours", "days"), default="seconds"),
         ),
+        icon="timer",
+        summary=("{amount} {unit}", "– {unit}"),
+        waits=True,
+        logs=(OwnLogType("timer", "Waited for a set time", icon="hourglass", tone="waiting"),),
     ),
     Kind(
         "loop",
@@ -349,15 +383,20 @@ _KINDS = (
                 default="template",
             ),
         ),
-        outs=("loop-start", "loop-exit"),
-        ins=("", LOOP_BACK),
+        icon="repeat",
+        summary=("{condition}", "At most {maxIterations} repetitions"),
+        outs={"loop-start": "Each repetition", "loop-exit": "Afterwards"},
+        ins={"": "Input", LOOP_BACK: "Next repetition"},
         chooses=True,
+        logs=(OwnLogType("loop", "Next repetition"),),
     ),
     Kind(
         "parallel",
         "Parallel",
         "flow",
         "All following nodes run at the same time, up to a merge, which reports failed branches.",
+        icon="split",
+        summary=("All outputs in parallel",),
     ),
     Kind(
         "merge",
@@ -374,6 +413,8 @@ _KINDS = (
                 default="wait-all",
             ),
         ),
+        icon="merge",
+        summary=("{strategy}",),
     ),
     Kind(
         "sub-workflow",
@@ -385,6 +426,8 @@ _KINDS = (
             Field("input", Form.TEXT, "Input", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
             Field("awaitResponse", Form.SWITCH, "Wait for its result", default=True),
         ),
+        icon="workflow",
+        summary=("{workflow}", "Choose a workflow"),
     ),
     Kind(
         "response",
@@ -396,6 +439,8 @@ _KINDS = (
             Field("compose", Form.SWITCH, "Let the agent phrase it"),
             AGENT,
         ),
+        icon="message-square-reply",
+        summary=("{template}", "Sends the previous output"),
     ),
     Kind(
         "transfer",
@@ -403,8 +448,13 @@ _KINDS = (
         "flow",
         "Ends this run and begins another workflow with its output.",
         (Field("workflow", Form.LINE, "Workflow", required=True, most=64, offers="workflows"),),
-        outs=(),
+        icon="arrow-right-left",
+        summary=("{workflow}", "Choose a workflow"),
+        outs={},
+        logs=(OwnLogType("transfer", "Transferred to another workflow", ends=True),),
     ),
 )
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
+#: The types of lines in the log of a run that only nodes of one kind write.
+LOG_TYPES: Mapping[str, OwnLogType] = {each.name: each for kind in _KINDS for each in kind.logs}

@@ -1,24 +1,31 @@
-"""The engine's node for each kind of node in a workflow, one module for each group of kinds. `MAKERS` in a module maps
-its kinds to functions `make(spec, parts)` that return such a node."""
+"""The engine's node for each kind of node in a workflow, one module for each group of kinds. The function
+`make_user_input(spec, parts)` returns the node of the kind `user-input`; `make_node` finds it by its name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 
 from arvis.engine.graph import Node
-from arvis.workflows.nodes import agents, branching, control_flow, other_workflows, people, tools
+from arvis.workflows.document.kinds import KINDS
+from arvis.workflows.nodes.control_flow import make_unknown
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 
-_MAKERS: Mapping[str, Callable[[NodeSpec, NodeParts], Node]] = {
-    **control_flow.MAKERS,
-    **branching.MAKERS,
-    **agents.MAKERS,
-    **tools.MAKERS,
-    **people.MAKERS,
-    **other_workflows.MAKERS,
-}
+_Maker = Callable[[NodeSpec, NodeParts], Node]
+
+
+def _find_makers() -> Mapping[str, _Maker]:
+    """Return the function for each kind. Raises `LookupError` if a kind has none."""
+    defined: dict[str, _Maker] = {}
+    for module in iter_modules(__path__):
+        defined |= vars(import_module(f"{__name__}.{module.name}"))
+    return {kind: defined[f"make_{kind.replace('-', '_')}"] for kind in KINDS}
+
+
+_MAKERS = _find_makers()
 
 
 def make_node(spec: NodeSpec, parts: NodeParts) -> Node:
     """Return the engine's node for `spec`. For an unknown kind, the returned node only writes a warning."""
-    return _MAKERS.get(spec.kind.name, control_flow.make_unknown)(spec, parts)
+    return _MAKERS.get(spec.kind.name, make_unknown)(spec, parts)

@@ -378,7 +378,3 @@ def _described(
 def _named(names: Sequence[str]) -> str:
     more = [f"+{len(names) - _MOST_NAMED}"] if len(names) > _MOST_NAMED else []
     return ", ".join([*names[:_MOST_NAMED], *more])
-
-
-#: The functions that make the nodes of these kinds.
-MAKERS = {"agent": make_agent}

@@ -242,11 +242,3 @@ def _exactly(text: str) -> str:
 def _roughly(text: str) -> str:
     """Return the text without punctuation at its ends, because models put labels into quotes and bold type."""
     return _ENDS.sub("", _exactly(text))
-
-
-#: The functions that make the nodes of these kinds.
-MAKERS = {
-    "if": make_if,
-    "condition": make_condition,
-    "router": make_router,
-}

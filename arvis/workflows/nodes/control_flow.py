@@ -51,6 +51,10 @@ def make_start(spec: NodeSpec, parts: NodeParts) -> Node:
     return begin
 
 
+#: A run begins at a trigger in the same way; its input is the event.
+make_trigger = make_start
+
+
 # -- parallel and merge ------------------------------------------------------------------------------------------------
 
 
@@ -154,7 +158,7 @@ def _go(
     lines = [line(spec.id, LogType.LLM_RESPONSE, reply.text)] if reply else []
     if reply and says_yes(reply.text) is None:
         lines.append(line(spec.id, LogType.WARNING, _UNCLEAR))
-    lines.append(line(spec.id, LogType.LOOP, text))
+    lines.append(line(spec.id, "loop", text))
     taint = reply.taint if reply else frozenset()
     return succeed(
         context, spec, token, token.output, handle=handle, log=lines, tainted=is_tainted(context), taint=taint
@@ -177,7 +181,7 @@ def make_wait(spec: NodeSpec, parts: NodeParts) -> Node:
         if context.answer is not None or not amount:
             return succeed(context, spec, token, token.output)
         text = f"waits for {amount} {unit}"
-        log.write(context, [line(spec.id, LogType.TIMER, text)])
+        log.write(context, [line(spec.id, "timer", text)])
         return Pause(WaitKind.TIMER, f"{spec.label} {text}", until=context.now() + int(amount * _MS[unit]))
 
     return wait
@@ -194,14 +198,3 @@ def make_unknown(spec: NodeSpec, parts: NodeParts) -> Node:
         return succeed(context, spec, token_of(context), None, log=lines)
 
     return skip
-
-
-#: The functions that make the nodes of these kinds.
-MAKERS = {
-    "start": make_start,
-    "trigger": make_start,
-    "parallel": make_parallel,
-    "merge": make_merge,
-    "loop": make_loop,
-    "wait": make_wait,
-}

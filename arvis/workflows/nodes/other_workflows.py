@@ -105,7 +105,7 @@ async def hand_over(
         context.record(transfer, context.execution, to, output, taint=taint, now=context.now())
         changes[STARTER] = None
     summary = f"The run continues in the workflow {to.workflow.slug}."
-    write(context, [line(spec.id, LogType.TRANSFER, summary), line(SYSTEM, LogType.RUN_END, _STATUS)])
+    write(context, [line(spec.id, "transfer", summary), line(SYSTEM, LogType.RUN_END, _STATUS)])
     announce_state(context)
     result = RunResult("", "", "", "").to_json() | {"outcome": WorkOutcome(WorkStatus.DONE).to_json()}
     gone = {"workflow": to.workflow.id, "input": output}
@@ -256,7 +256,3 @@ def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int
     tx.jobs.add(job, now)
     note_begun(tx, begun, f"{PREFIX}{execution.id}", now)
     return begun
-
-
-#: The functions that make the nodes of these kinds.
-MAKERS = {"sub-workflow": make_sub_workflow, "transfer": make_transfer}

@@ -128,7 +128,7 @@ def _expired(context: NodeContext, spec: NodeSpec, token: Token, question: Mappi
     if way == "escalate":
         write(
             context,
-            [line(spec.id, LogType.ESCALATED, f"{late} The question is asked once more, and the owners are notified.")],
+            [line(spec.id, "escalated", f"{late} The question is asked once more, and the owners are notified.")],
         )
         context.record(_tell, context.execution.id, spec.label, context.now())
         minutes = spec.data.get("escalateMinutes") or _ESCALATED
@@ -250,11 +250,3 @@ def _is_left_to_the_end(tx: Transaction, execution: Execution, node_id: str) -> 
         return bool((execution.result or {}).get("last") == node_id)
     ends = [cursor for cursor in tx.executions.cursors(execution.id) if cursor.node == FINISH]
     return any(Token.from_json(cursor.value).source == node_id for cursor in ends)
-
-
-#: The functions that make the nodes of these kinds.
-MAKERS = {
-    "approval": make_approval,
-    "user-input": make_user_input,
-    "response": make_response,
-}

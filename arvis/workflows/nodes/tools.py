@@ -211,7 +211,3 @@ def _question(planned: Planned, who: _Who, execution: Execution) -> str | None:
 
 def _who(tx: Transaction, execution: Execution, spec: NodeSpec) -> _Who:
     return _Who(worker(tx, execution, spec.data), tx.principals.get(execution.principal_id or ""))
-
-
-#: The functions that make the nodes of these kinds.
-MAKERS = {"tool-call": make_tool_call}

@@ -22,11 +22,12 @@ _CUT = " […]"
 Line = tuple[str, str, str]
 
 
-def line(node_id: str, kind: LogType, content: Any = "") -> Line:
-    """Make a line. `content` is a text, or a value that becomes JSON."""
+def line(node_id: str, kind: str, content: Any = "") -> Line:
+    """Make a line. `kind` is a `LogType`, or a type that the kind of the node declares. `content` is a text, or a value
+    that becomes JSON."""
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
     text = storable(text)
-    return node_id, kind.value, text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}{_CUT}"
+    return node_id, str(kind), text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}{_CUT}"
 
 
 def write(context: NodeContext, lines: Sequence[Line]) -> None:

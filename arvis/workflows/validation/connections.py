@@ -93,22 +93,14 @@ def choices(node: Node) -> str:
     return ", ".join(handle or "its plain output" for handle in handles(node)) or "none, nothing can follow it"
 
 
-#: A cycle with one of these kinds can end, or it waits for a person or a time in each round.
-_HOLDS = frozenset({"if", "approval", "router", "condition", "loop", "wait", "user-input"})
-#: Kinds that choose one of their outputs. A node of such a kind is reported if none of its outputs is connected.
-_BRANCHES = frozenset({"if", "router", "condition"})
-
-
 def check_flow(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
     yield from _check_begins(drawing)
     yield from _check_triggers(drawing)
     yield from _check_served(drawing, known)
     for node in drawing.nodes.values():
-        if node.id in drawing.reached and node.id not in drawing.leaving:
-            if node.type in _BRANCHES:
-                yield problem("branch-missing", node=node.id, name=node.name, choices=choices(node))
-            if node.type == "approval":
-                yield problem("approval-branch-missing", node=node.id, name=node.name, choices=choices(node))
+        rule = node.kind.unconnected if node.kind is not None else ""
+        if rule and node.id in drawing.reached and node.id not in drawing.leaving:
+            yield problem(rule, node=node.id, name=node.name, choices=choices(node))
     yield from _check_reached(drawing)
     yield from _check_circles(drawing)
 
@@ -166,6 +158,7 @@ def _check_reached(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_circles(drawing: Drawing) -> Iterator[Problem]:
-    restless = [node.id for node in drawing.nodes.values() if node.id in drawing.reached and node.type not in _HOLDS]
+    reached = [node for node in drawing.nodes.values() if node.id in drawing.reached]
+    restless = [node.id for node in reached if node.kind is None or not node.kind.holds]
     for circle in circles(restless, drawing.ways):
         yield problem("cycle-unbounded", node=circle[0], path=drawing.path(circle))

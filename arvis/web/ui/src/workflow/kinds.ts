@@ -1,4 +1,4 @@
-// Made from `arvis/workflows/document/kinds.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
+// Made from `arvis/workflows/document/kinds.py` by `python -m tests.fixtures.workflow_kinds`; not edited by hand.
 
 /** The type of a field's value. `rows`: a list of objects that have fields; `switches`: an object of true and false. */
 export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "switches" | "object" | "list";
@@ -29,8 +29,9 @@ export interface Field {
 export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
 
 /**
- * A kind of nodes. `outs`: its source handles (empty text: the plain output). `rowHandles` (field, prefix): each row of this
- * field has a source handle, too. `chooses`: a run continues at one of the outputs, never at a connection without a handle.
+ * A kind of nodes. `outs` and `ins`: its source and target handles with their names (empty handle: the plain output or input).
+ * `rowHandles` (field, prefix): each row of this field has a source handle, too, named by `rowNames`. `chooses`: a run
+ * continues at one of the outputs, never at a connection without a handle. `summary` and `rowNames`: `filled` in `node.ts`.
  */
 export interface Kind {
   readonly name: KindName;
@@ -38,11 +39,23 @@ export interface Kind {
   readonly category: string;
   readonly help: string;
   readonly fields: readonly Field[];
-  readonly outs: readonly string[];
+  readonly icon: string;
+  readonly summary: readonly string[];
+  readonly outs: Readonly<Record<string, string>>;
   readonly rowHandles: readonly [field: string, prefix: string] | null;
-  readonly ins: readonly string[];
+  readonly rowNames: readonly string[];
+  readonly ins: Readonly<Record<string, string>>;
   readonly chooses: boolean;
   readonly begins: boolean;
+}
+
+/** A type of lines that only nodes of one kind write to the log of a run. `ends`: such a line is the last one of its step. */
+export interface OwnLogType {
+  readonly name: string;
+  readonly label: string;
+  readonly icon: string;
+  readonly tone: string;
+  readonly ends: boolean;
 }
 
 const field = (name: string, form: Form, label: string, more: Partial<Field> = {}): Field => ({
@@ -50,31 +63,13 @@ const field = (name: string, form: Form, label: string, more: Partial<Field> = {
   template: false, unoffered: [], ...more,
 });
 
-export const MOST_NODES = 500;
-export const MOST_CONNECTIONS = 2000;
 export const MOST_BYTES = 1000000;
-export const MOST_DEPTH = 30;
-export const FARTHEST = 1000000;
-export const LARGEST = 9007199254740992;
-export const SCHEMA = 1;
-export const ID = "[A-Za-z0-9_.:-]{1,128}";
 export const SUBAGENT = "subagent";
 export const LOOP_BACK = "loop-back";
-export const OUTPUTS = ["", "output", "source"] as readonly string[];
-export const INPUTS = ["", "input", "target"] as readonly string[];
-export const UNSERVED_TRIGGERS = ["calendar", "workbench"] as readonly string[];
-export const CALLED_TRIGGERS: Readonly<Record<string, readonly [what: string, how: string]>> = {"schedule": ["schedule", "`arvis schedules create --workflow`"], "heartbeat": ["heartbeat", "`arvis schedules create --heartbeat --workflow`"], "webhook": ["web hook", "`arvis webhooks create --workflow`"]};
 
 /** The fields that join several incoming connections. All kinds have them except those that begin a run. */
 export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, at the first", "Run once, when this number has arrived"] });
 export const JOIN_COUNT: Field = field("joinCount", "number", "Number of branches", { help: "For “when this number has arrived”.", least: 1, most: 2000 });
-
-/** The fields of a document, and the label of a node of any kind. */
-export const ABOUT: readonly Field[] = [
-  field("name", "line", "Name", { most: 200 }),
-  field("description", "text", "Description", { most: 2000 }),
-];
-export const LABEL: Field = field("label", "line", "Name", { most: 100 });
 
 /** The settings of a document. */
 export const SETTINGS: readonly Field[] = [
@@ -92,7 +87,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("initialInput", "text", "Input", { help: "Used if the run is started without one.", most: 65536 }),
     ],
-    outs: [""], rowHandles: null, ins: [], chooses: false, begins: true,
+    icon: "play", summary: ["{initialInput}", "Input of the run"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {}, chooses: false, begins: true,
   },
   trigger: {
     name: "trigger", label: "Trigger", category: "begin",
@@ -104,7 +100,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
       field("words", "line", "Words", { help: "The message must contain one of these, separated by commas; empty: any message.", most: 500 }),
     ],
-    outs: [""], rowHandles: null, ins: [], chooses: false, begins: true,
+    icon: "zap", summary: ["{description}", "{kind}", "Starts by itself"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {}, chooses: false, begins: true,
   },
   agent: {
     name: "agent", label: "Agent", category: "agents",
@@ -123,7 +120,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
       field("allowTools", "list", "Only these tools", { help: "Of the agent's tools; empty: all of them.", most: 200, offers: "tools" }),
     ],
-    outs: ["", "subagent"], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "bot", summary: ["{userPrompt}", "{systemPrompt}", "Works on the previous output"],
+    outs: {"": "Next", "subagent": "Subagents"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   "tool-call": {
     name: "tool-call", label: "Tool", category: "agents",
@@ -134,7 +132,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("arguments", "object", "Arguments", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", template: true }),
       field("review", "text", "Review before", { help: "Tells the agent what to check before the call. The agent may change the arguments.", most: 65536, template: true }),
     ],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "wrench", summary: ["{tool}", "Choose a tool"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   "if": {
     name: "if", label: "If", category: "routing",
@@ -142,7 +141,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "An empty text never holds. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
-    outs: ["false"], rowHandles: ["conditions", "condition-"], ins: [""], chooses: true, begins: false,
+    icon: "git-branch", summary: ["{conditions|condition}"],
+    outs: {"false": "Otherwise"}, rowHandles: ["conditions", "condition-"], rowNames: ["{operator} “{value}”", "a condition without a value"], ins: {"": "Input"}, chooses: true, begins: false,
   },
   router: {
     name: "router", label: "Router", category: "routing",
@@ -152,7 +152,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("prompt", "text", "How to choose", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("routes", "rows", "Routes", { required: true, least: 1, most: 20, fields: [field("label", "line", "Name", { required: true, most: 100 }), field("description", "line", "When", { most: 500 })] }),
     ],
-    outs: [], rowHandles: ["routes", "route-"], ins: [""], chooses: true, begins: false,
+    icon: "signpost", summary: ["{prompt}", "{routes|route}"],
+    outs: {}, rowHandles: ["routes", "route-"], rowNames: ["{label}", "Route {number}"], ins: {"": "Input"}, chooses: true, begins: false,
   },
   condition: {
     name: "condition", label: "Condition", category: "routing",
@@ -162,7 +163,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
       field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. If it is a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "present", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
-    outs: ["condition-true", "condition-false"], rowHandles: null, ins: [""], chooses: true, begins: false,
+    icon: "scale", summary: ["{rules|rule}"],
+    outs: {"condition-true": "True", "condition-false": "False"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: true, begins: false,
   },
   approval: {
     name: "approval", label: "Approval", category: "people",
@@ -174,7 +176,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("escalateMinutes", "number", "Time after escalation", { help: "In minutes; then it counts as rejected.", least: 1, most: 525600 }),
       field("approvers", "list", "Who may answer", { help: "Roles and people; empty: the approvers in the configuration.", most: 50, offers: "people" }),
     ],
-    outs: ["approve", "reject"], rowHandles: null, ins: [""], chooses: true, begins: false,
+    icon: "shield-check", summary: ["{prompt}", "Asks whether to continue"],
+    outs: {"approve": "Approved", "reject": "Rejected"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: true, begins: false,
   },
   "user-input": {
     name: "user-input", label: "Ask the user", category: "people",
@@ -183,7 +186,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("prompt", "text", "Question", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: none.", least: 1, most: 525600 }),
     ],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "message-circle-question-mark", summary: ["{prompt}", "Waits for the next message"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   wait: {
     name: "wait", label: "Wait", category: "flow",
@@ -192,7 +196,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("amount", "number", "Duration", { required: true, least: 0, most: 100000 }),
       field("unit", "choice", "Unit", { default: "seconds", choices: ["seconds", "minutes", "hours", "days"] }),
     ],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "timer", summary: ["{amount} {unit}", "– {unit}"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   loop: {
     name: "loop", label: "Loop", category: "flow",
@@ -203,13 +208,15 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("condition", "text", "Ends when", { help: "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. Empty: it ends after the maximum number of repetitions.", most: 65536, template: true }),
       field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
     ],
-    outs: ["loop-start", "loop-exit"], rowHandles: null, ins: ["", "loop-back"], chooses: true, begins: false,
+    icon: "repeat", summary: ["{condition}", "At most {maxIterations} repetitions"],
+    outs: {"loop-start": "Each repetition", "loop-exit": "Afterwards"}, rowHandles: null, rowNames: [], ins: {"": "Input", "loop-back": "Next repetition"}, chooses: true, begins: false,
   },
   parallel: {
     name: "parallel", label: "Parallel", category: "flow",
     help: "All following nodes run at the same time, up to a merge, which reports failed branches.",
     fields: [],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "split", summary: ["All outputs in parallel"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   merge: {
     name: "merge", label: "Merge", category: "flow",
@@ -217,7 +224,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("strategy", "choice", "Continues", { default: "wait-all", choices: ["wait-all", "first"], words: ["When all branches have arrived", "With the first that arrives"] }),
     ],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "merge", summary: ["{strategy}"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   "sub-workflow": {
     name: "sub-workflow", label: "Workflow", category: "flow",
@@ -227,7 +235,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("input", "text", "Input", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("awaitResponse", "switch", "Wait for its result", { default: true }),
     ],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "workflow", summary: ["{workflow}", "Choose a workflow"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   response: {
     name: "response", label: "Response", category: "people",
@@ -237,7 +246,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("compose", "switch", "Let the agent phrase it"),
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
     ],
-    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "message-square-reply", summary: ["{template}", "Sends the previous output"],
+    outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
   transfer: {
     name: "transfer", label: "Transfer", category: "flow",
@@ -245,6 +255,14 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("workflow", "line", "Workflow", { required: true, most: 64, offers: "workflows" }),
     ],
-    outs: [], rowHandles: null, ins: [""], chooses: false, begins: false,
+    icon: "arrow-right-left", summary: ["{workflow}", "Choose a workflow"],
+    outs: {}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
   },
+};
+
+export const LOG_TYPES: Readonly<Record<string, OwnLogType>> = {
+  escalated: { name: "escalated", label: "Asked another person", icon: "hourglass", tone: "waiting", ends: false },
+  timer: { name: "timer", label: "Waited for a set time", icon: "hourglass", tone: "waiting", ends: false },
+  loop: { name: "loop", label: "Next repetition", icon: "circle", tone: "plain", ends: false },
+  transfer: { name: "transfer", label: "Transferred to another workflow", icon: "circle", tone: "plain", ends: true },
 };

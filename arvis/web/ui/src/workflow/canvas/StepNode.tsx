@@ -14,10 +14,10 @@ import {
 import { createContext, memo, useContext } from "react";
 import { reveal } from "../../words/format";
 import { LOOP_BACK, SUBAGENT } from "../kinds";
-import { handlesOf, kindOf } from "../node";
+import { handlesOf, kindOf, type Handle as Place } from "../node";
 import styles from "./canvas.module.css";
 import { rowsOf } from "./geometry";
-import { iconOf, nameOf, summaryOf, wayOf } from "./look";
+import { iconOf, nameOf, summaryOf } from "./look";
 import { HELPER, type NodeState, type NodeStatus, type Step, sourceName, type Trouble, targetName } from "./shapes";
 import { texts } from "./texts";
 
@@ -41,6 +41,8 @@ export const StepNode = memo(function StepNode({ data, selected }: NodeProps<Ste
   const Icon = iconOf(node.type);
   const { sources, targets } = handlesOf(node);
   const rows = rowsOf(node);
+  const [plain, way] = [targets, sources].map((all) => all.find(({ id }) => id === ""));
+  const back = targets.find(({ id }) => id === LOOP_BACK);
   return (
     <div
       className={styles.step}
@@ -60,27 +62,27 @@ export const StepNode = memo(function StepNode({ data, selected }: NodeProps<Ste
         {status && <Sign status={status} />}
         {trouble && !status && <Count trouble={trouble} />}
       </div>
-      {targets.some(({ id }) => id === "") && <In id="" editable={editable} />}
-      {sources.some(({ id }) => id === "") && (
+      {plain && <In handle={plain} editable={editable} />}
+      {way && (
         <Handle
           type="source"
           id={sourceName("")}
           position={Position.Right}
           className={styles.headHandle}
           isConnectable={editable}
-          title={texts.wayOut(texts.ways[""])}
+          title={texts.wayOut(way.name)}
         />
       )}
       {rows.map((row, place) => (
         <div key={row.id} className={styles.row}>
-          {place === 0 && targets.some(({ id }) => id === LOOP_BACK) && <In id={LOOP_BACK} editable={editable} />}
-          <span>{reveal(wayOf(node, row))}</span>
+          {place === 0 && back && <In handle={back} editable={editable} />}
+          <span>{reveal(row.name)}</span>
           <Handle
             type="source"
             id={sourceName(row.id)}
             position={Position.Right}
             isConnectable={editable}
-            title={texts.wayOut(reveal(wayOf(node, row)))}
+            title={texts.wayOut(reveal(row.name))}
           />
         </div>
       ))}
@@ -89,7 +91,7 @@ export const StepNode = memo(function StepNode({ data, selected }: NodeProps<Ste
   );
 });
 
-function In({ id, editable }: { id: string; editable: boolean }) {
+function In({ handle: { id, name }, editable }: { handle: Place; editable: boolean }) {
   return (
     <Handle
       type="target"
@@ -97,7 +99,7 @@ function In({ id, editable }: { id: string; editable: boolean }) {
       position={Position.Left}
       className={id === "" ? styles.headHandle : undefined}
       isConnectable={editable}
-      title={id === "" ? texts.input : texts.ways[LOOP_BACK]}
+      title={name}
     />
   );
 }
@@ -123,7 +125,7 @@ function Helpers({ data }: { data: Step["data"] }) {
         position={Position.Bottom}
         className={`${styles.helper} ${leads || editable ? "" : styles.unused}`}
         isConnectable={editable}
-        title={texts.ways.subagent}
+        title={handlesOf(node).sources.find(({ subagent }) => subagent)?.name}
       />
       {helpers > 0 && fold && (
         <button

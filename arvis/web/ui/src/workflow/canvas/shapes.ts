@@ -5,7 +5,7 @@ import { SUBAGENT } from "../kinds";
 import { handlesOf, kindOf } from "../node";
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../types";
 import { heightOf, helpersOf, treeBelow, WIDTH } from "./geometry";
-import { nameOf, summaryOf, wayOf } from "./look";
+import { nameOf, summaryOf } from "./look";
 import { texts } from "./texts";
 
 /** The state of a node in a run. */
@@ -127,7 +127,7 @@ function lineOf(
 ): Line {
   const subagent = one.sourceHandle === SUBAGENT;
   const handle = handlesOf(from).sources.find(({ id }) => id === one.sourceHandle);
-  const way = handle && handle.id !== "" ? wayOf(from, handle) : "";
+  const way = handle && handle.id !== "" ? handle.name : "";
   return {
     id: one.id,
     type: "line",

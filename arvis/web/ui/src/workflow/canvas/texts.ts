@@ -2,25 +2,8 @@ import { words } from "../../words/words";
 
 export const texts = words({
   en: {
-    /** Names of the outputs and inputs, by handle. */
-    ways: {
-      "": "Next",
-      false: "Otherwise",
-      "condition-true": "True",
-      "condition-false": "False",
-      approve: "Approved",
-      reject: "Rejected",
-      "loop-start": "Each repetition",
-      "loop-exit": "Afterwards",
-      "loop-back": "Next repetition",
-      subagent: "Subagents",
-    },
-    input: "Input",
     helps: "Connect as a subagent of another agent",
     wayOut: (way: string) => `Output: ${way}`,
-    row: { equal: (value: string) => `is “${value}”`, contains: (value: string) => `contains “${value}”` },
-    noValue: "a condition without a value",
-    route: (number: number) => `Route ${number}`,
     states: {
       pending: "not reached yet",
       running: "running",
@@ -43,24 +26,6 @@ export const texts = words({
     percent: (zoom: number) => `${zoom} %`,
     fit: "Fit everything in view",
     view: "View",
-    summary: {
-      start: "Input of the run",
-      trigger: "Starts by itself",
-      agent: "Works on the previous output",
-      tool: "Choose a tool",
-      conditions: (count: number) => (count === 1 ? "1 condition" : `${count} conditions`),
-      routes: (count: number) => (count === 1 ? "1 route" : `${count} routes`),
-      rules: (count: number) => (count === 1 ? "1 rule" : `${count} rules`),
-      approval: "Asks whether to continue",
-      input: "Waits for the next message",
-      wait: (amount: string, unit: string) => `${amount} ${unit}`,
-      loop: (rounds: string) => `At most ${rounds} repetitions`,
-      parallel: "All outputs in parallel",
-      mergeAll: "Waits for all branches",
-      mergeFirst: "Continues with the first branch that arrives",
-      workflow: "Choose a workflow",
-      response: "Sends the previous output",
-    },
     describe: {
       node: "Press Enter to open the form, the arrow keys to move the step, c to connect it, Delete to remove it.",
       line: "Press Enter to select the connection, Delete to remove it.",

@@ -3,7 +3,7 @@ import { Button } from "../../../parts/button";
 import { Dialog } from "../../../parts/dialog";
 import { Choice, Field, Form, FormButtons } from "../../../parts/field";
 import { reveal } from "../../../words/format";
-import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { nameOf } from "../../../workflow/canvas/look";
 import { handlesOf } from "../../../workflow/node";
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
 import { texts } from "./texts";
@@ -44,7 +44,7 @@ export function ConnectDialog({ document, node, onConnect, onClose }: Props) {
               <Field label={texts.connect.way}>
                 <Choice
                   value={way}
-                  options={sources.map((one) => [one.id, reveal(wayOf(node, one))] as const)}
+                  options={sources.map((one) => [one.id, reveal(one.name)] as const)}
                   onChange={setWay}
                 />
               </Field>

@@ -2,7 +2,7 @@ import { Trash2, X } from "lucide-react";
 import { type Ref, type RefObject, useEffect, useRef } from "react";
 import { Button, IconButton } from "../../../parts/button";
 import { reveal } from "../../../words/format";
-import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { nameOf } from "../../../workflow/canvas/look";
 import { handlesOf, kindOf } from "../../../workflow/node";
 import type { Problem } from "../workflow";
 import { AboutForm } from "./AboutForm";
@@ -82,7 +82,7 @@ function contentOf({ editor, view, disabled, onShow, onLook }: Props) {
   const from = document.nodes.find(({ id }) => id === line.source);
   const to = document.nodes.find(({ id }) => id === line.target);
   const way = from && handlesOf(from).sources.find(({ id }) => id === line.sourceHandle && id !== "");
-  const words = [from ? nameOf(from) : line.source, from && way ? wayOf(from, way) : "", to ? nameOf(to) : line.target];
+  const words = [from ? nameOf(from) : line.source, way?.name ?? "", to ? nameOf(to) : line.target];
   const [one = "", how = "", other = ""] = words.map(reveal);
   const body = (
     <>

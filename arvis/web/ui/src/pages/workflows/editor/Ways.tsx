@@ -2,9 +2,9 @@ import { X } from "lucide-react";
 import { IconButton } from "../../../parts/button";
 import { Choice } from "../../../parts/field";
 import { reveal } from "../../../words/format";
-import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { nameOf } from "../../../workflow/canvas/look";
 import { LOOP_BACK } from "../../../workflow/kinds";
-import { type Handle, handlesOf, kindOf } from "../../../workflow/node";
+import { type Handle, handlesOf } from "../../../workflow/node";
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
 import type { Action } from "./editing";
 import styles from "./panel.module.css";
@@ -55,7 +55,7 @@ export function Ways(props: Props) {
 
 function Way({ document, node, way, dispatch, disabled, onShow }: Props & { way: Handle }) {
   const taken = document.connections.filter((one) => one.source === node.id && one.sourceHandle === way.id);
-  const words = way.id === "" ? "" : reveal(wayOf(node, way));
+  const words = way.id === "" ? "" : reveal(way.name);
   const targets = targetsFor(document, node, way);
   const name = (one: WorkflowConnection) => {
     const target = document.nodes.find(({ id }) => id === one.target);
@@ -108,8 +108,13 @@ export function targetsFor(
   const seen = new Set<string>();
   for (const one of document.nodes) (seen.has(nameOf(one)) ? twice : seen).add(nameOf(one));
   return document.nodes.flatMap((target) =>
-    (kindOf(target)?.ins ?? [""])
-      .map((targetHandle) => ({ source: node.id, sourceHandle: way.id, target: target.id, targetHandle }))
+    handlesOf(target)
+      .targets.map(({ id: targetHandle }) => ({
+        source: node.id,
+        sourceHandle: way.id,
+        target: target.id,
+        targetHandle,
+      }))
       .filter((connection) => mayConnect(document, connection))
       .map((connection) => {
         const name = reveal(twice.has(nameOf(target)) ? `${nameOf(target)} (${target.id})` : nameOf(target));

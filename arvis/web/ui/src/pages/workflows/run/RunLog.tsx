@@ -15,6 +15,8 @@ import { Button } from "../../../parts/button";
 import { Code, UntrustedText } from "../../../parts/show";
 import { Failure } from "../../../parts/states";
 import { count, duration, exactly, reveal } from "../../../words/format";
+import { ICONS } from "../../../workflow/icons";
+import { LOG_TYPES } from "../../../workflow/kinds";
 import type { LogLine } from "../workflow";
 import type { useLog } from "./live";
 import styles from "./run.module.css";
@@ -31,8 +33,6 @@ const SIGNS: Record<string, LucideIcon> = {
   step_end: Check,
   input_received: Check,
   wait_input: Hourglass,
-  timer: Hourglass,
-  escalated: Hourglass,
   llm_response: MessageSquare,
   llm_error: CircleAlert,
   error: CircleAlert,
@@ -49,8 +49,6 @@ const TONES: Record<string, string> = {
   input_received: "done",
   run_end: "done",
   wait_input: "waiting",
-  timer: "waiting",
-  escalated: "waiting",
   warning: "waiting",
   llm_error: "trouble",
   error: "trouble",
@@ -132,8 +130,9 @@ type LineProps = {
 };
 
 function Line({ line, began, who, onNode, call, wayOf }: LineProps) {
-  const Sign = SIGNS[line.type] ?? Circle;
-  const title = (texts.entries as Record<string, string>)[line.type] ?? reveal(line.type);
+  const Sign = SIGNS[line.type] ?? ICONS[LOG_TYPES[line.type]?.icon ?? ""] ?? Circle;
+  const title =
+    (texts.entries as Record<string, string>)[line.type] ?? LOG_TYPES[line.type]?.label ?? reveal(line.type);
   return (
     <li data-tone={toneOf(line)}>
       <Sign aria-hidden className={styles.lineSign} />
@@ -160,7 +159,7 @@ function Line({ line, began, who, onNode, call, wayOf }: LineProps) {
 /** The end of a run has a success colour only if the run succeeded. */
 function toneOf({ type, content }: LogLine): string {
   if (type === "run_end" && content !== "completed") return content === "failed" ? "trouble" : "plain";
-  return TONES[type] ?? "plain";
+  return TONES[type] ?? LOG_TYPES[type]?.tone ?? "plain";
 }
 
 /** Short texts inline, long ones behind a disclosure, JSON formatted. */

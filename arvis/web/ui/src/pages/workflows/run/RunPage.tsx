@@ -9,7 +9,7 @@ import { Code, Facts, Money, Time, UntrustedText } from "../../../parts/show";
 import { Empty, Loaded } from "../../../parts/states";
 import { Summary } from "../../../parts/timeline";
 import { count, reveal } from "../../../words/format";
-import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { nameOf } from "../../../workflow/canvas/look";
 import { handlesOf } from "../../../workflow/node";
 import type { WorkflowDocument } from "../../../workflow/types";
 import { Decide } from "../../questions/Decide";
@@ -75,7 +75,7 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
   const wayNamed = (id: string, handle: string) => {
     const from = nodes.get(id);
     const way = from && handlesOf(from).sources.find((one) => one.id === handle);
-    return from && way ? wayOf(from, way) : handle;
+    return way?.name ?? handle;
   };
   const node = nodes.get(chosen);
   return (

@@ -3,6 +3,7 @@
 import { count, reveal, sentences } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import type { NodeStatus } from "../../../workflow/canvas/shapes";
+import { LOG_TYPES } from "../../../workflow/kinds";
 import { kindOf } from "../../../workflow/node";
 import type { WorkflowDocument } from "../../../workflow/types";
 import { isLive, type LogLine, type RunDetail, type RunStatus, took } from "../workflow";
@@ -89,11 +90,11 @@ export function takenIn(run: RunDetail, document: WorkflowDocument, lines: reado
 /** The duration of a step, from its first line to its last; null while it is not over. */
 export function tookAt(node: string, lines: readonly LogLine[]): number | null {
   const own = lines.filter((line) => line.nodeId === node);
-  const [first, last] = [own.at(0), own.filter((line) => ENDS.has(line.type)).at(-1)];
+  const [first, last] = [own.at(0), own.filter(({ type }) => ENDS.has(type) || LOG_TYPES[type]?.ends).at(-1)];
   return first === undefined || last === undefined ? null : Math.max(0, last.timestamp - first.timestamp);
 }
 
-const ENDS = new Set(["step_end", "error", "branch_failed", "transfer"]);
+const ENDS = new Set(["step_end", "error", "branch_failed"]);
 
 /** True if the run is active. A paused run counts as active while one of its steps runs, because it waits for an agent. */
 export function isAtWork(run: RunDetail): boolean {

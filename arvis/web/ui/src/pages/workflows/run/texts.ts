@@ -91,6 +91,7 @@ export const texts = words({
     answered: "Answered",
     graphs: { agent: "an agent", handover: "a handover" },
     workflow: "a workflow",
+    /** The types of lines that several kinds of steps write; `LOG_TYPES` has those of single kinds. */
     entries: {
       step_start: "Started",
       start_prompt: "Received input",
@@ -108,11 +109,7 @@ export const texts = words({
       branch_failed: "This branch failed",
       tool_call: "Called a tool",
       tool_result: "The tool answered",
-      timer: "Waited for a set time",
-      loop: "Next repetition",
       join: "Branches joined",
-      transfer: "Transferred to another workflow",
-      escalated: "Asked another person",
       run_end: "The run ended",
     },
     way: (way: string) => `Continued with “${way}”.`,

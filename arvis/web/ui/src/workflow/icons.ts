@@ -1,0 +1,45 @@
+// Made from `arvis/workflows/document/kinds.py` by `python -m tests.fixtures.workflow_kinds`; not edited by hand.
+
+import {
+  ArrowRightLeft,
+  Bot,
+  Circle,
+  GitBranch,
+  Hourglass,
+  Merge,
+  MessageCircleQuestionMark,
+  MessageSquareReply,
+  Play,
+  Repeat,
+  Scale,
+  ShieldCheck,
+  Signpost,
+  Split,
+  Timer,
+  Workflow,
+  Wrench,
+  Zap,
+  type LucideIcon,
+} from "lucide-react";
+
+/** The icons of the kinds of nodes and of their lines in the log of a run. */
+export const ICONS: Readonly<Record<string, LucideIcon>> = {
+  "arrow-right-left": ArrowRightLeft,
+  bot: Bot,
+  circle: Circle,
+  "git-branch": GitBranch,
+  hourglass: Hourglass,
+  merge: Merge,
+  "message-circle-question-mark": MessageCircleQuestionMark,
+  "message-square-reply": MessageSquareReply,
+  play: Play,
+  repeat: Repeat,
+  scale: Scale,
+  "shield-check": ShieldCheck,
+  signpost: Signpost,
+  split: Split,
+  timer: Timer,
+  workflow: Workflow,
+  wrench: Wrench,
+  zap: Zap,
+};
