@@ -5,7 +5,8 @@ import { useApi } from "./api/hooks";
 import { LiveProvider } from "./api/live";
 import { SessionContext, useMay, useWho } from "./api/session";
 import { Boundary } from "./frame/Boundary";
-import { Frame, usePages } from "./frame/Frame";
+import { Frame } from "./frame/Frame";
+import { PagesContext, usePages } from "./frame/pages";
 import { texts } from "./frame/texts";
 import { useLoginCode } from "./login/code";
 import { LoginPage } from "./login/LoginPage";
@@ -47,9 +48,11 @@ export function App() {
   return (
     <SessionContext value={session}>
       <LiveProvider>
-        <Frame>
-          <Pages byLink={byLink} />
-        </Frame>
+        <PagesContext value={PAGES}>
+          <Frame>
+            <Pages byLink={byLink} />
+          </Frame>
+        </PagesContext>
       </LiveProvider>
     </SessionContext>
   );

@@ -4,7 +4,6 @@ import { Link, useLocation } from "wouter";
 import { useLive } from "../api/live";
 import { useMay, useSession } from "../api/session";
 import { unsentPlaces } from "../pages/chat/outbox";
-import { PAGES, type PageEntry } from "../pages/pages";
 import { Button, IconButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { money } from "../words/format";
@@ -12,6 +11,7 @@ import { AccountMenu } from "./AccountMenu";
 import styles from "./frame.module.css";
 import { Keys } from "./Keys";
 import { OfflineBanner } from "./OfflineBanner";
+import { type PageEntry, usePages } from "./pages";
 import { texts } from "./texts";
 import { useTheme } from "./theme";
 import { useUnreadCount } from "./title";
@@ -56,17 +56,6 @@ export function Frame({ children }: { children: ReactNode }) {
       {help && <Help onClose={() => setHelp(false)} />}
     </div>
   );
-}
-
-/** The pages that the user may see. */
-export function usePages(): PageEntry[] {
-  const may = {
-    chat: true,
-    viewer: useMay("viewer"),
-    operator: useMay("operator"),
-    owner: useMay("owner"),
-  };
-  return PAGES.filter((page) => may[page.role]);
 }
 
 function useIsHere(): (page: PageEntry) => boolean {

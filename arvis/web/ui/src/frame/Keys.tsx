@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 import { isTyping } from "../parts/keys";
-import { usePages } from "./Frame";
+import { usePages } from "./pages";
 
 const SECOND_KEY_MS = 1_200;
 

@@ -7,7 +7,7 @@ import { useApi } from "../api/hooks";
 import { useMay } from "../api/session";
 import type { Item } from "../api/types";
 import { reveal } from "../words/format";
-import { usePages } from "./Frame";
+import { usePages } from "./pages";
 import styles from "./palette.module.css";
 import { texts } from "./texts";
 import { useTheme } from "./theme";

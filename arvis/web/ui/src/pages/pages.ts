@@ -12,7 +12,6 @@ import {
   CircleCheck,
   Folder,
   ListOrdered,
-  type LucideIcon,
   MessageSquare,
   MessagesSquare,
   Route,
@@ -20,21 +19,8 @@ import {
   Sparkles,
   Workflow,
 } from "lucide-react";
-import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import type { texts } from "../frame/texts";
-
-export type PageEntry = {
-  /** The route; the page itself handles the parts behind the first one. */
-  path: string;
-  name: keyof typeof texts.pages;
-  role: "chat" | "viewer" | "operator" | "owner";
-  /** The position: `main` and `more` in the navigation, `settings` one level down, `hidden` only through links. */
-  place: "main" | "agents" | "more" | "settings" | "hidden";
-  icon?: LucideIcon;
-  /** The key to press after `g`. */
-  key?: string;
-  component: LazyExoticComponent<ComponentType>;
-};
+import { lazy } from "react";
+import type { PageEntry } from "../frame/pages";
 
 export const PAGES: readonly PageEntry[] = [
   {

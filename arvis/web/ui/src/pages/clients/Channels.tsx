@@ -10,7 +10,7 @@ import { UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
-import type { ClientDetail } from "./ClientsPage";
+import type { ClientDetail } from "./client";
 import styles from "./clients.module.css";
 import { texts } from "./texts";
 

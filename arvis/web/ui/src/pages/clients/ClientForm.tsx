@@ -3,7 +3,7 @@ import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { Choice, Field, Form, FormButtons } from "../../parts/field";
 import { Failure } from "../../parts/states";
-import type { Client, ClientDetail } from "./ClientsPage";
+import type { Client, ClientDetail } from "./client";
 import { texts } from "./texts";
 
 const PLANS = Object.entries(texts.plans) as [Client["plan"], string][];

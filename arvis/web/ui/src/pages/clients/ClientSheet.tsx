@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
+import { NEW } from "../../parts/detail";
 import { Sheet } from "../../parts/page";
 import { Facts, Money, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
@@ -10,7 +11,7 @@ import { count, money, reveal } from "../../words/format";
 import { Account } from "./Account";
 import { Channels } from "./Channels";
 import { ClientForm } from "./ClientForm";
-import { type ClientDetail, ClientState, NEW } from "./ClientsPage";
+import { type ClientDetail, ClientState } from "./client";
 import { texts } from "./texts";
 
 const NOT_FOUND = 404;

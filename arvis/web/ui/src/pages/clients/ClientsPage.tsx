@@ -1,25 +1,15 @@
 import { Plus } from "lucide-react";
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import type { Answer, Item } from "../../api/types";
 import { Button } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
+import { NEW, useDetail } from "../../parts/detail";
 import { Page } from "../../parts/page";
-import { Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Money, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { ClientSheet } from "./ClientSheet";
+import { type Client, ClientState } from "./client";
 import { texts } from "./texts";
-
-export type Client = Item<"GET /api/clients">;
-export type ClientDetail = Answer<"GET /api/clients/{client}">;
-
-export const NEW = "new";
-const TONES: Record<Client["status"], Tone> = { active: "good", paused: "warn", archived: "plain" };
-
-export function ClientState({ status }: { status: Client["status"] }) {
-  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
-}
 
 const NAME: Column<Client> = {
   name: texts.name,

@@ -1,14 +1,12 @@
 import { useLayoutEffect, useMemo, useRef } from "react";
 import { useApi, useList } from "../../api/hooks";
-import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Failure, Skeleton } from "../../parts/states";
 import { Compaction, type Summed } from "./Compaction";
 import styles from "./conversations.module.css";
-import { Message } from "./Message";
+import { Message, type Said } from "./Message";
 import { texts } from "./texts";
 
-export type Said = Item<"GET /api/conversations/{conversation}/messages">;
 type Entry = { said: Said } | { summed: Summed };
 
 const NEAR_PX = 80;

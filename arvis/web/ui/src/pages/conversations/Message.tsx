@@ -1,13 +1,15 @@
 import { memo } from "react";
 import { Link } from "wouter";
+import type { Item } from "../../api/types";
 import { Markdown } from "../../parts/markdown";
 import { Money, Status, type Tone, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import { clock, exactly, reveal, sentences } from "../../words/format";
 import { Files } from "../chat/Files";
 import styles from "./conversations.module.css";
-import type { Said } from "./Log";
 import { texts } from "./texts";
+
+export type Said = Item<"GET /api/conversations/{conversation}/messages">;
 
 const TONES: Partial<Record<Said["status"], Tone>> = {
   failed: "trouble",

@@ -3,21 +3,18 @@ import { Route, Switch, useLocation } from "wouter";
 import { useMay } from "../../api/session";
 import { AgentFilter } from "../../parts/agentFilter";
 import { ButtonLink } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
+import { NEW, useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
 import { Chips, Page, SearchField, Sheet, useFilter } from "../../parts/page";
-import { Tabs } from "../../parts/tabs";
-import { reveal } from "../../words/format";
 import { FactForm } from "./FactForm";
 import { FactSheet } from "./FactSheet";
 import { type Fact, FactTable } from "./FactTable";
+import { HOME, MemoryTabs } from "./MemoryTabs";
 import styles from "./memory.module.css";
-import { scopeInWords, scopeOf, usePeople } from "./people";
+import { ScopeFilter } from "./people";
 import { States } from "./States";
 import { texts } from "./texts";
 
-const HOME = "/memory";
-const NEW = "new";
 const CATEGORIES = Object.entries(texts.categories) as [Fact["category"], string][];
 const { active: ACTIVE, ...OTHERS } = texts.statuses;
 
@@ -28,19 +25,6 @@ export default function MemoryPage() {
       <Route path="/memory/states" component={States} />
       <Route component={Facts} />
     </Switch>
-  );
-}
-
-export function MemoryTabs({ current }: { current: string }) {
-  return (
-    <Tabs
-      label={texts.parts}
-      current={current}
-      tabs={[
-        [HOME, texts.facts],
-        [`${HOME}/states`, texts.states],
-      ]}
-    />
   );
 }
 
@@ -96,21 +80,5 @@ function Facts() {
         action={add}
       />
     </Page>
-  );
-}
-
-/** The scope: everywhere, one person, or a channel given in the address. */
-export function ScopeFilter() {
-  const [scope, setScope] = useFilter("scope");
-  const people = usePeople();
-  const scopes = new Set(["agent", ...[...people.names.keys()].map(scopeOf)]);
-  if (scope !== "") scopes.add(scope);
-  return (
-    <Choice
-      aria-label={texts.whose}
-      value={scope}
-      options={[["", texts.everyScope], ...[...scopes].map((one) => [one, reveal(scopeInWords(one, people))] as const)]}
-      onChange={setScope}
-    />
   );
 }

@@ -10,9 +10,9 @@ import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
-import { MemoryTabs, ScopeFilter } from "./MemoryPage";
+import { MemoryTabs } from "./MemoryTabs";
 import styles from "./memory.module.css";
-import { Person, Scope } from "./people";
+import { Person, Scope, ScopeFilter } from "./people";
 import { texts } from "./texts";
 
 type State = Item<"GET /api/memory/states">;

@@ -1,9 +1,12 @@
-/** Names of people, for users who may read them. */
+/** Names of people, for users who may read them, and the scopes of facts and values. */
 
 import { useMemo } from "react";
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import { Choice } from "../../parts/field";
+import { useFilter } from "../../parts/page";
 import { UntrustedText } from "../../parts/show";
+import { reveal } from "../../words/format";
 import { texts } from "./texts";
 
 /** The number of people loaded at once; others are looked up one by one. */
@@ -54,3 +57,19 @@ function placeInWords(scope: string): string {
 }
 
 export const scopeOf = (person: string): string => `${PERSON}${person}`;
+
+/** The scope: everywhere, one person, or a channel given in the address. */
+export function ScopeFilter() {
+  const [scope, setScope] = useFilter("scope");
+  const people = usePeople();
+  const scopes = new Set(["agent", ...[...people.names.keys()].map(scopeOf)]);
+  if (scope !== "") scopes.add(scope);
+  return (
+    <Choice
+      aria-label={texts.whose}
+      value={scope}
+      options={[["", texts.everyScope], ...[...scopes].map((one) => [one, reveal(scopeInWords(one, people))] as const)]}
+      onChange={setScope}
+    />
+  );
+}

@@ -1,16 +1,13 @@
 import { lazy, Suspense, useMemo } from "react";
 import { useApi } from "../../api/hooks";
-import type { Answer } from "../../api/types";
 import { Chips, Page, Section, useFilter } from "../../parts/page";
 import { Loaded, Skeleton } from "../../parts/states";
 import { count, duration } from "../../words/format";
-import { Accounts, Bots, Failures, Figures, Running, Waits } from "./lists";
+import { Accounts, Bots, Failures, Figures, type Overview, Running, Waits } from "./lists";
 import styles from "./now.module.css";
 import { texts } from "./texts";
 
 const Plot = lazy(() => import("../../parts/plot"));
-
-export type Overview = Answer<"GET /api/overview">;
 
 /** Running work, open questions, failures, and response times. */
 export default function NowPage() {

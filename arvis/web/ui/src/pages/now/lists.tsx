@@ -1,13 +1,14 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useMay } from "../../api/session";
+import type { Answer } from "../../api/types";
 import { Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import { count, duration, money } from "../../words/format";
-import type { Overview } from "./NowPage";
 import styles from "./now.module.css";
 import { texts } from "./texts";
 
+export type Overview = Answer<"GET /api/overview">;
 type Props = { now: Overview };
 
 /** The most important counters. */

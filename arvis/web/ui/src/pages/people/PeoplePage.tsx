@@ -1,28 +1,18 @@
 import { useList } from "../../api/hooks";
-import type { Item } from "../../api/types";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
-import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { reveal } from "../../words/format";
 import { PairingRequests } from "./PairingRequests";
 import { PersonSheet } from "./PersonSheet";
+import { nameOf, type Person, type Role, RoleState } from "./person";
 import { texts } from "./texts";
-
-export type Person = Item<"GET /api/people">;
-export type Role = Person["role"];
 
 const PLATFORMS = ["web", "discord", "telegram", "slack"];
 const ROLES = Object.entries(texts.roles) as [Role, string][];
-const TONES: Record<Role, Tone> = { owner: "accent", operator: "accent", member: "plain", blocked: "trouble" };
-
-export function RoleState({ role }: { role: Role }) {
-  return <Status tone={TONES[role]}>{texts.roles[role]}</Status>;
-}
-
-export const nameOf = (person: { name: string }): string => reveal(person.name) || texts.unnamed;
 
 const FIRST: Column<Person>[] = [
   { name: texts.name, width: "minmax(110px, 2fr)", show: (person) => <UntrustedText text={nameOf(person)} /> },

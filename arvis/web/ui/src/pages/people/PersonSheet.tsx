@@ -8,8 +8,8 @@ import { Sheet } from "../../parts/page";
 import { Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { useToast } from "../../parts/toast";
-import { nameOf, RoleState } from "./PeoplePage";
 import styles from "./people.module.css";
+import { nameOf, RoleState } from "./person";
 import { texts } from "./texts";
 
 type Detail = Answer<"GET /api/people/{person}">;

@@ -1,13 +1,15 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
+import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Choice, Field, Form, FormButtons } from "../../parts/field";
 import { Failure } from "../../parts/states";
 import { useToast } from "../../parts/toast";
-import type { Project } from "./ProjectsPage";
 import { texts } from "./texts";
 
-const STATUSES = Object.entries(texts.statuses) as [Project["status"], string][];
+export type Project = Item<"GET /api/projects">;
+
+export const STATUSES = Object.entries(texts.statuses) as [Project["status"], string][];
 
 /** Create a project, or change a `known` one. */
 export function ProjectForm({

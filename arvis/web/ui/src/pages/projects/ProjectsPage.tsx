@@ -1,21 +1,17 @@
 import { Plus } from "lucide-react";
 import { useLocation, useRoute } from "wouter";
 import { useApi, useList } from "../../api/hooks";
-import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
+import { NEW } from "../../parts/detail";
 import { Chips, Page, Sheet, useFilter } from "../../parts/page";
 import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { Table } from "../../parts/table";
-import { ProjectForm } from "./ProjectForm";
+import { type Project, ProjectForm, STATUSES } from "./ProjectForm";
 import { texts } from "./texts";
 
-export type Project = Item<"GET /api/projects">;
-
 const HOME = "/projects";
-const NEW = "new";
 const TONES: Record<Project["status"], Tone> = { active: "accent", done: "good", paused: "plain" };
-const STATUSES = Object.entries(texts.statuses) as [Project["status"], string][];
 
 export default function ProjectsPage() {
   const [, navigate] = useLocation();

@@ -1,7 +1,7 @@
 import { Choice, Field } from "../../parts/field";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
-import type { Draft } from "./ScheduleForm";
+import type { Draft } from "./draft";
 import styles from "./schedules.module.css";
 import { texts } from "./texts";
 

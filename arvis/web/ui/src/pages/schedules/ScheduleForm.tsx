@@ -2,72 +2,14 @@ import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { Choice, Field, Form, FormButtons } from "../../parts/field";
-import { AgentField, NOWHERE, type Place, PlaceFields } from "../../parts/place";
+import { AgentField, PlaceFields } from "../../parts/place";
 import { Failure } from "../../parts/states";
+import { BLANK, bodyOf, type Draft, draftOf, given } from "./draft";
 import { MoreFields } from "./MoreFields";
-import { type Kind, kindOf, type ScheduleDetail } from "./schedule";
+import type { Kind, ScheduleDetail } from "./schedule";
 import { texts } from "./texts";
 
-const MINUTE_MS = 60_000;
 const KINDS = Object.entries(texts.kinds) as [Kind, string][];
-const SCRIPT = `{
-  "type": "script",
-  "url": "",
-  "template": "It costs {{data.usd}} $"
-}`;
-
-export type Draft = {
-  kind: Kind;
-  agent: string;
-  name: string;
-  schedule: string;
-  timezone: string;
-  prompt: string;
-  place: Place;
-  missed: ScheduleDetail["misfirePolicy"];
-  grace: string;
-  graph: string;
-  cycles: string;
-  script: string;
-};
-
-const BLANK: Draft = {
-  ...{ kind: "cron", agent: "", name: "", schedule: "every day", timezone: "", prompt: "", place: NOWHERE },
-  ...{ missed: "once", grace: "", graph: "", cycles: "1", script: SCRIPT },
-};
-
-function draftOf(one: ScheduleDetail): Draft {
-  return {
-    kind: kindOf(one),
-    agent: one.agent,
-    name: one.name,
-    schedule: one.schedule,
-    timezone: one.timezone ?? "",
-    prompt: one.prompt,
-    place: { platform: one.platform, connector: one.connector, channelId: one.channelId, thread: one.thread },
-    missed: one.misfirePolicy,
-    grace: one.misfireGraceMs === null ? "" : String(one.misfireGraceMs / MINUTE_MS),
-    graph: one.graph ?? "",
-    cycles: String(one.maxIterations),
-    script: one.script === null ? SCRIPT : JSON.stringify(one.script, null, 2),
-  };
-}
-
-/** The fields as the API takes them; throws if the script is not valid JSON. */
-function bodyOf(draft: Draft) {
-  return {
-    name: draft.name,
-    schedule: draft.schedule,
-    prompt: draft.prompt,
-    ...draft.place,
-    misfirePolicy: draft.missed,
-    timezone: draft.timezone || null,
-    misfireGraceMs: draft.grace === "" ? null : Math.round(Number(draft.grace) * MINUTE_MS),
-    graph: draft.kind === "script" ? null : draft.graph || null,
-    maxIterations: Number(draft.cycles) || 1,
-    script: draft.kind === "script" ? (JSON.parse(draft.script) as Record<string, unknown>) : null,
-  };
-}
 
 /** Create a schedule, or change a `known` one; its agent and kind cannot be changed. */
 export function ScheduleForm({
@@ -153,16 +95,4 @@ function read(draft: Draft, wrong: (why: string | null) => void): ReturnType<typ
     wrong(texts.scriptWrong(error instanceof Error ? error.message : String(error)));
     return null;
   }
-}
-
-/** The fields without the unset ones, because a new schedule has no value to remove. */
-function given(body: ReturnType<typeof bodyOf>) {
-  const { timezone, misfireGraceMs, graph, script, ...rest } = body;
-  return {
-    ...rest,
-    timezone: timezone ?? undefined,
-    misfireGraceMs: misfireGraceMs ?? undefined,
-    graph: graph ?? undefined,
-    script: script ?? undefined,
-  };
 }

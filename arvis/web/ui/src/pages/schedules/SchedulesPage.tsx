@@ -2,7 +2,7 @@ import { Plus } from "lucide-react";
 import { useList, useSend } from "../../api/hooks";
 import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
+import { NEW, useDetail } from "../../parts/detail";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
@@ -12,8 +12,6 @@ import { ScheduleSheet } from "./ScheduleSheet";
 import { kindOf, LastOutcome, nameOf, type Schedule, whenInWords } from "./schedule";
 import styles from "./schedules.module.css";
 import { texts } from "./texts";
-
-export const NEW = "new";
 
 const NAME: Column<Schedule> = {
   name: texts.name,

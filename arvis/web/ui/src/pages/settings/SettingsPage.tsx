@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { usePages } from "../../frame/Frame";
+import { usePages } from "../../frame/pages";
 import { texts as frame } from "../../frame/texts";
 import { ButtonLink } from "../../parts/button";
 import { Page } from "../../parts/page";

@@ -1,9 +1,11 @@
+import type { Answer } from "../../api/types";
 import { Markdown } from "../../parts/markdown";
 import { Code, Facts, UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
-import type { SkillDetail } from "./SkillSheet";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
+
+export type SkillDetail = Answer<"GET /api/skills/{slug}">;
 
 /** The content of a skill, its conditions of use, and the parts that were ignored. */
 export function SkillFacts({ skill }: { skill: SkillDetail }) {

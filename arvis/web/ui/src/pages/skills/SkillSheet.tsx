@@ -2,7 +2,6 @@ import { Pencil, Trash2, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import type { Answer } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Field, Form, FormButtons } from "../../parts/field";
@@ -12,11 +11,9 @@ import { Empty, Failure, Loaded } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
-import { SkillFacts } from "./SkillFacts";
+import { type SkillDetail, SkillFacts } from "./SkillFacts";
 import { SkillSwitch } from "./SkillSwitch";
 import { texts } from "./texts";
-
-export type SkillDetail = Answer<"GET /api/skills/{slug}">;
 
 const NOT_FOUND = 404;
 

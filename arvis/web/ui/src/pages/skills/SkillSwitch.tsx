@@ -1,8 +1,10 @@
 import { useSend } from "../../api/hooks";
+import type { Answer } from "../../api/types";
 import { reveal } from "../../words/format";
-import type { Skill } from "./SkillsPage";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
+
+export type Skill = Answer<"GET /api/skills">["items"][number];
 
 /** Enable or disable a skill. */
 export function SkillSwitch({ skill }: { skill: Pick<Skill, "slug" | "name" | "enabled"> }) {

@@ -1,9 +1,8 @@
 import { Plus } from "lucide-react";
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import type { Answer } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
+import { NEW, useDetail } from "../../parts/detail";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
 import { Status, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
@@ -11,15 +10,11 @@ import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { ImportSkill } from "./ImportSkill";
 import { SkillSheet } from "./SkillSheet";
-import { SkillSwitch } from "./SkillSwitch";
+import { type Skill, SkillSwitch } from "./SkillSwitch";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 
-type Found = Answer<"GET /api/skills">;
-export type Skill = Found["items"][number];
-
 const HOME = "/skills";
-const NEW = "new";
 const SOURCES = Object.entries(texts.sources) as [Skill["source"], string][];
 
 /** Instructions for agents that are used when they fit a message. */

@@ -1,11 +1,12 @@
 import { useMemo } from "react";
+import type { Answer } from "../../api/types";
 import { Money, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { count, duration, money } from "../../words/format";
 import { texts } from "./texts";
-import type { Usage } from "./UsagePage";
 
+export type Usage = Answer<"GET /api/usage">;
 type Group = Usage["groups"][number];
 
 /** The rows of a report, the most expensive first; each with its success rate. */

@@ -1,17 +1,16 @@
 import { lazy, type ReactNode, Suspense, useMemo } from "react";
 import { useApi } from "../../api/hooks";
-import type { Answer, Query } from "../../api/types";
+import type { Query } from "../../api/types";
 import { Choice } from "../../parts/field";
 import { Chips, Page, Section, useFilter } from "../../parts/page";
 import { Empty, Loaded, Skeleton } from "../../parts/states";
 import { count, money } from "../../words/format";
-import { Cost, Groups } from "./Groups";
+import { Cost, Groups, type Usage } from "./Groups";
 import { texts } from "./texts";
 import styles from "./usage.module.css";
 
 const Plot = lazy(() => import("../../parts/plot"));
 
-export type Usage = Answer<"GET /api/usage">;
 export type By = NonNullable<Query<"GET /api/usage">["by"]>;
 
 const DAY_MS = 86_400_000;

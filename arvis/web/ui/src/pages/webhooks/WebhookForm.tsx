@@ -6,7 +6,7 @@ import { AgentField, NOWHERE, type Place, PlaceFields } from "../../parts/place"
 import { Failure } from "../../parts/states";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { texts } from "./texts";
-import type { Webhook } from "./WebhooksPage";
+import type { Webhook } from "./webhook";
 
 const PRESETS = Object.entries(texts.presets) as [Webhook["preset"], string][];
 

@@ -2,6 +2,7 @@ import { KeyRound, Pencil } from "lucide-react";
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
+import { NEW } from "../../parts/detail";
 import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
 import { CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
@@ -11,7 +12,7 @@ import { count, reveal } from "../../words/format";
 import { Secret } from "./Secret";
 import { texts } from "./texts";
 import { WebhookForm } from "./WebhookForm";
-import { NEW, type Webhook } from "./WebhooksPage";
+import type { Webhook } from "./webhook";
 import styles from "./webhooks.module.css";
 
 const NOT_FOUND = 404;

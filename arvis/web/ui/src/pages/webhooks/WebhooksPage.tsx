@@ -1,10 +1,9 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
-import type { Item } from "../../api/types";
 import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
+import { NEW, useDetail } from "../../parts/detail";
 import { Page, useFilter } from "../../parts/page";
 import { Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
@@ -13,10 +12,7 @@ import { GraphName, isWorkflow } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
 import { texts } from "./texts";
 import { WebhookSheet } from "./WebhookSheet";
-
-export type Webhook = Item<"GET /api/webhooks">;
-
-export const NEW = "new";
+import type { Webhook } from "./webhook";
 
 const ADDRESS: Column<Webhook> = {
   name: texts.address,

@@ -6,8 +6,8 @@ import { Loaded } from "../../../parts/states";
 import { useToast } from "../../../parts/toast";
 import { emptyNode } from "../../../workflow/node";
 import { addressOf, type WorkflowDetail } from "../workflow";
+import { type Base, baseOf } from "./base";
 import { Editor } from "./Editor";
-import { type Base, baseOf } from "./saving";
 import { texts } from "./texts";
 
 const BLANK: Base = {

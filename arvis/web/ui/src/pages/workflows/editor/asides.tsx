@@ -5,9 +5,10 @@ import { Dialog } from "../../../parts/dialog";
 import { FormButtons } from "../../../parts/field";
 import { clock } from "../../../words/format";
 import { addressOf, type WorkflowDetail } from "../workflow";
+import { type Base, NEW } from "./base";
 import styles from "./editor.module.css";
 import { forget, readKept } from "./keeping";
-import { type Base, NEW, type useSaving } from "./saving";
+import type { useSaving } from "./saving";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
 

@@ -3,20 +3,10 @@ import { type ApiError, call } from "../../../api/client";
 import { useSend } from "../../../api/hooks";
 import type { WorkflowDocument } from "../../../workflow/types";
 import { isRunnable, type WorkflowDetail } from "../workflow";
+import { type Base, NEW } from "./base";
 import { forget } from "./keeping";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
-
-/** The state that the editor loaded or saved last. `id` null: not saved yet. */
-export type Base = { id: string | null; document: WorkflowDocument; slug: string; version: number };
-
-export const NEW = "new";
-
-/** A saved workflow in the editor's form: its name and description are edited with the document. */
-export function baseOf({ id, document, name, description, slug, version }: WorkflowDetail): Base {
-  const drawn = document as unknown as WorkflowDocument;
-  return { id, document: { ...drawn, name, description }, slug, version };
-}
 
 type Kind = "save" | "copy";
 type Then = (detail: WorkflowDetail) => void;

@@ -2,9 +2,9 @@ import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import type { Trouble } from "../../../workflow/canvas/shapes";
 import type { WorkflowDocument } from "../../../workflow/types";
 import type { Problem } from "../workflow";
+import { type Base, NEW } from "./base";
 import { type Action, begun, type Editing, editing } from "./editing";
 import { forget, keep } from "./keeping";
-import { type Base, NEW } from "./saving";
 import { type Checks, useChecks } from "./useChecks";
 
 export type Editor = Checks & {

@@ -6,21 +6,8 @@ import { texts } from "../texts";
 import { ListField } from "./ListField";
 import { ObjectField } from "./ObjectField";
 import { OfferedField } from "./OfferedField";
+import type { FieldProps } from "./props";
 import { TextField } from "./TextField";
-
-/** Properties of all fields of a form. */
-export type FieldProps = {
-  field: Field;
-  value: Json | undefined;
-  /** `undefined`: the value is removed. */
-  onChange: (value: Json | undefined) => void;
-  /** The field loses the focus: the next change is a new undo step. */
-  onRest: () => void;
-  error: string | null;
-  disabled: boolean;
-  /** The names of steps whose outputs templates can use. */
-  names: readonly string[];
-};
 
 /** One field as described in `kinds.py`; row fields have their own component. */
 export function FieldOf(props: FieldProps) {

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { Field as Labelled } from "../../../../parts/field";
 import { texts } from "../texts";
-import type { FieldProps } from "./FieldOf";
 import styles from "./fields.module.css";
 import { useOffers } from "./offers";
+import type { FieldProps } from "./props";
 
 /** Several texts, one per line; offered values can be added from a list. */
 export function ListField({ field, value, onChange, onRest, error, disabled }: FieldProps) {

@@ -5,8 +5,8 @@ import { Field as Labelled } from "../../../../parts/field";
 import { reveal } from "../../../../words/format";
 import type { Json, JsonObject } from "../../../../workflow/types";
 import { texts } from "../texts";
-import type { FieldProps } from "./FieldOf";
 import styles from "./fields.module.css";
+import type { FieldProps } from "./props";
 
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);

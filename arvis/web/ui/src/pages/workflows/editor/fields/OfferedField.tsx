@@ -2,8 +2,8 @@ import { useState } from "react";
 import { Choice, Field as Labelled } from "../../../../parts/field";
 import { reveal } from "../../../../words/format";
 import { texts } from "../texts";
-import type { FieldProps } from "./FieldOf";
 import { useOffers } from "./offers";
+import type { FieldProps } from "./props";
 
 const OTHER = "*";
 

@@ -5,8 +5,9 @@ import { emptyRow } from "../../../../workflow/node";
 import type { JsonObject } from "../../../../workflow/types";
 import type { RowChange } from "../changes";
 import { texts } from "../texts";
-import { FieldOf, type FieldProps } from "./FieldOf";
+import { FieldOf } from "./FieldOf";
 import styles from "./fields.module.css";
+import type { FieldProps } from "./props";
 
 type Props = Omit<FieldProps, "onChange" | "error"> & {
   onRow: (change: RowChange) => void;

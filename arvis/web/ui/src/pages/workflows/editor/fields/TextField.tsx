@@ -2,8 +2,8 @@ import { useRef } from "react";
 import { Field as Labelled } from "../../../../parts/field";
 import { reveal } from "../../../../words/format";
 import { texts } from "../texts";
-import type { FieldProps } from "./FieldOf";
 import styles from "./fields.module.css";
+import type { FieldProps } from "./props";
 
 const LONG = 200;
 
