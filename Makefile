@@ -8,7 +8,7 @@ KILLS ?= 200
 WORKERS ?= 4
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
-UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
+UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' -not -path '*/ui/tests/*' 2>/dev/null)
 
 .PHONY: run test long check quick hooks t ui docs fix crash sweep hostile bench voice
 
@@ -32,7 +32,8 @@ check: $(VENV)/.test
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@[ "$$ARVIS_SKIP_UI" = 1 ] || { $(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm run --silent check; }
+	@[ "$$ARVIS_SKIP_UI" = 1 ] || { $(BIN)/python hatch_build.py --checks \
+	  && cd arvis/web/ui && npm run --silent check && npm run --silent test; }
 
 # Before every commit: all checks that need no test run.
 quick: $(VENV)/.test

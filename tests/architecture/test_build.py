@@ -34,6 +34,8 @@ def test_it_is_built_when_the_content_of_the_sources_has_changed(checkout: Path)
     source.touch()
     (source.parents[1] / "node_modules").mkdir()
     (source.parents[1] / "node_modules" / "other.js").write_text("of somebody else")
+    (source.parents[1] / "tests").mkdir()
+    (source.parents[1] / "tests" / "main.test.ts").write_text("a test")
     assert not Dashboard(checkout).stale
     source.write_text("two")
     assert Dashboard(checkout).stale

@@ -40,6 +40,15 @@ def test_the_lock_names_no_address_but_checks_every_package() -> None:
     assert "omit-lockfile-registry-resolved=true" in (UI / ".npmrc").read_text()
 
 
+def test_packages_are_pinned_and_a_build_needs_no_tools_of_checks() -> None:
+    package = json.loads((UI / "package.json").read_text())
+    locked = json.loads((UI / "package-lock.json").read_text())["packages"]
+    pinned = {**package["dependencies"], **package["devDependencies"]}
+    assert not [name for name, version in pinned.items() if not re.fullmatch(r"\d+\.\d+\.\d+", version)]
+    tools = [name for name in package["devDependencies"] if not name.startswith("@types/")]  # libraries need some types
+    assert not [name for name in tools if not locked[f"node_modules/{name}"].get("dev")]
+
+
 def test_nothing_becomes_markup_or_comes_from_elsewhere() -> None:
     assert not lines_with(DANGEROUS, SOURCES)
     assert not lines_with(ELSEWHERE, SOURCES)

@@ -38,7 +38,7 @@ export function useLive(): Live {
 }
 
 /** All topics that a page may show. Most topics are the second part of an API address, such as `jobs` of `/api/jobs`. */
-const TOPICS = [
+export const TOPICS = [
   ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "executions"],
   ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "questions", "schedules", "settings"],
   ...["skills", "summaries", "users", "variables", "webhooks", "workflows"],
@@ -61,6 +61,9 @@ const ALSO: Record<string, string[]> = {
   webhooks: ["names"],
   workflows: ["names", "runs"],
 };
+
+/** The topics whose data is reloaded when this topic changes. */
+export const topicsOf = (topic: string): string[] => [topic, ...(ALSO[topic] ?? [])];
 
 export function LiveProvider({ children }: { children: ReactNode }) {
   const { me, refresh } = useSession();
@@ -89,8 +92,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       onFrame: (frame) => {
         if (frame.type === "counts") setCounts(frame as unknown as Counts);
         if (frame.type === "changed") {
-          const topic = String(frame.topic);
-          for (const one of [topic, ...(ALSO[topic] ?? [])]) void readAgain(client, one);
+          for (const topic of topicsOf(String(frame.topic))) void readAgain(client, topic);
         }
         for (const hear of listeners.current) hear(frame);
       },
