@@ -1,7 +1,8 @@
 import { useEffect, useState } from "react";
 import type { ApiError } from "../api/client";
 import { Button } from "../parts/button";
-import { Field, Form, FormButtons } from "../parts/field";
+import { Field } from "../parts/field";
+import { Form, FormButtons } from "../parts/form";
 import { duration } from "../words/format";
 import { texts } from "./texts";
 

@@ -3,10 +3,18 @@ import { Link } from "wouter";
 import styles from "./button.module.css";
 
 type Kind = "primary" | "plain" | "quiet" | "danger";
-type Props = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; busy?: boolean; icon?: ReactNode };
+export type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; busy?: boolean; icon?: ReactNode };
 
 /** A button with text; `icon` precedes it. While `busy` it cannot be pressed again. */
-export function Button({ kind = "plain", busy = false, icon, children, disabled, className = "", ...rest }: Props) {
+export function Button({
+  kind = "plain",
+  busy = false,
+  icon,
+  children,
+  disabled,
+  className = "",
+  ...rest
+}: ButtonProps) {
   return (
     <button
       type="button"
@@ -22,7 +30,11 @@ export function Button({ kind = "plain", busy = false, icon, children, disabled,
 }
 
 /** A button with an icon only: its name is for screen readers and the tooltip. */
-export function IconButton({ label, children, ...rest }: Omit<Props, "icon"> & { label: string; children: ReactNode }) {
+export function IconButton({
+  label,
+  children,
+  ...rest
+}: Omit<ButtonProps, "icon"> & { label: string; children: ReactNode }) {
   return (
     <Button kind="quiet" aria-label={label} title={label} className={styles.icon} {...rest}>
       {children}

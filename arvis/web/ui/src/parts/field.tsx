@@ -1,6 +1,5 @@
-import { cloneElement, type ReactElement, type ReactNode, useCallback, useId, useState } from "react";
+import { cloneElement, type InputHTMLAttributes, type ReactElement, type TextareaHTMLAttributes, useId } from "react";
 import styles from "./field.module.css";
-import { RefusedContext, useUnsaved } from "./unsaved";
 
 type Control = ReactElement<{
   id?: string;
@@ -77,6 +76,8 @@ export function Check({
   );
 }
 
+export type Options<T extends string = string> = readonly (readonly [T, string])[];
+
 /** A choice of one value: `[["cron", "At times"], …]`. */
 export function Choice<T extends string>({
   value,
@@ -85,7 +86,7 @@ export function Choice<T extends string>({
   ...rest
 }: {
   value: T;
-  options: readonly (readonly [T, string])[];
+  options: Options<T>;
   onChange: (value: T) => void;
   id?: string;
   disabled?: boolean;
@@ -104,51 +105,73 @@ export function Choice<T extends string>({
   );
 }
 
-/**
- * A form: fields and buttons; Enter in a field submits it. It guards unsubmitted input, from the first input on or as long as
- * `dirty`. A failure that the form shows means that nothing was saved, so the input stays guarded.
- */
-export function Form({
-  onSend,
-  children,
+type Labelled = { label: string; hint?: string; error?: string | null };
+type Written = { value: string; onChange: (text: string) => void };
+type Others<Attributes> = Omit<Attributes, "value" | "onChange">;
+
+/** A text or number with its label. The browser suggests no earlier input unless `autoComplete` says so. */
+export function TextField({
   label,
-  dirty,
-  kept = false,
-}: {
-  onSend: () => void;
-  children: ReactNode;
-  label?: string;
-  dirty?: boolean;
-  /** The page stores the draft and offers it again. */
-  kept?: boolean;
-}) {
-  const [touched, setTouched] = useState(false);
-  const [sent, setSent] = useState(false);
-  const lift = useUnsaved((dirty ?? touched) && !sent, kept ? "kept" : "lost");
-  const refused = useCallback(() => setSent(false), []);
+  hint,
+  error,
+  onChange,
+  ...input
+}: Labelled & Written & Others<InputHTMLAttributes<HTMLInputElement>>) {
   return (
-    <RefusedContext value={refused}>
-      <form
-        className={styles.form}
-        aria-label={label}
-        onInput={() => {
-          setTouched(true);
-          setSent(false);
-        }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          lift();
-          setSent(true);
-          onSend();
-        }}
-      >
-        {children}
-      </form>
-    </RefusedContext>
+    <Field label={label} hint={hint} error={error}>
+      <input autoComplete="off" {...input} onChange={(event) => onChange(event.target.value)} />
+    </Field>
   );
 }
 
-/** The buttons at the end of a form. */
-export function FormButtons({ children }: { children: ReactNode }) {
-  return <div className={styles.buttons}>{children}</div>;
+/** A text of several lines with its label. */
+export function TextArea({
+  label,
+  hint,
+  error,
+  onChange,
+  ...area
+}: Labelled & Written & Others<TextareaHTMLAttributes<HTMLTextAreaElement>>) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      <textarea {...area} onChange={(event) => onChange(event.target.value)} />
+    </Field>
+  );
+}
+
+/** A choice of one value with its label. */
+export function ChoiceField<T extends string>({
+  label,
+  hint,
+  ...choice
+}: Omit<Labelled, "error"> & { value: T; options: Options<T>; onChange: (value: T) => void; disabled?: boolean }) {
+  return (
+    <Field label={label} hint={hint}>
+      <Choice {...choice} />
+    </Field>
+  );
+}
+
+/** A checkbox in a row of a list, named by its effect: `Turn NAME on`. Until the list is reloaded, it shows the user's choice. */
+export function Switch({
+  on,
+  busy,
+  label,
+  onChange,
+}: {
+  on: boolean;
+  busy: boolean;
+  label: string;
+  onChange: (on: boolean) => void;
+}) {
+  return (
+    <input
+      type="checkbox"
+      className={styles.switch}
+      aria-label={label}
+      checked={busy ? !on : on}
+      disabled={busy}
+      onChange={() => onChange(!on)}
+    />
+  );
 }

@@ -57,7 +57,7 @@ export function Skeleton({ lines = 5 }: { lines?: number }) {
   );
 }
 
-type Found<T> = { data: T | undefined; error: ApiError | null; refetch: () => unknown };
+export type Found<T> = { data: T | undefined; error: ApiError | null; refetch: () => unknown };
 
 /** Show the data of `useApi`, or the reason why it is missing. */
 export function Loaded<T>({ of, children }: { of: Found<T>; children: (data: T) => ReactNode }) {

@@ -16,6 +16,8 @@ export type Column<T> = {
   name: string;
   /** Width as a track of a CSS grid: `120px`, `minmax(120px, 2fr)`. */
   width?: string;
+  /** Left out beside an open detail, which shows the value as well. */
+  wide?: boolean;
   show: (row: T) => ReactNode;
 };
 
@@ -46,7 +48,7 @@ export function Table<T>(props: Props<T>) {
   return <>{empty}</>;
 }
 
-function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Props<T>) {
+function Rows<T>({ label, columns: all, pages, idOf, onOpen, openId, selection }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const { rows, hidden, showNew } = useSettled(pages.rows, idOf, scroller);
   const phone = usePhone();
@@ -91,6 +93,7 @@ function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Pro
     event.preventDefault();
   };
   const width = useWidth(scroller);
+  const columns = openId ? all.filter((column) => !column.wide) : all;
   const shown = phone ? columns : fitting(columns, width - (selection ? 44 : 0));
   const tracks = [selection ? "32px" : "", ...shown.map((column) => column.width ?? "minmax(80px, 1fr)")].join(" ");
   return (

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Field, Form, FormButtons } from "../../parts/field";
+import { Field } from "../../parts/field";
+import { Form, FormButtons } from "../../parts/form";
 import { Failure } from "../../parts/states";
 import { BotFields } from "./BotFields";
 import { type Bot, type Draft, EMPTY, freeName, given, isComplete, type Platform } from "./bots";

@@ -4,7 +4,7 @@ import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { Form, FormButtons } from "../../parts/field";
+import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";

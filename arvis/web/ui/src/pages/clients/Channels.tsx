@@ -2,12 +2,11 @@ import { X } from "lucide-react";
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { Button, IconButton } from "../../parts/button";
-import { Form, FormButtons } from "../../parts/field";
+import { IconButton } from "../../parts/button";
+import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { ChannelField, PlatformField } from "../../parts/place";
 import { UntrustedText } from "../../parts/show";
-import { Failure } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import type { ClientDetail } from "./client";
@@ -65,15 +64,9 @@ function Bind({ client }: { client: string }) {
   return (
     <details>
       <summary>{texts.addChannel}</summary>
-      <Form onSend={send} label={texts.addChannel}>
-        {bind.error && <Failure error={bind.error} />}
+      <Form onSend={send} by={[bind]} save={texts.addChannel} label={texts.addChannel}>
         <PlatformField value={platform} onChange={setPlatform} />
         <ChannelField platform={platform} value={channel} onChange={setChannel} />
-        <FormButtons>
-          <Button type="submit" busy={bind.isPending}>
-            {texts.addChannel}
-          </Button>
-        </FormButtons>
       </Form>
     </details>
   );

@@ -1,13 +1,13 @@
-import { useState } from "react";
 import { useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Choice, Field, Form, FormButtons } from "../../parts/field";
-import { Failure } from "../../parts/states";
+import { ChoiceField, TextArea, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
+import { texts as common } from "../../parts/texts";
 import type { Client, ClientDetail } from "./client";
 import { texts } from "./texts";
 
 const PLANS = Object.entries(texts.plans) as [Client["plan"], string][];
 const STATUSES = Object.entries(texts.statuses) as [Client["status"], string][];
+const AMOUNT = { type: "number", min: 0, step: "any" } as const;
 
 /** Amounts as typed. */
 function draftOf(client: ClientDetail | undefined) {
@@ -23,8 +23,6 @@ function draftOf(client: ClientDetail | undefined) {
   };
 }
 
-type Draft = ReturnType<typeof draftOf>;
-
 /** Create a client, or change a `known` one. */
 export function ClientForm({
   known,
@@ -35,11 +33,9 @@ export function ClientForm({
   onSaved: (id: string) => void;
   onCancel: () => void;
 }) {
-  const [draft, setDraft] = useState<Draft>(() => draftOf(known));
-  const set = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const { draft, of } = useDraft(() => draftOf(known));
   const make = useSend("POST /api/clients", { quiet: true, done: texts.made });
-  const change = useSend("PATCH /api/clients/{client}", { quiet: true, done: texts.saved });
-  const error = make.error ?? change.error;
+  const change = useSend("PATCH /api/clients/{client}", { quiet: true, done: common.saved });
   const send = () => {
     const { name, plan, status, notes } = draft;
     const body = {
@@ -52,45 +48,16 @@ export function ClientForm({
     if (known === undefined) make.mutate({ body }, { onSuccess: (made) => onSaved(made.id) });
     else change.mutate({ path: { client: known.id }, body }, { onSuccess: () => onSaved(known.id) });
   };
-  const amount = (name: "price" | "fee" | "factor" | "limit", required: boolean) => (
-    <input
-      type="number"
-      min={0}
-      step="any"
-      required={required}
-      value={draft[name]}
-      onChange={(event) => set({ [name]: event.target.value })}
-    />
-  );
   return (
-    <Form onSend={send} label={known === undefined ? texts.add : texts.edit}>
-      {error && <Failure error={error} />}
-      <Field label={texts.name}>
-        <input value={draft.name} required autoComplete="off" onChange={(event) => set({ name: event.target.value })} />
-      </Field>
-      <Field label={texts.plan}>
-        <Choice value={draft.plan} options={PLANS} onChange={(plan) => set({ plan })} />
-      </Field>
-      <Field label={texts.status}>
-        <Choice value={draft.status} options={STATUSES} onChange={(status) => set({ status })} />
-      </Field>
-      <Field label={texts.price}>{amount("price", true)}</Field>
-      <Field label={texts.fee}>{amount("fee", true)}</Field>
-      <Field label={texts.factor} hint={texts.factorHint}>
-        {amount("factor", true)}
-      </Field>
-      <Field label={texts.limitField} hint={texts.limitHint}>
-        {amount("limit", false)}
-      </Field>
-      <Field label={texts.notes}>
-        <textarea value={draft.notes} onChange={(event) => set({ notes: event.target.value })} />
-      </Field>
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={make.isPending || change.isPending}>
-          {texts.save}
-        </Button>
-        <Button onClick={onCancel}>{texts.cancel}</Button>
-      </FormButtons>
+    <Form onSend={send} by={[make, change]} onCancel={onCancel} label={known === undefined ? texts.add : common.edit}>
+      <TextField label={texts.name} required {...of("name")} />
+      <ChoiceField label={texts.plan} options={PLANS} {...of("plan")} />
+      <ChoiceField label={texts.status} options={STATUSES} {...of("status")} />
+      <TextField label={texts.price} required {...AMOUNT} {...of("price")} />
+      <TextField label={texts.fee} required {...AMOUNT} {...of("fee")} />
+      <TextField label={texts.factor} hint={texts.factorHint} required {...AMOUNT} {...of("factor")} />
+      <TextField label={texts.limitField} hint={texts.limitHint} {...AMOUNT} {...of("limit")} />
+      <TextArea label={texts.notes} {...of("notes")} />
     </Form>
   );
 }

@@ -1,12 +1,11 @@
 import { Pencil } from "lucide-react";
-import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { NEW } from "../../parts/detail";
-import { Sheet } from "../../parts/page";
+import { type Opening, ResourceSheet } from "../../parts/resource";
 import { Facts, Money, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { count, money, reveal } from "../../words/format";
 import { Account } from "./Account";
 import { Channels } from "./Channels";
@@ -14,65 +13,37 @@ import { ClientForm } from "./ClientForm";
 import { type ClientDetail, ClientState } from "./client";
 import { texts } from "./texts";
 
-const NOT_FOUND = 404;
-
 /** One client: terms, channels and account. */
-export function ClientSheet({
-  id,
-  onOpen,
-  onClose,
-}: {
-  id: string;
-  onOpen: (id: string) => void;
-  onClose: () => void;
-}) {
-  const found = useApi("GET /api/clients/{client}", id === NEW ? null : { path: { client: id } });
-  const [editing, setEditing] = useState(false);
-  if (id === NEW) {
-    return (
-      <Sheet title={texts.add} onClose={onClose}>
-        <ClientForm onSaved={onOpen} onCancel={onClose} />
-      </Sheet>
-    );
-  }
-  if (found.error?.status === NOT_FOUND) {
-    return (
-      <Sheet title={texts.gone} onClose={onClose}>
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
-      </Sheet>
-    );
-  }
+export function ClientSheet({ id, onOpen, onClose }: { id: string } & Opening) {
   return (
-    <Sheet
-      title={found.data === undefined ? "" : reveal(found.data.name)}
+    <ResourceSheet
+      id={id}
+      of={useApi("GET /api/clients/{client}", id === NEW ? null : { path: { client: id } })}
+      texts={texts}
+      title={(client) => reveal(client.name)}
       onClose={onClose}
-      actions={found.data && !editing && <Actions id={id} onEdit={() => setEditing(true)} />}
+      form={(known, close) => <ClientForm known={known} onSaved={known ? close : onOpen} onCancel={close} />}
+      actions={(_, edit) => <Actions id={id} onEdit={edit} />}
     >
-      <Loaded of={found}>
-        {(client) =>
-          editing ? (
-            <ClientForm known={client} onSaved={() => setEditing(false)} onCancel={() => setEditing(false)} />
-          ) : (
-            <>
-              <ClientFacts client={client} />
-              <Channels client={client} />
-              <Account client={client.id} />
-            </>
-          )
-        }
-      </Loaded>
-    </Sheet>
+      {(client) => (
+        <>
+          <ClientFacts client={client} />
+          <Channels client={client} />
+          <Account client={client.id} />
+        </>
+      )}
+    </ResourceSheet>
   );
 }
 
 function Actions({ id, onEdit }: { id: string; onEdit: () => void }) {
   const owns = useMay("owner");
-  const undo = useSend("POST /api/clients/{client}/undo", { done: texts.undone });
+  const undo = useSend("POST /api/clients/{client}/undo", { done: common.undone });
   if (!owns) return null;
   return (
     <>
       <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {texts.edit}
+        {common.edit}
       </Button>
       <Button busy={undo.isPending} onClick={() => undo.mutate({ path: { client: id } })}>
         {texts.undo}

@@ -1,9 +1,7 @@
-import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import type { Body } from "../../api/types";
-import { Button } from "../../parts/button";
-import { Choice, Field, Form, FormButtons } from "../../parts/field";
-import { Failure } from "../../parts/states";
+import { ChoiceField, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
 import { texts } from "./texts";
 
 type Type = Body<"POST /api/clients/{client}/charges">["type"];
@@ -16,39 +14,20 @@ const TYPES: [Type, string][] = [
 
 /** Enter a payment or a charge. */
 export function EnterLine({ client }: { client: string }) {
-  const [type, setType] = useState<Type>("payment");
-  const [amount, setAmount] = useState("");
-  const [description, setDescription] = useState("");
+  const { draft, set, of } = useDraft({ type: "payment" as Type, amount: "", description: "" });
   const enter = useSend("POST /api/clients/{client}/charges", { quiet: true, done: texts.entered });
-  const send = () =>
-    enter.mutate(
-      { path: { client }, body: { type, amountUsd: Number(amount), description } },
-      {
-        onSuccess: () => {
-          setAmount("");
-          setDescription("");
-        },
-      },
-    );
+  const send = () => {
+    const { type, amount, description } = draft;
+    const body = { type, amountUsd: Number(amount), description };
+    enter.mutate({ path: { client }, body }, { onSuccess: () => set({ amount: "", description: "" }) });
+  };
   return (
     <details>
       <summary>{texts.enter}</summary>
-      <Form onSend={send} label={texts.enter}>
-        {enter.error && <Failure error={enter.error} />}
-        <Field label={texts.type} hint={texts.typeHint[type]}>
-          <Choice value={type} options={TYPES} onChange={setType} />
-        </Field>
-        <Field label={texts.amountField}>
-          <input type="number" step="any" required value={amount} onChange={(event) => setAmount(event.target.value)} />
-        </Field>
-        <Field label={texts.description}>
-          <input value={description} onChange={(event) => setDescription(event.target.value)} />
-        </Field>
-        <FormButtons>
-          <Button type="submit" kind="primary" busy={enter.isPending}>
-            {texts.enter}
-          </Button>
-        </FormButtons>
+      <Form onSend={send} by={[enter]} save={texts.enter} label={texts.enter}>
+        <ChoiceField label={texts.type} hint={texts.typeHint[draft.type]} options={TYPES} {...of("type")} />
+        <TextField label={texts.amountField} type="number" step="any" required {...of("amount")} />
+        <TextField label={texts.description} {...of("description")} />
       </Form>
     </details>
   );

@@ -26,13 +26,8 @@ export const texts = words({
     limitField: "Monthly limit, in USD",
     limitHint: "The most that model calls may cost in a month. Empty: the configured default.",
     notes: "Notes",
-    edit: "Edit",
-    save: "Save",
-    cancel: "Cancel",
     made: "The customer was created.",
-    saved: "Saved.",
     undo: "Undo the last change",
-    undone: "The change was undone.",
     facts: { price: "Price per task", fee: "Monthly fee" },
 
     channels: "Channels",

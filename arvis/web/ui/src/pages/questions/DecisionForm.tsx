@@ -1,7 +1,8 @@
 import { useState } from "react";
 import type { Body } from "../../api/types";
 import { Button } from "../../parts/button";
-import { Field, Form, FormButtons } from "../../parts/field";
+import { Field } from "../../parts/field";
+import { Form, FormButtons } from "../../parts/form";
 import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
 import { argumentsOf, type Wait } from "./wait";

@@ -1,4 +1,5 @@
-import { Choice, Field } from "../../parts/field";
+import { ChoiceField, TextField } from "../../parts/field";
+import type { DraftOf } from "../../parts/form";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import type { Draft } from "./draft";
@@ -9,51 +10,29 @@ const MISSED = Object.entries(texts.missedKinds) as [Draft["missed"], string][];
 const ZONES: readonly string[] = Intl.supportedValuesOf("timeZone");
 
 /** Rarely changed fields. */
-export function MoreFields({ draft, set }: { draft: Draft; set: (part: Partial<Draft>) => void }) {
+export function MoreFields({ draft, of }: DraftOf<Draft>) {
   const zones = draft.timezone === "" || ZONES.includes(draft.timezone) ? ZONES : [draft.timezone, ...ZONES];
   const graphs = [...Object.entries(texts.graphs), ...useWorkflowOptions(draft.graph)];
   const known = graphs.some(([name]) => name === draft.graph);
   return (
     <details className={styles.more}>
       <summary>{texts.more}</summary>
-      <Field label={texts.timezone}>
-        <Choice
-          value={draft.timezone}
-          options={[["", texts.ownZone], ...zones.map((zone) => [zone, zone] as const)]}
-          onChange={(timezone) => set({ timezone })}
-        />
-      </Field>
-      <Field label={texts.missed}>
-        <Choice value={draft.missed} options={MISSED} onChange={(missed) => set({ missed })} />
-      </Field>
-      <Field label={texts.grace} hint={texts.graceHint}>
-        <input
-          type="number"
-          min={0}
-          step="any"
-          value={draft.grace}
-          onChange={(event) => set({ grace: event.target.value })}
-        />
-      </Field>
+      <ChoiceField
+        label={texts.timezone}
+        options={[["", texts.ownZone], ...zones.map((zone) => [zone, zone] as const)]}
+        {...of("timezone")}
+      />
+      <ChoiceField label={texts.missed} options={MISSED} {...of("missed")} />
+      <TextField label={texts.grace} hint={texts.graceHint} type="number" min={0} step="any" {...of("grace")} />
       {draft.kind !== "script" && (
-        <Field label={texts.graph}>
-          <Choice
-            value={draft.graph}
-            options={known ? graphs : [[draft.graph, reveal(draft.graph)], ...graphs]}
-            onChange={(graph) => set({ graph })}
-          />
-        </Field>
+        <ChoiceField
+          label={texts.graph}
+          options={known ? graphs : [[draft.graph, reveal(draft.graph)], ...graphs]}
+          {...of("graph")}
+        />
       )}
       {draft.kind === "heartbeat" && (
-        <Field label={texts.cycles} hint={texts.cyclesHint}>
-          <input
-            type="number"
-            min={1}
-            max={10}
-            value={draft.cycles}
-            onChange={(event) => set({ cycles: event.target.value })}
-          />
-        </Field>
+        <TextField label={texts.cycles} hint={texts.cyclesHint} type="number" min={1} max={10} {...of("cycles")} />
       )}
     </details>
   );

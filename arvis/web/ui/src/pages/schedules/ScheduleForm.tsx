@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Choice, Field, Form, FormButtons } from "../../parts/field";
+import { ChoiceField, TextArea, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
 import { AgentField, PlaceFields } from "../../parts/place";
-import { Failure } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { BLANK, bodyOf, type Draft, draftOf, given } from "./draft";
 import { MoreFields } from "./MoreFields";
 import type { Kind, ScheduleDetail } from "./schedule";
@@ -21,12 +21,10 @@ export function ScheduleForm({
   onSaved: (id: string) => void;
   onCancel: () => void;
 }) {
-  const [draft, setDraft] = useState<Draft>(known === undefined ? BLANK : draftOf(known));
+  const { draft, of } = useDraft(known === undefined ? BLANK : draftOf(known));
   const [wrong, setWrong] = useState<string | null>(null);
   const make = useSend("POST /api/schedules", { quiet: true, done: texts.made });
-  const change = useSend("PATCH /api/schedules/{schedule}", { quiet: true, done: texts.saved });
-  const set = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
-  const error = make.error ?? change.error;
+  const change = useSend("PATCH /api/schedules/{schedule}", { quiet: true, done: common.saved });
   const send = () => {
     const body = read(draft, setWrong);
     if (body === null) return;
@@ -38,50 +36,29 @@ export function ScheduleForm({
     make.mutate({ body: { ...given(body), kind, agent: draft.agent } }, { onSuccess: (made) => onSaved(made.id) });
   };
   return (
-    <Form onSend={send} label={known === undefined ? texts.add : texts.edit}>
-      {error && <Failure error={error} />}
+    <Form onSend={send} by={[make, change]} onCancel={onCancel} label={known === undefined ? texts.add : common.edit}>
       {known === undefined && (
         <>
-          <Field label={texts.kind} hint={texts.kindHint[draft.kind]}>
-            <Choice value={draft.kind} options={KINDS} onChange={(kind) => set({ kind })} />
-          </Field>
-          <AgentField value={draft.agent} onChange={(agent) => set({ agent })} />
+          <ChoiceField label={texts.kind} hint={texts.kindHint[draft.kind]} options={KINDS} {...of("kind")} />
+          <AgentField {...of("agent")} />
         </>
       )}
-      <Field label={texts.name}>
-        <input value={draft.name} autoComplete="off" onChange={(event) => set({ name: event.target.value })} />
-      </Field>
-      <Field label={texts.schedule} hint={texts.scheduleHint}>
-        <input
-          value={draft.schedule}
-          required
-          autoComplete="off"
-          spellCheck={false}
-          onChange={(event) => set({ schedule: event.target.value })}
-        />
-      </Field>
+      <TextField label={texts.name} {...of("name")} />
+      <TextField label={texts.schedule} hint={texts.scheduleHint} required spellCheck={false} {...of("schedule")} />
       {draft.kind === "script" ? (
-        <Field label={texts.script} hint={texts.scriptHint} error={wrong}>
-          <textarea
-            value={draft.script}
-            rows={8}
-            spellCheck={false}
-            onChange={(event) => set({ script: event.target.value })}
-          />
-        </Field>
+        <TextArea
+          label={texts.script}
+          hint={texts.scriptHint}
+          error={wrong}
+          rows={8}
+          spellCheck={false}
+          {...of("script")}
+        />
       ) : (
-        <Field label={texts.prompt} hint={texts.promptHint}>
-          <textarea value={draft.prompt} rows={5} onChange={(event) => set({ prompt: event.target.value })} />
-        </Field>
+        <TextArea label={texts.prompt} hint={texts.promptHint} rows={5} {...of("prompt")} />
       )}
-      <PlaceFields value={draft.place} onChange={(place) => set({ place })} />
-      <MoreFields draft={draft} set={set} />
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={make.isPending || change.isPending}>
-          {texts.save}
-        </Button>
-        <Button onClick={onCancel}>{texts.cancel}</Button>
-      </FormButtons>
+      <PlaceFields {...of("place")} />
+      <MoreFields draft={draft} of={of} />
     </Form>
   );
 }

@@ -1,12 +1,11 @@
 import { Pencil, Play } from "lucide-react";
-import { useState } from "react";
 import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { NEW } from "../../parts/detail";
-import { Sheet } from "../../parts/page";
+import { type Opening, ResourceSheet } from "../../parts/resource";
 import { Code, Facts, Status, Time, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { GraphName } from "../../parts/workflowGraph";
 import { language } from "../../words/words";
@@ -16,52 +15,20 @@ import { kindOf, LastOutcome, nameOf, type ScheduleDetail, whenInWords } from ".
 import styles from "./schedules.module.css";
 import { texts } from "./texts";
 
-const NOT_FOUND = 404;
-
 /** One schedule: its times, outcomes and actions. */
-export function ScheduleSheet({
-  id,
-  onOpen,
-  onClose,
-}: {
-  id: string;
-  onOpen: (id: string) => void;
-  onClose: () => void;
-}) {
-  const found = useApi("GET /api/schedules/{schedule}", id === NEW ? null : { path: { schedule: id } });
-  const [editing, setEditing] = useState(false);
-  if (id === NEW) {
-    return (
-      <Sheet title={texts.add} onClose={onClose}>
-        <ScheduleForm onSaved={onOpen} onCancel={onClose} />
-      </Sheet>
-    );
-  }
-  if (found.error?.status === NOT_FOUND) {
-    return (
-      <Sheet title={texts.gone} onClose={onClose}>
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
-      </Sheet>
-    );
-  }
+export function ScheduleSheet({ id, onOpen, onClose }: { id: string } & Opening) {
   return (
-    <Sheet
-      title={found.data === undefined ? "" : nameOf(found.data)}
+    <ResourceSheet
+      id={id}
+      of={useApi("GET /api/schedules/{schedule}", id === NEW ? null : { path: { schedule: id } })}
+      texts={texts}
+      title={nameOf}
       onClose={onClose}
-      actions={
-        found.data && !editing && <Actions of={found.data} onEdit={() => setEditing(true)} onRemoved={onClose} />
-      }
+      form={(known, close) => <ScheduleForm known={known} onSaved={known ? close : onOpen} onCancel={close} />}
+      actions={(known, edit) => <Actions of={known} onEdit={edit} onRemoved={onClose} />}
     >
-      <Loaded of={found}>
-        {(known) =>
-          editing ? (
-            <ScheduleForm known={known} onSaved={() => setEditing(false)} onCancel={() => setEditing(false)} />
-          ) : (
-            <Body of={known} />
-          )
-        }
-      </Loaded>
-    </Sheet>
+      {(known) => <Body of={known} />}
+    </ResourceSheet>
   );
 }
 
@@ -70,13 +37,13 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
   const { tell } = useToast();
   const run = useSend("POST /api/schedules/{schedule}/run", { done: texts.begun });
   const change = useSend("PATCH /api/schedules/{schedule}", { done: one.enabled ? texts.paused : texts.resumed });
-  const undo = useSend("POST /api/schedules/{schedule}/undo", { done: texts.undone });
+  const undo = useSend("POST /api/schedules/{schedule}/undo", { done: common.undone });
   const remove = useSend("DELETE /api/schedules/{schedule}");
   // The removal notice may arrive first and unmount this button: the follow-up must not depend on it.
   const drop = () =>
     remove.mutateAsync({ path }).then(
       () => {
-        tell(texts.removed, { words: texts.undo, act: () => undo.mutate({ path }) });
+        tell(texts.removed, { words: common.undo, act: () => undo.mutate({ path }) });
         onRemoved();
       },
       () => {},
@@ -94,7 +61,7 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
         {texts.runNow}
       </Button>
       <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {texts.edit}
+        {common.edit}
       </Button>
       <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !one.enabled } })}>
         {one.enabled ? texts.pause : texts.resume}
@@ -103,7 +70,7 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
         {texts.undoLast}
       </Button>
       <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-        {texts.remove}
+        {common.remove}
       </Button>
     </>
   );

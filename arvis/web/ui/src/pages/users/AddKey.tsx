@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Check, Field, Form, FormButtons } from "../../parts/field";
+import { Check, Field } from "../../parts/field";
+import { Form, FormButtons } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Code } from "../../parts/show";
 import { Failure } from "../../parts/states";

@@ -1,9 +1,8 @@
-import { useState } from "react";
 import { useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Choice, Field, Form, FormButtons } from "../../parts/field";
+import { ChoiceField, TextArea, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
 import { AgentField, NOWHERE, type Place, PlaceFields } from "../../parts/place";
-import { Failure } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { texts } from "./texts";
 import type { Webhook } from "./webhook";
@@ -36,12 +35,10 @@ export function WebhookForm({
   onSaved: (hook: Webhook) => void;
   onCancel: () => void;
 }) {
-  const [draft, setDraft] = useState(() => draftOf(known));
-  const set = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const { draft, of } = useDraft(() => draftOf(known));
   const graphs = [["", texts.graphAgent] as const, ...useWorkflowOptions(draft.graph)];
   const make = useSend("POST /api/webhooks", { quiet: true, done: texts.made });
-  const change = useSend("PATCH /api/webhooks/{webhook}", { quiet: true, done: texts.saved });
-  const error = make.error ?? change.error;
+  const change = useSend("PATCH /api/webhooks/{webhook}", { quiet: true, done: common.saved });
   const send = () => {
     const { place, secret, graph, ...rest } = draft;
     const body = { ...rest, ...place, graph: graph || null, ...(secret === "" ? {} : { secret }) };
@@ -49,50 +46,21 @@ export function WebhookForm({
     else change.mutate({ path: { webhook: known.id }, body }, { onSuccess: onSaved });
   };
   return (
-    <Form onSend={send} label={known === undefined ? texts.add : texts.edit}>
-      {error && <Failure error={error} />}
-      <Field label={texts.path} hint={texts.pathHint}>
-        <input
-          value={draft.path}
-          required
-          autoComplete="off"
-          spellCheck={false}
-          onChange={(event) => set({ path: event.target.value })}
-        />
-      </Field>
-      <Field label={texts.name}>
-        <input value={draft.name} autoComplete="off" onChange={(event) => set({ name: event.target.value })} />
-      </Field>
-      <AgentField value={draft.agent} onChange={(agent) => set({ agent })} />
-      <Field label={texts.graph} hint={texts.graphHint}>
-        <Choice value={draft.graph} options={graphs} onChange={(graph) => set({ graph })} />
-      </Field>
-      <Field label={texts.template} hint={texts.templateHint}>
-        <textarea
-          value={draft.template}
-          required
-          rows={5}
-          onChange={(event) => set({ template: event.target.value })}
-        />
-      </Field>
-      <PlaceFields value={draft.place} onChange={(place) => set({ place })} />
-      <Field label={texts.preset} hint={texts.presetHint[draft.preset]}>
-        <Choice value={draft.preset} options={PRESETS} onChange={(preset) => set({ preset })} />
-      </Field>
-      <Field label={texts.ownSecret} hint={known === undefined ? texts.ownSecretHint : texts.newSecretHint}>
-        <input
-          type="password"
-          value={draft.secret}
-          autoComplete="new-password"
-          onChange={(event) => set({ secret: event.target.value })}
-        />
-      </Field>
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={make.isPending || change.isPending}>
-          {texts.save}
-        </Button>
-        <Button onClick={onCancel}>{texts.cancel}</Button>
-      </FormButtons>
+    <Form onSend={send} by={[make, change]} onCancel={onCancel} label={known === undefined ? texts.add : common.edit}>
+      <TextField label={texts.path} hint={texts.pathHint} required spellCheck={false} {...of("path")} />
+      <TextField label={texts.name} {...of("name")} />
+      <AgentField {...of("agent")} />
+      <ChoiceField label={texts.graph} hint={texts.graphHint} options={graphs} {...of("graph")} />
+      <TextArea label={texts.template} hint={texts.templateHint} required rows={5} {...of("template")} />
+      <PlaceFields {...of("place")} />
+      <ChoiceField label={texts.preset} hint={texts.presetHint[draft.preset]} options={PRESETS} {...of("preset")} />
+      <TextField
+        label={texts.ownSecret}
+        hint={known === undefined ? texts.ownSecretHint : texts.newSecretHint}
+        type="password"
+        autoComplete="new-password"
+        {...of("secret")}
+      />
     </Form>
   );
 }

@@ -1,12 +1,11 @@
 import { KeyRound, Pencil } from "lucide-react";
-import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { NEW } from "../../parts/detail";
-import { useAsk } from "../../parts/dialog";
-import { Sheet } from "../../parts/page";
+import { AskButton } from "../../parts/dialog";
+import { ResourceSheet } from "../../parts/resource";
 import { CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { GraphName } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
 import { Secret } from "./Secret";
@@ -14,8 +13,6 @@ import { texts } from "./texts";
 import { WebhookForm } from "./WebhookForm";
 import type { Webhook } from "./webhook";
 import styles from "./webhooks.module.css";
-
-const NOT_FOUND = 404;
 
 /** One web hook. `fresh` has its complete secret, right after its creation. */
 export function WebhookSheet({
@@ -31,42 +28,19 @@ export function WebhookSheet({
   onSeen: () => void;
   onClose: () => void;
 }) {
-  const found = useApi("GET /api/webhooks/{webhook}", id === NEW ? null : { path: { webhook: id } });
-  const [editing, setEditing] = useState(false);
-  if (id === NEW) {
-    return (
-      <Sheet title={texts.add} onClose={onClose}>
-        <WebhookForm onSaved={onFresh} onCancel={onClose} />
-      </Sheet>
-    );
-  }
-  if (found.error?.status === NOT_FOUND) {
-    return (
-      <Sheet title={texts.gone} onClose={onClose}>
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
-      </Sheet>
-    );
-  }
   return (
-    <Sheet
-      title={found.data === undefined ? "" : reveal(found.data.name || found.data.path)}
+    <ResourceSheet
+      id={id}
+      of={useApi("GET /api/webhooks/{webhook}", id === NEW ? null : { path: { webhook: id } })}
+      texts={texts}
+      title={(hook) => reveal(hook.name || hook.path)}
       onClose={onClose}
-      actions={
-        found.data &&
-        !editing && <Actions hook={found.data} onEdit={() => setEditing(true)} onFresh={onFresh} onRemoved={onClose} />
-      }
+      above={fresh && <Secret hook={fresh} onSeen={onSeen} />}
+      form={(known, close) => <WebhookForm known={known} onSaved={known ? close : onFresh} onCancel={close} />}
+      actions={(hook, edit) => <Actions hook={hook} onEdit={edit} onFresh={onFresh} onRemoved={onClose} />}
     >
-      {fresh && <Secret hook={fresh} onSeen={onSeen} />}
-      <Loaded of={found}>
-        {(hook) =>
-          editing ? (
-            <WebhookForm known={hook} onSaved={() => setEditing(false)} onCancel={() => setEditing(false)} />
-          ) : (
-            <Body hook={hook} />
-          )
-        }
-      </Loaded>
-    </Sheet>
+      {(hook) => <Body hook={hook} />}
+    </ResourceSheet>
   );
 }
 
@@ -82,32 +56,28 @@ function Actions({
   onRemoved: () => void;
 }) {
   const path = { webhook: hook.id };
-  const ask = useAsk();
   const rotate = useSend("POST /api/webhooks/{webhook}/rotate");
   const remove = useSend("DELETE /api/webhooks/{webhook}", { done: texts.removed });
-  const turn = async () => {
-    if (await ask({ title: texts.rotateTitle, words: texts.rotateWhy, yes: texts.rotate, danger: true })) {
-      rotate.mutate({ path }, { onSuccess: onFresh });
-    }
-  };
-  const drop = async () => {
-    const words = texts.removeWhy(reveal(hook.url));
-    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
-      // The removal notice may arrive first and unmount this button: the follow-up must not depend on it.
-      remove.mutateAsync({ path }).then(onRemoved, () => {});
-    }
-  };
   return (
     <>
       <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {texts.edit}
+        {common.edit}
       </Button>
-      <Button icon={<KeyRound aria-hidden />} busy={rotate.isPending} onClick={() => void turn()}>
-        {texts.rotate}
-      </Button>
-      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-        {texts.remove}
-      </Button>
+      <AskButton
+        icon={<KeyRound aria-hidden />}
+        busy={rotate.isPending}
+        label={texts.rotate}
+        title={texts.rotateTitle}
+        words={texts.rotateWhy}
+        onYes={() => rotate.mutate({ path }, { onSuccess: onFresh })}
+      />
+      <AskButton
+        kind="danger"
+        busy={remove.isPending}
+        label={common.remove}
+        words={texts.removeWhy(reveal(hook.url))}
+        onYes={() => remove.mutate({ path }, { onSuccess: onRemoved })}
+      />
     </>
   );
 }

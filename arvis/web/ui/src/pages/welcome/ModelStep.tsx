@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Form, FormButtons } from "../../parts/field";
+import { Form, FormButtons } from "../../parts/form";
 import { Failure, Loaded } from "../../parts/states";
 import { AccountFields } from "../accounts/AccountFields";
 import { bodyOf, type Draft, EMPTY, freeName, isComplete, type Provider } from "../accounts/accounts";

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { Button, ButtonLink } from "../../parts/button";
-import { FormButtons } from "../../parts/field";
+import { FormButtons } from "../../parts/form";
 import { Page, Section } from "../../parts/page";
 import { Loaded } from "../../parts/states";
 import { AgentStep } from "./AgentStep";

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../../../parts/button";
 import { Dialog } from "../../../parts/dialog";
-import { Choice, Field, Form, FormButtons } from "../../../parts/field";
+import { Choice, Field } from "../../../parts/field";
+import { Form, FormButtons } from "../../../parts/form";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import { handlesOf } from "../../../workflow/node";

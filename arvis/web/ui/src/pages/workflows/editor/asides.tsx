@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { Button } from "../../../parts/button";
 import { Dialog } from "../../../parts/dialog";
-import { FormButtons } from "../../../parts/field";
+import { FormButtons } from "../../../parts/form";
 import { clock } from "../../../words/format";
 import { addressOf, type WorkflowDetail } from "../workflow";
 import { type Base, NEW } from "./base";

@@ -1,0 +1,102 @@
+import { type ReactNode, useCallback, useState } from "react";
+import type { ApiError } from "../api/client";
+import { Button } from "./button";
+import styles from "./field.module.css";
+import { Failure } from "./states";
+import { texts } from "./texts";
+import { RefusedContext, useUnsaved } from "./unsaved";
+
+/** A write of `useSend`, as far as its form shows it. */
+type Sending = { error: ApiError | null; isPending: boolean };
+
+/**
+ * A form; Enter in a field submits it. It shows a refusal of its writes (`by`) above its fields, and below them a button
+ * that submits it, one that cancels it, and further `buttons`. Without `by` it shows only its children.
+ *
+ * It guards unsubmitted input, from the first input on or as long as `dirty`. A failure that the form shows means that
+ * nothing was saved, so the input stays guarded.
+ */
+export function Form({
+  onSend,
+  by,
+  save = texts.save,
+  unchanged = false,
+  onCancel,
+  buttons,
+  children,
+  label,
+  dirty,
+  kept = false,
+}: {
+  onSend: () => void;
+  by?: readonly Sending[];
+  /** The words of the button that submits. */
+  save?: string;
+  /** There is nothing to submit. */
+  unchanged?: boolean;
+  onCancel?: () => void;
+  buttons?: ReactNode;
+  children: ReactNode;
+  label?: string;
+  dirty?: boolean;
+  /** The page stores the draft and offers it again. */
+  kept?: boolean;
+}) {
+  const [touched, setTouched] = useState(false);
+  const [sent, setSent] = useState(false);
+  const lift = useUnsaved((dirty ?? touched) && !sent, kept ? "kept" : "lost");
+  const refused = useCallback(() => setSent(false), []);
+  const error = by?.find((one) => one.error !== null)?.error;
+  return (
+    <RefusedContext value={refused}>
+      <form
+        className={styles.form}
+        aria-label={label}
+        onInput={() => {
+          setTouched(true);
+          setSent(false);
+        }}
+        onSubmit={(event) => {
+          event.preventDefault();
+          lift();
+          setSent(true);
+          onSend();
+        }}
+      >
+        {error && <Failure error={error} />}
+        {children}
+        {by && (
+          <FormButtons>
+            <Button type="submit" kind="primary" busy={by.some((one) => one.isPending)} disabled={unchanged}>
+              {save}
+            </Button>
+            {onCancel && <Button onClick={onCancel}>{texts.cancel}</Button>}
+            {buttons}
+          </FormButtons>
+        )}
+      </form>
+    </RefusedContext>
+  );
+}
+
+/** The buttons at the end of a form. */
+export function FormButtons({ children }: { children: ReactNode }) {
+  return <div className={styles.buttons}>{children}</div>;
+}
+
+/** What a part of a form gets of `useDraft`. */
+export type DraftOf<D> = {
+  draft: D;
+  of: <K extends keyof D>(name: K) => { value: D[K]; onChange: (value: D[K]) => void };
+};
+
+/** The values of a form: the draft, a function that changes some of its values, and the properties of the field of one value. */
+export function useDraft<D extends object>(start: D | (() => D)): DraftOf<D> & { set: (part: Partial<D>) => void } {
+  const [draft, setDraft] = useState(start);
+  const set = (part: Partial<D>) => setDraft((before) => ({ ...before, ...part }));
+  const of = <K extends keyof D>(name: K) => ({
+    value: draft[name],
+    onChange: (value: D[K]) => setDraft((before) => ({ ...before, [name]: value })),
+  });
+  return { draft, set, of };
+}

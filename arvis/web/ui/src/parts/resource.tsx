@@ -1,0 +1,153 @@
+/** A resource of the API on its page: the list of its items, and the sheet of one of them beside it. */
+
+import { Plus } from "lucide-react";
+import { Fragment, type ReactNode, useState } from "react";
+import type { Pages } from "../api/hooks";
+import { Button } from "./button";
+import { NEW, useDetail } from "./detail";
+import { Page, Sheet } from "./page";
+import { Empty, type Found, Loaded } from "./states";
+import { type Column, type Selection, Table } from "./table";
+
+type ListTexts = {
+  title: string;
+  about?: string;
+  add?: string;
+  empty: string;
+  emptyWhy?: string;
+  noMatch?: string;
+  noMatchWhy?: string;
+};
+
+/** The functions that open and close the sheet of an item. */
+export type Opening = { onOpen: (id: string) => void; onClose: () => void };
+
+/** A page with a list. The address of an item, or of a new one, is below `home`; there its sheet is open. */
+export function ResourcePage<T>({
+  home,
+  texts,
+  label = texts.title,
+  pages,
+  columns,
+  idOf,
+  sheet,
+  mayAdd = false,
+  action,
+  filters,
+  filtered = false,
+  selection,
+  children,
+}: {
+  home: string;
+  texts: ListTexts;
+  /** The accessible name of the list. */
+  label?: string;
+  pages: Pages<T>;
+  columns: readonly Column<T>[];
+  idOf: (row: T) => string;
+  sheet: (id: string, opening: Opening) => ReactNode;
+  /** The user may create an item: the page and the empty list have a button. */
+  mayAdd?: boolean;
+  /** The first step of an empty list, instead of the button. */
+  action?: ReactNode;
+  filters?: ReactNode;
+  filtered?: boolean;
+  selection?: Selection;
+  /** What precedes the list. */
+  children?: ReactNode;
+}) {
+  const { id, open, close } = useDetail(home);
+  const add = mayAdd && (
+    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => open(NEW)}>
+      {texts.add}
+    </Button>
+  );
+  return (
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={add}
+      filters={filters}
+      sheet={id && <Fragment key={id}>{sheet(id, { onOpen: open, onClose: close })}</Fragment>}
+    >
+      {children}
+      <Table
+        label={label}
+        columns={columns}
+        pages={pages}
+        idOf={idOf}
+        onOpen={(row) => open(idOf(row))}
+        openId={id}
+        selection={selection}
+        empty={
+          filtered ? (
+            <Empty title={texts.noMatch ?? texts.empty}>{texts.noMatchWhy}</Empty>
+          ) : (
+            <Empty title={texts.empty} action={action ?? add}>
+              {texts.emptyWhy}
+            </Empty>
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+const NOT_FOUND = 404;
+
+/**
+ * The sheet of an item: its content, or while it is edited or new, its form. `form` gets the item unless it is new, and a
+ * function that closes the form; `actions` gets a function that opens it.
+ */
+export function ResourceSheet<T>({
+  id,
+  of: found,
+  texts,
+  title,
+  onClose,
+  form,
+  actions,
+  above,
+  missing,
+  children,
+}: {
+  id?: string;
+  of: Found<T>;
+  texts: { add?: string; gone: string; goneWhy?: string };
+  title: (item: T) => ReactNode;
+  onClose: () => void;
+  form?: (known: T | undefined, close: () => void) => ReactNode;
+  actions?: (item: T, edit: () => void) => ReactNode;
+  /** What precedes the content and the form. */
+  above?: ReactNode;
+  /** Shown instead of `texts.gone` if there is no such item. */
+  missing?: ReactNode;
+  children: (item: T) => ReactNode;
+}) {
+  const [editing, setEditing] = useState(false);
+  if (id === NEW && form) {
+    return (
+      <Sheet title={texts.add} onClose={onClose}>
+        {form(undefined, onClose)}
+      </Sheet>
+    );
+  }
+  if (found.error?.status === NOT_FOUND) {
+    return (
+      <Sheet title={texts.gone} onClose={onClose}>
+        {missing ?? <Empty title={texts.gone}>{texts.goneWhy}</Empty>}
+      </Sheet>
+    );
+  }
+  const { data } = found;
+  return (
+    <Sheet
+      title={data === undefined ? "" : title(data)}
+      onClose={onClose}
+      actions={data !== undefined && !editing && actions?.(data, () => setEditing(true))}
+    >
+      {above}
+      <Loaded of={found}>{(item) => (editing && form ? form(item, () => setEditing(false)) : children(item))}</Loaded>
+    </Sheet>
+  );
+}
