@@ -1,126 +1,107 @@
-import { Plus } from "lucide-react";
-import { useState } from "react";
-import { useLocation, useRoute } from "wouter";
 import { useApi, useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
-import { Check, Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
-import { Page, Sheet } from "../../parts/page";
+import type { Answer, Item } from "../../api/types";
+import { NEW } from "../../parts/detail";
+import { AskButton } from "../../parts/dialog";
+import { Check, TextArea, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
+import { type Opening, ResourcePage, ResourceSheet } from "../../parts/resource";
 import { Status, Time, UntrustedText } from "../../parts/show";
-import { Empty, Failure, Loaded } from "../../parts/states";
-import { Table } from "../../parts/table";
+import type { Column } from "../../parts/table";
+import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
 
-const HOME = "/settings/variables";
-const NEW = "new";
+const COLUMNS: Column<Item<"GET /api/variables">>[] = [
+  { name: texts.key, show: (row) => <UntrustedText text={row.key} /> },
+  {
+    name: texts.value,
+    width: "2fr",
+    show: (row) => (row.secret ? <Status tone="plain">{texts.sealed}</Status> : <UntrustedText text={row.value} />),
+  },
+  { name: texts.changed, width: "160px", show: (row) => <Time at={row.updatedAt} /> },
+];
 
+/** Values that agents can read. */
 export default function VariablesPage() {
-  const [, navigate] = useLocation();
-  const [, match] = useRoute("/settings/variables/:key");
-  const owns = useMay("owner");
-  const pages = useList("GET /api/variables", {});
-  const open = match ? decodeURIComponent(match.key) : null;
-  const add = owns && (
-    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => navigate(`${HOME}/${NEW}`)}>
-      {texts.add}
-    </Button>
-  );
   return (
-    <Page title={texts.title} about={texts.about} actions={add} sheet={open && <Detail key={open} name={open} />}>
-      <Table
-        label={texts.title}
-        pages={pages}
-        idOf={(row) => row.key}
-        openId={open}
-        onOpen={(row) => navigate(`${HOME}/${encodeURIComponent(row.key)}`)}
-        columns={[
-          { name: texts.key, show: (row) => <UntrustedText text={row.key} /> },
-          {
-            name: texts.value,
-            width: "2fr",
-            show: (row) =>
-              row.secret ? <Status tone="plain">{texts.sealed}</Status> : <UntrustedText text={row.value} />,
-          },
-          { name: texts.changed, width: "160px", show: (row) => <Time at={row.updatedAt} /> },
-        ]}
-        empty={
-          <Empty title={texts.empty} action={add}>
-            {texts.emptyWhy}
-          </Empty>
-        }
-      />
-    </Page>
+    <ResourcePage
+      home="/settings/variables"
+      texts={texts}
+      pages={useList("GET /api/variables", {})}
+      columns={COLUMNS}
+      idOf={(row) => row.key}
+      mayAdd={useMay("owner")}
+      sheet={(id, opening) => <VariableSheet id={id} {...opening} />}
+    />
   );
 }
 
-function Detail({ name }: { name: string }) {
-  const [, navigate] = useLocation();
-  const isNew = name === NEW;
-  const variable = useApi("GET /api/variables/{key}", isNew ? null : { path: { key: name } });
+/** A variable is always shown as its form. */
+function VariableSheet({ id, onOpen, onClose }: { id: string } & Opening) {
   return (
-    <Sheet title={isNew ? texts.add : name} onClose={() => navigate(HOME)}>
-      {isNew ? (
-        <Edit />
-      ) : (
-        <Loaded of={variable}>{(found) => <Edit known={found.key} value={found.value} secret={found.secret} />}</Loaded>
-      )}
-    </Sheet>
+    <ResourceSheet
+      id={id}
+      of={useApi("GET /api/variables/{key}", id === NEW ? null : { path: { key: id } })}
+      texts={texts}
+      title={() => id}
+      onClose={onClose}
+      form={() => <Edit onSaved={onOpen} onRemoved={onClose} />}
+    >
+      {(known) => <Edit known={known} onSaved={onOpen} onRemoved={onClose} />}
+    </ResourceSheet>
   );
 }
 
 function Edit({
   known,
-  value: before = "",
-  secret: sealed = false,
+  onSaved,
+  onRemoved,
 }: {
-  known?: string;
-  value?: string;
-  secret?: boolean;
+  known?: Answer<"GET /api/variables/{key}">;
+  onSaved: (key: string) => void;
+  onRemoved: () => void;
 }) {
-  const [, navigate] = useLocation();
-  const ask = useAsk();
   const owns = useMay("owner");
-  const [key, setKey] = useState(known ?? "");
-  const [value, setValue] = useState(sealed ? "" : before);
-  const [secret, setSecret] = useState(sealed);
-  const save = useSend("PUT /api/variables/{key}", { quiet: true, done: texts.saved });
+  const sealed = known?.secret ?? false;
+  const { draft, set, of } = useDraft({
+    key: known?.key ?? "",
+    value: sealed ? "" : (known?.value ?? ""),
+    secret: sealed,
+  });
+  const save = useSend("PUT /api/variables/{key}", { quiet: true, done: common.saved });
   const remove = useSend("DELETE /api/variables/{key}", { done: texts.removed });
-  const send = () =>
-    save.mutate(
-      { path: { key }, body: { value, secret } },
-      { onSuccess: () => navigate(`${HOME}/${encodeURIComponent(key)}`) },
-    );
-  const drop = async () => {
-    if (await ask({ title: texts.remove, words: texts.removeWhy(key), yes: texts.remove, danger: true })) {
-      remove.mutate({ path: { key } }, { onSuccess: () => navigate(HOME) });
-    }
-  };
+  const { key, ...body } = draft;
   return (
-    <Form onSend={send}>
-      {save.error && <Failure error={save.error} />}
-      {known === undefined && (
-        <Field label={texts.key} hint={texts.keyHint}>
-          <input value={key} required autoComplete="off" onChange={(event) => setKey(event.target.value)} />
-        </Field>
-      )}
-      <Field label={texts.value} hint={sealed ? texts.sealedHint : undefined}>
-        <textarea value={value} required disabled={!owns} onChange={(event) => setValue(event.target.value)} />
-      </Field>
-      <Check label={texts.secret} hint={texts.secretHint} checked={secret} disabled={!owns} onChange={setSecret} />
-      {owns && (
-        <FormButtons>
-          <Button type="submit" kind="primary" busy={save.isPending}>
-            {texts.save}
-          </Button>
-          {known !== undefined && (
-            <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-              {texts.remove}
-            </Button>
-          )}
-        </FormButtons>
-      )}
+    <Form
+      onSend={() => save.mutate({ path: { key }, body }, { onSuccess: () => onSaved(key) })}
+      by={owns ? [save] : undefined}
+      buttons={
+        known && (
+          <AskButton
+            kind="danger"
+            busy={remove.isPending}
+            label={common.remove}
+            words={texts.removeWhy(key)}
+            onYes={() => remove.mutate({ path: { key } }, { onSuccess: onRemoved })}
+          />
+        )
+      }
+    >
+      {known === undefined && <TextField label={texts.key} hint={texts.keyHint} required {...of("key")} />}
+      <TextArea
+        label={texts.value}
+        hint={sealed ? texts.sealedHint : undefined}
+        required
+        disabled={!owns}
+        {...of("value")}
+      />
+      <Check
+        label={texts.secret}
+        hint={texts.secretHint}
+        checked={draft.secret}
+        disabled={!owns}
+        onChange={(secret) => set({ secret })}
+      />
     </Form>
   );
 }
