@@ -80,6 +80,7 @@ export function AskButton({
   label,
   words,
   title = label,
+  yes = label,
   danger = true,
   onYes,
   ...button
@@ -87,12 +88,13 @@ export function AskButton({
   label: string;
   words: string;
   title?: string;
+  yes?: string;
   danger?: boolean;
   onYes: () => void;
 }) {
   const ask = useAsk();
   const press = async () => {
-    if (await ask({ title, words, yes: label, danger })) onYes();
+    if (await ask({ title, words, yes, danger })) onYes();
   };
   return (
     <Button {...button} onClick={() => void press()}>

@@ -1,18 +1,32 @@
+/** Choices stored in the address, such as `?agent=helper`, so that a link can name a view. */
+
 import { useApi } from "../api/hooks";
 import { reveal } from "../words/format";
-import { Choice } from "./field";
+import { Choice, type Options } from "./field";
 import { useFilter } from "./page";
 import { texts } from "./texts";
 
-/** A choice of one agent, stored as `?agent=` in the address. */
+/** A choice of one value or of all (the first option). A value of the address that is not among the options is kept. */
+export function FilterChoice({
+  label,
+  name,
+  all,
+  options,
+}: {
+  label: string;
+  name: string;
+  all: string;
+  options: Options;
+}) {
+  const [value, set] = useFilter(name);
+  const known = value === "" || options.some(([one]) => one === value);
+  const others: Options = known ? options : [[value, reveal(value)], ...options];
+  return <Choice aria-label={label} value={value} options={[["", all], ...others]} onChange={set} />;
+}
+
+/** A choice of one agent. */
 export function AgentFilter() {
   const agents = useApi("GET /api/agents", {});
-  const [agent, setAgent] = useFilter("agent");
-  const known = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
-  // The address may name an agent that no longer exists.
-  const all =
-    agent === "" || known.some(([slug]) => slug === agent) ? known : [[agent, reveal(agent)] as const, ...known];
-  return (
-    <Choice aria-label={texts.agent} value={agent} options={[["", texts.everyAgent], ...all]} onChange={setAgent} />
-  );
+  const options = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
+  return <FilterChoice label={texts.agent} name="agent" all={texts.everyAgent} options={options} />;
 }

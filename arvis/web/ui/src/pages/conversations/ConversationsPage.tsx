@@ -1,10 +1,10 @@
 import { X } from "lucide-react";
 import { useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { AgentFilter } from "../../parts/agentFilter";
 import { Button, ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
+import { AgentFilter } from "../../parts/filters";
 import { Page, SearchField, useFilter } from "../../parts/page";
 import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";

@@ -1,9 +1,7 @@
-import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Choice, Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
-import { Failure } from "../../parts/states";
+import type { Answer } from "../../api/types";
+import { ChoiceField, TextArea, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import type { Fact } from "./FactTable";
@@ -19,64 +17,47 @@ export function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id
   const agents = useApi("GET /api/agents", {});
   const people = usePeople();
   const { tell } = useToast();
-  const [agent, setAgent] = useState(chosen);
-  const [content, setContent] = useState("");
-  const [category, setCategory] = useState<Fact["category"]>("learned_pattern");
-  const [whose, setWhose] = useState(EVERYWHERE);
-  const [place, setPlace] = useState("");
+  const { draft, of } = useDraft({
+    agent: chosen,
+    content: "",
+    category: "learned_pattern" as Fact["category"],
+    whose: EVERYWHERE,
+    place: "",
+  });
+  const { content, category, whose, place } = draft;
   const keep = useSend("POST /api/memory", { quiet: true });
   const known = agents.data?.items ?? [];
-  const slug = agent || (known[0]?.slug ?? "");
-  const body = { agent: slug, content, category, scope: whose === OTHER ? place.trim() : whose };
-  const send = () =>
-    keep.mutate(
-      { body },
-      {
-        onSuccess: (fact) => {
-          tell(texts.kept[fact.outcome] ?? fact.outcome);
-          onKept(fact.id);
-        },
-      },
-    );
+  const agent = draft.agent || (known[0]?.slug ?? "");
+  const send = () => {
+    const body = { agent, content, category, scope: whose === OTHER ? place.trim() : whose };
+    const kept = (fact: Answer<"POST /api/memory">) => {
+      tell(texts.kept[fact.outcome] ?? fact.outcome);
+      onKept(fact.id);
+    };
+    keep.mutate({ body }, { onSuccess: kept });
+  };
   return (
-    <Form label={texts.add} onSend={send}>
-      <Field label={texts.content} hint={texts.contentHint}>
-        <textarea
-          value={content}
-          required
-          rows={4}
-          maxLength={2000}
-          onChange={(event) => setContent(event.target.value)}
-        />
-      </Field>
-      <Field label={texts.agent} hint={texts.agentHint}>
-        <Choice value={slug} options={known.map((one) => [one.slug, reveal(one.name)] as const)} onChange={setAgent} />
-      </Field>
-      <Field label={texts.category}>
-        <Choice value={category} options={CATEGORIES} onChange={setCategory} />
-      </Field>
-      <Field label={texts.whose} hint={texts.whoseHint}>
-        <Choice
-          value={whose}
-          options={[
-            [EVERYWHERE, texts.everywhere],
-            ...[...people.names].map(([id, name]) => [scopeOf(id), reveal(name)] as const),
-            [OTHER, texts.otherScope],
-          ]}
-          onChange={setWhose}
-        />
-      </Field>
-      {whose === OTHER && (
-        <Field label={texts.scope} hint={texts.scopeHint}>
-          <input value={place} required autoComplete="off" onChange={(event) => setPlace(event.target.value)} />
-        </Field>
-      )}
-      {keep.error && <Failure error={keep.error} />}
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={keep.isPending}>
-          {texts.save}
-        </Button>
-      </FormButtons>
+    <Form label={texts.add} onSend={send} by={[keep]}>
+      <TextArea label={texts.content} hint={texts.contentHint} required rows={4} maxLength={2000} {...of("content")} />
+      <ChoiceField
+        label={texts.agent}
+        hint={texts.agentHint}
+        options={known.map((one) => [one.slug, reveal(one.name)] as const)}
+        {...of("agent")}
+        value={agent}
+      />
+      <ChoiceField label={texts.category} options={CATEGORIES} {...of("category")} />
+      <ChoiceField
+        label={texts.whose}
+        hint={texts.whoseHint}
+        options={[
+          [EVERYWHERE, texts.everywhere],
+          ...[...people.names].map(([id, name]) => [scopeOf(id), reveal(name)] as const),
+          [OTHER, texts.otherScope],
+        ]}
+        {...of("whose")}
+      />
+      {whose === OTHER && <TextField label={texts.scope} hint={texts.scopeHint} required {...of("place")} />}
     </Form>
   );
 }

@@ -4,11 +4,11 @@ import { useApi, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Answer } from "../../api/types";
 import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
 import { useKey } from "../../parts/keys";
-import { Sheet } from "../../parts/page";
+import { ResourceSheet } from "../../parts/resource";
 import { Facts, Time, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { type Step, Timeline } from "../../parts/timeline";
 import { useToast } from "../../parts/toast";
 import { count, reveal } from "../../words/format";
@@ -19,30 +19,27 @@ import { texts } from "./texts";
 
 type Detail = Answer<"GET /api/memory/{fact}">;
 
-const NOT_FOUND = 404;
-
 /** One fact: content, source, history and actions. */
 export function FactSheet({ id, onClose }: { id: string; onClose: () => void }) {
-  const fact = useApi("GET /api/memory/{fact}", { path: { fact: id } });
   const people = usePeople();
   return (
-    <Sheet title={texts.fact} onClose={onClose} actions={fact.data && <Actions fact={fact.data} />}>
-      {fact.error?.status === NOT_FOUND ? (
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
-      ) : (
-        <Loaded of={fact}>
-          {(known) => (
-            <>
-              <p className={styles.content}>{reveal(known.content)}</p>
-              {known.taint.length > 0 && <Doubt taint={known.taint} />}
-              <About fact={known} />
-              <h3>{texts.history}</h3>
-              <Timeline steps={known.changes.map((change) => stepOf(change, people))} />
-            </>
-          )}
-        </Loaded>
+    <ResourceSheet
+      of={useApi("GET /api/memory/{fact}", { path: { fact: id } })}
+      texts={texts}
+      title={() => texts.fact}
+      onClose={onClose}
+      actions={(fact) => <Actions fact={fact} />}
+    >
+      {(fact) => (
+        <>
+          <p className={styles.content}>{reveal(fact.content)}</p>
+          {fact.taint.length > 0 && <Doubt taint={fact.taint} />}
+          <About fact={fact} />
+          <h3>{texts.history}</h3>
+          <Timeline steps={fact.changes.map((change) => stepOf(change, people))} />
+        </>
       )}
-    </Sheet>
+    </ResourceSheet>
   );
 }
 
@@ -122,7 +119,6 @@ function stepOf(change: Detail["changes"][number], people: People): Step {
 function Actions({ fact }: { fact: Detail }) {
   const { me } = useSession();
   const { tell } = useToast();
-  const ask = useAsk();
   const mayConfirm = useMay("operator") && fact.status === "active" && fact.taint.length > 0;
   const mayChange = useMay("operator") || me.role === "chat";
   const path = { fact: fact.id };
@@ -130,15 +126,11 @@ function Actions({ fact }: { fact: Detail }) {
   const remove = useSend("DELETE /api/memory/{fact}");
   const undo = useSend("POST /api/memory/undo");
   const takeBack = () =>
-    undo.mutate({ body: { agent: fact.agent, scope: fact.scope } }, { onSuccess: () => tell(texts.undone) });
+    undo.mutate({ body: { agent: fact.agent, scope: fact.scope } }, { onSuccess: () => tell(common.undone) });
   const vouch = () => confirm.mutate({ path });
   useKey("a", mayConfirm && !confirm.isPending ? vouch : null);
   const drop = () =>
-    remove.mutate({ path }, { onSuccess: () => tell(texts.deleted, { words: texts.undo, act: takeBack }) });
-  const askBack = async () => {
-    const words = texts.undoNewestWhy(reveal(fact.agent));
-    if (await ask({ title: texts.undoNewest, words, yes: texts.undo })) takeBack();
-  };
+    remove.mutate({ path }, { onSuccess: () => tell(texts.deleted, { words: common.undo, act: takeBack }) });
   return (
     <>
       {mayConfirm && (
@@ -153,9 +145,15 @@ function Actions({ fact }: { fact: Detail }) {
         </Button>
       )}
       {mayChange && (
-        <Button icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={() => void askBack()}>
-          {texts.undoNewest}
-        </Button>
+        <AskButton
+          icon={<Undo2 aria-hidden />}
+          busy={undo.isPending}
+          label={texts.undoNewest}
+          yes={common.undo}
+          words={texts.undoNewestWhy(reveal(fact.agent))}
+          danger={false}
+          onYes={takeBack}
+        />
       )}
       {mayChange && fact.status !== "deleted" && (
         <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={drop}>

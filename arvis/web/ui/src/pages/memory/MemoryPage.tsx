@@ -1,10 +1,9 @@
 import { Plus } from "lucide-react";
 import { Route, Switch, useLocation } from "wouter";
 import { useMay } from "../../api/session";
-import { AgentFilter } from "../../parts/agentFilter";
 import { ButtonLink } from "../../parts/button";
 import { NEW, useDetail } from "../../parts/detail";
-import { Choice } from "../../parts/field";
+import { AgentFilter, FilterChoice } from "../../parts/filters";
 import { Chips, Page, SearchField, Sheet, useFilter } from "../../parts/page";
 import { FactForm } from "./FactForm";
 import { FactSheet } from "./FactSheet";
@@ -34,7 +33,7 @@ function Facts() {
   const looksAfter = useMay("viewer");
   const mayAdd = useMay("operator");
   const [status] = useFilter("status");
-  const [category, setCategory] = useFilter("category");
+  const [category] = useFilter("category");
   const [agent] = useFilter("agent");
   const [scope] = useFilter("scope");
   const [q] = useFilter("q");
@@ -61,12 +60,7 @@ function Facts() {
       <MemoryTabs current={HOME} />
       <div className={styles.filters}>
         <Chips label={texts.status} name="status" all={ACTIVE} options={Object.entries(OTHERS)} />
-        <Choice
-          aria-label={texts.category}
-          value={category}
-          options={[["", texts.everyCategory], ...CATEGORIES]}
-          onChange={setCategory}
-        />
+        <FilterChoice label={texts.category} name="category" all={texts.everyCategory} options={CATEGORIES} />
         {looksAfter && <AgentFilter />}
         {looksAfter && <ScopeFilter />}
         <SearchField label={texts.search} />

@@ -2,9 +2,8 @@ import { Trash2 } from "lucide-react";
 import { useList, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AgentFilter } from "../../parts/agentFilter";
-import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
+import { AgentFilter } from "../../parts/filters";
 import { Page, Sheet, useFilter } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
@@ -69,23 +68,23 @@ function Detail({ state, onClose }: { state: State; onClose: () => void }) {
   const { me } = useSession();
   const looksAfter = useMay("viewer");
   const mayChange = useMay("operator") || me.role === "chat";
-  const ask = useAsk();
   const remove = useSend("DELETE /api/memory/states", { done: texts.deletedState });
   const { agent, scope, key } = state;
-  const drop = async () => {
-    const words = texts.deleteStateWhy(reveal(key));
-    if (await ask({ title: texts.deleteState, words, yes: texts.delete, danger: true }))
-      remove.mutate({ query: { agent, scope, key } }, { onSuccess: onClose });
-  };
   return (
     <Sheet
       title={reveal(key)}
       onClose={onClose}
       actions={
         mayChange && (
-          <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={() => void drop()}>
-            {texts.delete}
-          </Button>
+          <AskButton
+            kind="danger"
+            icon={<Trash2 aria-hidden />}
+            busy={remove.isPending}
+            label={texts.delete}
+            title={texts.deleteState}
+            words={texts.deleteStateWhy(reveal(key))}
+            onYes={() => remove.mutate({ query: { agent, scope, key } }, { onSuccess: onClose })}
+          />
         )
       }
     >

@@ -80,8 +80,6 @@ export const texts = words({
     confirmed: "The fact is confirmed.",
     delete: "Delete",
     deleted: "The fact was deleted.",
-    undo: "Undo",
-    undone: "The change was undone.",
     undoNewest: "Undo the newest change",
     undoNewestWhy: (agent: string) =>
       `This undoes the newest change of ${agent}'s facts with the same scope. That change may be to a different fact.`,
@@ -89,7 +87,6 @@ export const texts = words({
     contentHint: "One statement of at most 2,000 characters.",
     agentHint: "The agent that remembers it.",
     whoseHint: "The agent uses the fact in conversations with this person.",
-    save: "Save",
     kept: {
       added: "The fact was saved.",
       refreshed: "The agent already knew this fact.",

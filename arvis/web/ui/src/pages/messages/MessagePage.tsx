@@ -1,9 +1,9 @@
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { AgentFilter } from "../../parts/agentFilter";
 import { ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
+import { AgentFilter } from "../../parts/filters";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";

@@ -3,7 +3,7 @@ import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
 import { Section } from "../../parts/page";
 import { Time, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
@@ -88,17 +88,15 @@ function Approve() {
 }
 
 function RejectRequest({ request }: { request: PairingRequest }) {
-  const ask = useAsk();
   const name = nameOf(request);
   const reject = useSend("POST /api/pairings/reject", { done: texts.rejected(name) });
-  const send = async () => {
-    if (await ask({ title: texts.rejectTitle, words: texts.rejectWhy(name), yes: texts.reject, danger: true })) {
-      reject.mutate({ body: { id: request.id } });
-    }
-  };
   return (
-    <Button busy={reject.isPending} onClick={() => void send()}>
-      {texts.reject}
-    </Button>
+    <AskButton
+      busy={reject.isPending}
+      label={texts.reject}
+      title={texts.rejectTitle}
+      words={texts.rejectWhy(name)}
+      onYes={() => reject.mutate({ body: { id: request.id } })}
+    />
   );
 }

@@ -3,10 +3,10 @@ import { useMay } from "../../api/session";
 import type { Answer, Body } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { Choice, Field } from "../../parts/field";
-import { Sheet } from "../../parts/page";
+import { ChoiceField } from "../../parts/field";
+import { ResourceSheet } from "../../parts/resource";
 import { Facts, Time, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import styles from "./people.module.css";
 import { nameOf, RoleState } from "./person";
@@ -16,7 +16,6 @@ type Detail = Answer<"GET /api/people/{person}">;
 type Change = NonNullable<Body<"PATCH /api/people/{person}">>;
 type Given = NonNullable<Change["role"]>;
 
-const NOT_FOUND = 404;
 const GIVEN: [Given, string][] = [
   ["member", texts.roles.member],
   ["operator", texts.roles.operator],
@@ -25,37 +24,32 @@ const GIVEN: [Given, string][] = [
 
 /** One person: their rights, and the history of changes. */
 export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }) {
-  const found = useApi("GET /api/people/{person}", { path: { person: id } });
   const owns = useMay("owner");
-  if (found.error?.status === NOT_FOUND) {
-    return (
-      <Sheet title={texts.gone} onClose={onClose}>
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
-      </Sheet>
-    );
-  }
   return (
-    <Sheet title={found.data === undefined ? "" : nameOf(found.data)} onClose={onClose}>
-      <Loaded of={found}>
-        {(person) => (
-          <>
-            <Facts
-              of={[
-                [texts.platform, <UntrustedText key="platform" text={person.platform} />],
-                [texts.user, <UntrustedText key="user" text={person.userId} />],
-                [texts.role, <RoleState key="role" role={person.role} />],
-                [texts.pairing, person.paired ? texts.isPaired : texts.notPaired],
-                [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],
-                [texts.since, <Time key="since" at={person.createdAt} />],
-              ]}
-            />
-            {owns && person.role !== "owner" && <Rights person={person} />}
-            <h3>{texts.changes}</h3>
-            <Changes of={person.changes} />
-          </>
-        )}
-      </Loaded>
-    </Sheet>
+    <ResourceSheet
+      of={useApi("GET /api/people/{person}", { path: { person: id } })}
+      texts={texts}
+      title={nameOf}
+      onClose={onClose}
+    >
+      {(person) => (
+        <>
+          <Facts
+            of={[
+              [texts.platform, <UntrustedText key="platform" text={person.platform} />],
+              [texts.user, <UntrustedText key="user" text={person.userId} />],
+              [texts.role, <RoleState key="role" role={person.role} />],
+              [texts.pairing, person.paired ? texts.isPaired : texts.notPaired],
+              [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],
+              [texts.since, <Time key="since" at={person.createdAt} />],
+            ]}
+          />
+          {owns && person.role !== "owner" && <Rights person={person} />}
+          <h3>{texts.changes}</h3>
+          <Changes of={person.changes} />
+        </>
+      )}
+    </ResourceSheet>
   );
 }
 
@@ -68,10 +62,10 @@ function Rights({ person }: { person: Detail }) {
   const role = person.role === "owner" ? "member" : person.role;
   const back = () => {
     const before: Change = role === "blocked" ? { role } : { role, paired: person.paired };
-    change.mutate({ path, body: before }, { onSuccess: () => tell(texts.undone) });
+    change.mutate({ path, body: before }, { onSuccess: () => tell(common.undone) });
   };
   const make = (body: Change) =>
-    change.mutate({ path, body }, { onSuccess: () => tell(texts.saved, { words: texts.undo, act: back }) });
+    change.mutate({ path, body }, { onSuccess: () => tell(common.saved, { words: common.undo, act: back }) });
   const give = async (wanted: Given) => {
     if (wanted === "blocked") {
       const words = texts.blockWhy(nameOf(person));
@@ -81,9 +75,14 @@ function Rights({ person }: { person: Detail }) {
   };
   return (
     <>
-      <Field label={texts.role} hint={texts.roleHint[role]}>
-        <Choice value={role} options={GIVEN} disabled={change.isPending} onChange={(wanted) => void give(wanted)} />
-      </Field>
+      <ChoiceField
+        label={texts.role}
+        hint={texts.roleHint[role]}
+        value={role}
+        options={GIVEN}
+        disabled={change.isPending}
+        onChange={(wanted) => void give(wanted)}
+      />
       {person.role === "member" && (
         <div>
           <Button busy={change.isPending} onClick={() => make({ paired: !person.paired })}>

@@ -1,10 +1,10 @@
 import { type KeyboardEvent, type ReactNode, useRef, useState } from "react";
 import { useList } from "../../api/hooks";
 import type { Query } from "../../api/types";
-import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
+import { AgentFilter } from "../../parts/filters";
 import { useListKeys } from "../../parts/keys";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Empty, Failure, Skeleton } from "../../parts/states";

@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { AgentFilter } from "../../parts/agentFilter";
 import { Button, ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
+import { AgentFilter } from "../../parts/filters";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";

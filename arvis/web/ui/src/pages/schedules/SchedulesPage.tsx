@@ -1,6 +1,6 @@
 import { useList, useSend } from "../../api/hooks";
-import { AgentFilter } from "../../parts/agentFilter";
 import { Switch } from "../../parts/field";
+import { AgentFilter } from "../../parts/filters";
 import { Chips, useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Time, UntrustedText } from "../../parts/show";

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
-import { AgentFilter } from "../../parts/agentFilter";
 import { Switch } from "../../parts/field";
+import { AgentFilter } from "../../parts/filters";
 import { useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Time, UntrustedText } from "../../parts/show";
