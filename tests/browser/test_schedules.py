@@ -22,7 +22,7 @@ async def schedule(daemon: Daemon, name: str, **more: object) -> dict[str, Any]:
 async def test_a_schedule_is_made_and_its_next_five_times_are_shown(dashboard: Page, daemon: Daemon) -> None:
     await hire(daemon, "herald")
     await dashboard.goto("/schedules")
-    await dashboard.get_by_role("button", name="New schedule").first.click()
+    await dashboard.get_by_role("link", name="New schedule").first.click()
     form = dashboard.get_by_role("form", name="New schedule")
     await form.get_by_label("Agent").select_option("herald")
     await form.get_by_label("Name").fill("Morning news")
@@ -109,7 +109,7 @@ async def test_one_is_turned_off_changed_undone_removed_and_brought_back(dashboa
 async def test_a_viewer_is_not_led_to_schedules(browser: Browser, daemon: Daemon) -> None:
     async with visitor(browser, daemon, "vito", "viewer") as page:
         await page.goto("/schedules")
-        await expect(page.get_by_role("button", name="New schedule")).to_have_count(0)
+        await expect(page.get_by_role("link", name="New schedule")).to_have_count(0)
 
 
 async def _is(daemon: Daemon, path: str, **wanted: object) -> bool:

@@ -68,7 +68,7 @@ async def test_the_way_back_of_the_browser_keeps_the_draft_of_an_agent(dashboard
 
 async def test_any_form_asks_until_it_is_sent(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/variables")
-    await dashboard.get_by_role("button", name="New variable").first.click()
+    await dashboard.get_by_role("link", name="New variable").first.click()
     await dashboard.get_by_label("Key").fill("CITY")
     await dashboard.get_by_role("link", name="Queue", exact=True).click()
     await question(dashboard).get_by_role("button", name="Leave").click()

@@ -9,7 +9,7 @@ from tests.browser.daemon import Daemon
 
 async def test_a_secret_variable_is_set_and_never_shown_again(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/variables")
-    await dashboard.get_by_role("button", name="New variable").first.click()
+    await dashboard.get_by_role("link", name="New variable").first.click()
     await dashboard.get_by_label("Key").fill("SHOP_TOKEN")
     await dashboard.get_by_label("Value").fill("very-secret-value")
     await dashboard.get_by_label("Secret").check()
@@ -45,7 +45,7 @@ async def test_a_variable_is_removed_once_that_was_confirmed(dashboard: Page, da
 
 async def test_a_project_is_made_changed_removed_and_brought_back(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/projects")
-    await dashboard.get_by_role("button", name="New project").first.click()
+    await dashboard.get_by_role("link", name="New project").first.click()
     await dashboard.get_by_label("Title").fill("Write the handbook")
     await dashboard.get_by_label("Goal").fill("Ten pages")
     await dashboard.get_by_role("button", name="Save").click()

@@ -26,7 +26,7 @@ async def call(command: str) -> str:
 
 async def test_a_web_hook_is_made_and_the_shown_command_calls_it(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/webhooks")
-    await dashboard.get_by_role("button", name="New web hook").first.click()
+    await dashboard.get_by_role("link", name="New web hook").first.click()
     form = dashboard.get_by_role("form", name="New web hook")
     await form.get_by_label("Path").fill("ci/deploy")
     await form.get_by_label("Agent", exact=True).select_option("conductor")

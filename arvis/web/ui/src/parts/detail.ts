@@ -3,15 +3,24 @@ import { useLocation, useRoute, useSearch } from "wouter";
 /** In place of an id in the address: a new item is being created. */
 export const NEW = "new";
 
+type Detail = {
+  id: string | null;
+  addressOf: (id: string) => string;
+  open: (id: string) => void;
+  close: () => void;
+};
+
 /** The id in the address of the detail that is open beside a list (`/queue/:id`). Opening and closing keep the list's filters. */
-export function useDetail(base: string): { id: string | null; open: (id: string) => void; close: () => void } {
+export function useDetail(base: string): Detail {
   const [, params] = useRoute<{ id: string }>(`${base}/:id`);
   const [, navigate] = useLocation();
   const search = useSearch();
   const behind = search === "" ? "" : `?${search}`;
+  const addressOf = (id: string) => `${base}/${encodeURIComponent(id)}${behind}`;
   return {
     id: params?.id ?? null,
-    open: (id) => navigate(`${base}/${encodeURIComponent(id)}${behind}`),
+    addressOf,
+    open: (id) => navigate(addressOf(id)),
     close: () => navigate(`${base}${behind}`),
   };
 }

@@ -3,7 +3,7 @@
 import { Plus } from "lucide-react";
 import { Fragment, type ReactNode, useState } from "react";
 import type { Pages } from "../api/hooks";
-import { Button } from "./button";
+import { ButtonLink } from "./button";
 import { NEW, useDetail } from "./detail";
 import { Page, Sheet } from "./page";
 import { Empty, type Found, Loaded } from "./states";
@@ -56,11 +56,11 @@ export function ResourcePage<T>({
   /** What precedes the list. */
   children?: ReactNode;
 }) {
-  const { id, open, close } = useDetail(home);
+  const { id, addressOf, open, close } = useDetail(home);
   const add = mayAdd && (
-    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => open(NEW)}>
+    <ButtonLink kind="primary" icon={<Plus aria-hidden />} href={addressOf(NEW)}>
       {texts.add}
-    </Button>
+    </ButtonLink>
   );
   return (
     <Page
@@ -135,7 +135,7 @@ export function ResourceSheet<T>({
   if (found.error?.status === NOT_FOUND) {
     return (
       <Sheet title={texts.gone} onClose={onClose}>
-        {missing ?? <Empty title={texts.gone}>{texts.goneWhy}</Empty>}
+        {missing ?? <p className="muted">{texts.goneWhy}</p>}
       </Sheet>
     );
   }
