@@ -1,11 +1,10 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
-import { Button, ButtonLink } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
-import { Sheet } from "../../parts/page";
+import { ButtonLink } from "../../parts/button";
+import { AskButton } from "../../parts/dialog";
+import { ResourceSheet } from "../../parts/resource";
 import { Facts, Status, Time, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
 import { count, reveal } from "../../words/format";
 import styles from "./conversations.module.css";
 import { Log } from "./Log";
@@ -14,34 +13,24 @@ import { useWatched } from "./watched";
 
 type Detail = Answer<"GET /api/conversations/{conversation}">;
 
-const NOT_FOUND = 404;
-
 /** One conversation: its channel, messages and summaries. It is updated while the user reads. */
 export function ConversationSheet({ id, onClose }: { id: string; onClose: () => void }) {
-  const found = useApi("GET /api/conversations/{conversation}", { path: { conversation: id } });
   useWatched(id);
-  if (found.error?.status === NOT_FOUND) {
-    return (
-      <Sheet title={texts.gone} onClose={onClose}>
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
-      </Sheet>
-    );
-  }
   return (
-    <Sheet
-      title={found.data === undefined ? "" : reveal(found.data.title) || texts.untitled}
+    <ResourceSheet
+      of={useApi("GET /api/conversations/{conversation}", { path: { conversation: id } })}
+      texts={texts}
+      title={(talk) => reveal(talk.title) || texts.untitled}
       onClose={onClose}
-      actions={found.data && <Actions talk={found.data} />}
+      actions={(talk) => <Actions talk={talk} />}
     >
-      <Loaded of={found}>
-        {(talk) => (
-          <>
-            <TalkFacts talk={talk} />
-            <Log talk={talk.id} agent={talk.agent} />
-          </>
-        )}
-      </Loaded>
-    </Sheet>
+      {(talk) => (
+        <>
+          <TalkFacts talk={talk} />
+          <Log talk={talk.id} agent={talk.agent} />
+        </>
+      )}
+    </ResourceSheet>
   );
 }
 
@@ -68,14 +57,8 @@ function TalkFacts({ talk }: { talk: Detail }) {
 }
 
 function Actions({ talk }: { talk: Detail }) {
-  const ask = useAsk();
   const operates = useMay("operator");
   const close = useSend("POST /api/conversations/{conversation}/close", { done: texts.closedNow });
-  const end = async () => {
-    if (await ask({ title: texts.closeTitle, words: texts.closeWhy, yes: texts.close })) {
-      close.mutate({ path: { conversation: talk.id } });
-    }
-  };
   const file = `/api/conversations/${encodeURIComponent(talk.id)}/export?format=`;
   return (
     <>
@@ -83,9 +66,14 @@ function Actions({ talk }: { talk: Detail }) {
         <ButtonLink href={`/chat/${talk.agent}`}>{texts.chat}</ButtonLink>
       )}
       {operates && talk.open && (
-        <Button busy={close.isPending} onClick={() => void end()}>
-          {texts.close}
-        </Button>
+        <AskButton
+          busy={close.isPending}
+          label={texts.close}
+          title={texts.closeTitle}
+          words={texts.closeWhy}
+          danger={false}
+          onYes={() => close.mutate({ path: { conversation: talk.id } })}
+        />
       )}
       <a className={styles.save} href={`${file}markdown`} download>
         {texts.markdown}

@@ -2,80 +2,65 @@ import { X } from "lucide-react";
 import { useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Button, ButtonLink } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
-import { Choice } from "../../parts/field";
-import { AgentFilter } from "../../parts/filters";
-import { Page, SearchField, useFilter } from "../../parts/page";
+import { AgentFilter, FilterChoice } from "../../parts/filters";
+import { SearchField, useFilter } from "../../parts/page";
+import { ResourcePage } from "../../parts/resource";
 import { Status, Time, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
-import { type Column, Table, usePhone } from "../../parts/table";
+import { type Column, usePhone } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { ConversationSheet } from "./ConversationSheet";
 import { texts } from "./texts";
 
 type Talk = Item<"GET /api/conversations">;
 
-const PLATFORMS = ["web", "discord", "telegram", "slack"];
-const TITLE: Column<Talk> = {
-  name: texts.talk,
-  width: "minmax(160px, 3fr)",
-  show: (talk) => <UntrustedText text={talk.title || texts.untitled} />,
-};
-const AGENT: Column<Talk> = {
-  name: texts.agent,
-  width: "minmax(80px, 1fr)",
-  show: (talk) => <UntrustedText text={talk.agent} />,
-};
-const LAST: Column<Talk> = { name: texts.last, width: "116px", show: (talk) => <Time at={talk.lastMessageAt} /> };
+const PLATFORMS = ["web", "discord", "telegram", "slack"].map((name) => [name, name] as const);
 const COLUMNS: Column<Talk>[] = [
-  TITLE,
-  AGENT,
+  {
+    name: texts.talk,
+    width: "minmax(160px, 3fr)",
+    show: (talk) => <UntrustedText text={talk.title || texts.untitled} />,
+  },
+  { name: texts.agent, width: "minmax(80px, 1fr)", show: (talk) => <UntrustedText text={talk.agent} /> },
   {
     name: texts.place,
     width: "minmax(110px, 2fr)",
+    wide: true,
     show: (talk) => (
       <span>
         <UntrustedText text={talk.platform} className="muted" /> <UntrustedText text={talk.channelId} />
       </span>
     ),
   },
-  { name: texts.people, width: "64px", show: (talk) => count(talk.participants) },
-  { name: texts.turns, width: "64px", show: (talk) => count(talk.turns) },
-  LAST,
+  { name: texts.people, width: "64px", wide: true, show: (talk) => count(talk.participants) },
+  { name: texts.turns, width: "64px", wide: true, show: (talk) => count(talk.turns) },
+  { name: texts.last, width: "116px", show: (talk) => <Time at={talk.lastMessageAt} /> },
   {
     name: texts.state,
     width: "84px",
+    wide: true,
     show: (talk) => <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>,
   },
 ];
-/** The columns on a phone, or if a detail is shown beside the list. */
-const FEWER: Column<Talk>[] = [TITLE, AGENT, LAST];
+const ON_PHONE = COLUMNS.filter((column) => !column.wide);
 
 /** All conversations, the last used one first. */
 export default function ConversationsPage() {
   const [agent] = useFilter("agent");
-  const [platform, setPlatform] = useFilter("platform");
+  const [platform] = useFilter("platform");
   const [channel, setChannel] = useFilter("channel");
-  const [text] = useFilter("q");
-  const pages = useList("GET /api/conversations", { agent, platform, channel, q: text, limit: 200 });
-  const { id, open, close } = useDetail("/conversations");
-  const phone = usePhone();
-  const platforms = PLATFORMS.includes(platform) || platform === "" ? PLATFORMS : [platform, ...PLATFORMS];
-  const filtered = Boolean(agent || platform || channel || text);
+  const [q] = useFilter("q");
   return (
-    <Page
-      title={texts.title}
-      about={texts.about}
+    <ResourcePage
+      home="/conversations"
+      texts={texts}
+      pages={useList("GET /api/conversations", { agent, platform, channel, q, limit: 200 })}
+      columns={usePhone() ? ON_PHONE : COLUMNS}
+      idOf={(talk) => talk.id}
       filters={
         <>
           <SearchField label={texts.search} />
           <AgentFilter />
-          <Choice
-            aria-label={texts.platform}
-            value={platform}
-            options={[["", texts.everyPlatform], ...platforms.map((one) => [one, reveal(one)] as const)]}
-            onChange={setPlatform}
-          />
+          <FilterChoice label={texts.platform} name="platform" all={texts.everyPlatform} options={PLATFORMS} />
           {channel !== "" && (
             <Button icon={<X aria-hidden />} title={texts.clearChannel} onClick={() => setChannel("")}>
               {texts.channel(reveal(channel))}
@@ -83,25 +68,9 @@ export default function ConversationsPage() {
           )}
         </>
       }
-      sheet={id && <ConversationSheet key={id} id={id} onClose={close} />}
-    >
-      <Table
-        label={texts.title}
-        columns={id === null && !phone ? COLUMNS : FEWER}
-        pages={pages}
-        idOf={(talk) => talk.id}
-        onOpen={(talk) => open(talk.id)}
-        openId={id}
-        empty={
-          filtered ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
-          ) : (
-            <Empty title={texts.empty} action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}>
-              {texts.emptyWhy}
-            </Empty>
-          )
-        }
-      />
-    </Page>
+      filtered={Boolean(agent || platform || channel || q)}
+      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      sheet={(id, { onClose }) => <ConversationSheet id={id} onClose={onClose} />}
+    />
   );
 }

@@ -3,13 +3,12 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { Button, ButtonLink } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { ButtonLink } from "../../parts/button";
+import { AskButton } from "../../parts/dialog";
 import { Markdown } from "../../parts/markdown";
-import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
+import { ResourceSheet } from "../../parts/resource";
 import { Code, Facts, Money, Time, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count } from "../../words/format";
@@ -27,25 +26,20 @@ import {
 import styles from "./executions.module.css";
 import { texts } from "./texts";
 
-const NOT_FOUND = 404;
 const PERSONAL = ["approval", "review", "user"];
 
 /** One pass through a graph: its state, steps, questions and calls. */
 export function ExecutionSheet({ id, onClose }: { id: string; onClose: () => void }) {
-  const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });
-  const { data } = run;
   return (
-    <Sheet
-      title={data === undefined ? "" : texts.sheet(graphInWords(data.graph), data.agent ?? texts.noAgent)}
+    <ResourceSheet
+      of={useApi("GET /api/executions/{execution}", { path: { execution: id } })}
+      texts={texts}
+      title={(run) => texts.sheet(graphInWords(run.graph), run.agent ?? texts.noAgent)}
       onClose={onClose}
-      actions={data && <Actions run={data} />}
+      actions={(run) => <Actions run={run} />}
     >
-      {run.error?.status === NOT_FOUND ? (
-        <Empty title={texts.gone}>{texts.goneWords}</Empty>
-      ) : (
-        <Loaded of={run}>{(shown) => <Body run={shown} />}</Loaded>
-      )}
-    </Sheet>
+      {(run) => <Body run={run} />}
+    </ResourceSheet>
   );
 }
 
@@ -93,14 +87,9 @@ function Body({ run }: { run: ExecutionDetail }) {
 }
 
 function Actions({ run }: { run: ExecutionDetail }) {
-  const ask = useAsk();
   const mayAct = useMay("operator");
   const cancel = useSend("POST /api/executions/{execution}/cancel", { done: texts.cancelled });
   const question = run.waits.find((wait) => wait.open && PERSONAL.includes(wait.kind));
-  const end = async () => {
-    const { askCancel: title, askCancelWords: words, cancel: yes } = texts;
-    if (await ask({ title, words, yes, danger: true })) cancel.mutate({ path: { execution: run.id } });
-  };
   const drawn = drawnAt(run);
   return (
     <>
@@ -111,9 +100,15 @@ function Actions({ run }: { run: ExecutionDetail }) {
         </ButtonLink>
       )}
       {mayAct && isLive(run) && (
-        <Button kind="danger" icon={<X aria-hidden />} busy={cancel.isPending} onClick={() => void end()}>
-          {texts.cancel}
-        </Button>
+        <AskButton
+          kind="danger"
+          icon={<X aria-hidden />}
+          busy={cancel.isPending}
+          label={texts.cancel}
+          title={texts.askCancel}
+          words={texts.askCancelWords}
+          onYes={() => cancel.mutate({ path: { execution: run.id } })}
+        />
       )}
     </>
   );

@@ -1,13 +1,9 @@
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
-import { Choice } from "../../parts/field";
-import { AgentFilter } from "../../parts/filters";
-import { Chips, Page, SearchField, useFilter } from "../../parts/page";
-import { Empty } from "../../parts/states";
-import { Table } from "../../parts/table";
-import { reveal } from "../../words/format";
+import { AgentFilter, FilterChoice } from "../../parts/filters";
+import { Chips, SearchField, useFilter } from "../../parts/page";
+import { ResourcePage } from "../../parts/resource";
 import { columns } from "./columns";
 import { MessageSheet } from "./MessageSheet";
 import { type MessageStatus, STATUSES } from "./message";
@@ -19,14 +15,14 @@ export default function MessagePage() {
   const [agent] = useFilter("agent");
   const [platform] = useFilter("platform");
   const [q] = useFilter("q");
-  const pages = useList("GET /api/messages", { status: status as MessageStatus, agent, platform, q });
-  const { id, open, close } = useDetail("/messages");
-  const mayAct = useMay("operator");
-  const filtered = Boolean(status || agent || platform || q);
   return (
-    <Page
-      title={texts.title}
-      about={texts.about}
+    <ResourcePage
+      home="/messages"
+      texts={texts}
+      label={texts.table}
+      pages={useList("GET /api/messages", { status: status as MessageStatus, agent, platform, q })}
+      columns={columns(useMay("operator"))}
+      idOf={(message) => message.id}
       filters={
         <>
           <Chips
@@ -36,43 +32,17 @@ export default function MessagePage() {
           />
           <SearchField label={texts.search} />
           <AgentFilter />
-          <PlatformFilter />
+          <FilterChoice
+            label={texts.platform}
+            name="platform"
+            all={texts.everyPlatform}
+            options={Object.entries(texts.platforms)}
+          />
         </>
       }
-      sheet={id && <MessageSheet key={id} id={id} onClose={close} />}
-    >
-      <Table
-        label={texts.table}
-        columns={columns(mayAct, id !== null)}
-        pages={pages}
-        idOf={(message) => message.id}
-        onOpen={(message) => open(message.id)}
-        openId={id}
-        empty={
-          filtered ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWords}</Empty>
-          ) : (
-            <Empty title={texts.empty} action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}>
-              {texts.emptyWords}
-            </Empty>
-          )
-        }
-      />
-    </Page>
-  );
-}
-
-function PlatformFilter() {
-  const [platform, setPlatform] = useFilter("platform");
-  const known: [string, string][] = Object.entries(texts.platforms);
-  const others: [string, string][] =
-    platform === "" || platform in texts.platforms ? [] : [[platform, reveal(platform)]];
-  return (
-    <Choice
-      aria-label={texts.platform}
-      value={platform}
-      options={[["", texts.everyPlatform], ...known, ...others]}
-      onChange={setPlatform}
+      filtered={Boolean(status || agent || platform || q)}
+      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      sheet={(id, { onClose }) => <MessageSheet id={id} onClose={onClose} />}
     />
   );
 }

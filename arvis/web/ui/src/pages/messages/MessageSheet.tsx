@@ -7,9 +7,9 @@ import type { Answer } from "../../api/types";
 import { Button, ButtonLink } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { Markdown } from "../../parts/markdown";
-import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
-import { Empty, Loaded, Skeleton } from "../../parts/states";
+import { ResourceSheet } from "../../parts/resource";
+import { Empty, Skeleton } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { reveal } from "../../words/format";
@@ -21,7 +21,6 @@ import { texts } from "./texts";
 
 type Detail = Answer<"GET /api/messages/{message}">;
 
-const NOT_FOUND = 404;
 const LONGEST_TITLE = 80;
 
 /** One message: its timeline, the reason for its outcome, and its reply. */
@@ -29,53 +28,46 @@ export function MessageSheet({ id, onClose }: { id: string; onClose: () => void 
   const message = useApi("GET /api/messages/{message}", { path: { message: id } });
   const [editing, setEditing] = useState(false);
   const mayAct = useMay("operator");
-  if (message.error?.status === NOT_FOUND) {
-    return (
-      <Sheet title={texts.gone} onClose={onClose}>
-        <Elsewhere id={id} />
-      </Sheet>
-    );
-  }
-  const { data } = message;
   return (
-    <Sheet
-      title={data === undefined ? "" : reveal(data.content.slice(0, LONGEST_TITLE)) || texts.nothing}
+    <ResourceSheet
+      of={message}
+      texts={texts}
+      missing={<Elsewhere id={id} />}
+      title={({ content }) => reveal(content.slice(0, LONGEST_TITLE)) || texts.nothing}
       onClose={onClose}
-      actions={data && <Actions message={data} mayAct={mayAct} onEdit={() => setEditing(true)} />}
+      actions={(shown) => <Actions message={shown} mayAct={mayAct} onEdit={() => setEditing(true)} />}
     >
-      <Loaded of={message}>
-        {(shown) => (
-          <>
-            {editing && shown.job && (
-              <EditRetry
-                job={shown.job.id}
-                content={shown.content}
-                onCancel={() => setEditing(false)}
-                onDone={() => {
-                  setEditing(false);
-                  void message.refetch();
-                }}
-              />
-            )}
-            <Summary>{reveal(shown.explanation)}</Summary>
-            <MessageFacts message={shown} />
-            <h3>{texts.content}</h3>
-            <p className={styles.said}>{shown.content === "" ? texts.nothing : reveal(shown.content)}</p>
-            <h3>{texts.timeline}</h3>
-            <Timeline steps={stepsOf(shown.steps)} />
-            {shown.reply !== null && (
-              <>
-                <h3>{shown.status === "answered" ? texts.reply : texts.notice}</h3>
-                <div className={styles.reply}>
-                  <Markdown text={shown.reply} />
-                </div>
-              </>
-            )}
-            <Raw title={texts.raw} value={shown} />
-          </>
-        )}
-      </Loaded>
-    </Sheet>
+      {(shown) => (
+        <>
+          {editing && shown.job && (
+            <EditRetry
+              job={shown.job.id}
+              content={shown.content}
+              onCancel={() => setEditing(false)}
+              onDone={() => {
+                setEditing(false);
+                void message.refetch();
+              }}
+            />
+          )}
+          <Summary>{reveal(shown.explanation)}</Summary>
+          <MessageFacts message={shown} />
+          <h3>{texts.content}</h3>
+          <p className={styles.said}>{shown.content === "" ? texts.nothing : reveal(shown.content)}</p>
+          <h3>{texts.timeline}</h3>
+          <Timeline steps={stepsOf(shown.steps)} />
+          {shown.reply !== null && (
+            <>
+              <h3>{shown.status === "answered" ? texts.reply : texts.notice}</h3>
+              <div className={styles.reply}>
+                <Markdown text={shown.reply} />
+              </div>
+            </>
+          )}
+          <Raw title={texts.raw} value={shown} />
+        </>
+      )}
+    </ResourceSheet>
   );
 }
 
@@ -126,5 +118,5 @@ function Elsewhere({ id }: { id: string }) {
   if (job.data) return <Redirect to={`/queue/${id}`} replace />;
   if (run.data) return <Redirect to={`/executions/${id}`} replace />;
   if (job.isPending || run.isPending) return <Skeleton />;
-  return <Empty title={texts.gone}>{texts.goneWords}</Empty>;
+  return <Empty title={texts.gone}>{texts.goneWhy}</Empty>;
 }

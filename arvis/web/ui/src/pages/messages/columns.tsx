@@ -7,22 +7,20 @@ import type { Column } from "../../parts/table";
 import { type Message, MessageState } from "./message";
 import { texts } from "./texts";
 
-/** The content of a row; with `mayAct`, failed rows have an action. `narrow`: a detail is shown beside the list. */
-export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
-  const more: Column<Message>[] = [
-    {
-      name: texts.agent,
-      width: "minmax(72px, 1fr)",
-      show: (one) => (one.agent ? <UntrustedText text={one.agent} /> : <span className="muted">–</span>),
-    },
-    { name: texts.person, width: "minmax(72px, 1fr)", show: (one) => <From message={one} /> },
-    { name: texts.when, width: "116px", show: (one) => <Time at={one.createdAt} /> },
-  ];
+/** The content of a row; with `mayAct`, failed rows have an action. */
+export function columns(mayAct: boolean): Column<Message>[] {
   return [
     { name: texts.status, width: "152px", show: (one) => <MessageState status={one.status} /> },
     { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => <UntrustedText text={one.preview} /> },
     { name: texts.why, width: "minmax(110px, 2fr)", show: whyOf },
-    ...(narrow ? [] : more),
+    {
+      name: texts.agent,
+      width: "minmax(72px, 1fr)",
+      wide: true,
+      show: (one) => (one.agent ? <UntrustedText text={one.agent} /> : <span className="muted">–</span>),
+    },
+    { name: texts.person, width: "minmax(72px, 1fr)", wide: true, show: (one) => <From message={one} /> },
+    { name: texts.when, width: "116px", wide: true, show: (one) => <Time at={one.createdAt} /> },
     ...(mayAct
       ? [
           {

@@ -1,10 +1,9 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
-import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
+import { ResourceSheet } from "../../parts/resource";
 import { Code, Facts, UntrustedText } from "../../parts/show";
-import { Empty, Loaded } from "../../parts/states";
 import { Summary } from "../../parts/timeline";
 import { Decide } from "./Decide";
 import { What } from "./QuestionCard";
@@ -12,30 +11,22 @@ import styles from "./questions.module.css";
 import { texts } from "./texts";
 import { alreadyAnswered, headline, type Wait } from "./wait";
 
-const NOT_FOUND = 404;
-
 /** One question with its answer, or with the form to answer it. */
 export function QuestionSheet({ id, onClose }: { id: string; onClose: () => void }) {
-  const wait = useApi("GET /api/questions/{question}", { path: { question: id } });
+  const found = useApi("GET /api/questions/{question}", { path: { question: id } });
   return (
-    <Sheet title={wait.data === undefined ? "" : headline(wait.data)} onClose={onClose}>
-      {wait.error?.status === NOT_FOUND ? (
-        <Empty title={texts.gone}>{texts.goneWords}</Empty>
-      ) : (
-        <Loaded of={wait}>
-          {(data) => (
-            <>
-              {data.answeredAt !== null && <Summary>{alreadyAnswered(data)}</Summary>}
-              <What wait={data} />
-              <Decide wait={data} keys onAnswered={() => void wait.refetch()} />
-              <Given wait={data} />
-              <Ways wait={data} />
-              <Raw title={texts.raw} value={data} />
-            </>
-          )}
-        </Loaded>
+    <ResourceSheet of={found} texts={texts} title={headline} onClose={onClose}>
+      {(wait) => (
+        <>
+          {wait.answeredAt !== null && <Summary>{alreadyAnswered(wait)}</Summary>}
+          <What wait={wait} />
+          <Decide wait={wait} keys onAnswered={() => void found.refetch()} />
+          <Given wait={wait} />
+          <Ways wait={wait} />
+          <Raw title={texts.raw} value={wait} />
+        </>
       )}
-    </Sheet>
+    </ResourceSheet>
   );
 }
 

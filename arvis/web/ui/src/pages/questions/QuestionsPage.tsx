@@ -3,8 +3,7 @@ import { useList } from "../../api/hooks";
 import type { Query } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
-import { Choice } from "../../parts/field";
-import { AgentFilter } from "../../parts/filters";
+import { AgentFilter, FilterChoice } from "../../parts/filters";
 import { useListKeys } from "../../parts/keys";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Empty, Failure, Skeleton } from "../../parts/states";
@@ -23,7 +22,7 @@ const ANSWERED = "answered";
 /** Open questions, and answered ones. */
 export default function QuestionsPage() {
   const [state] = useFilter("state");
-  const [kind, setKind] = useFilter("kind");
+  const [kind] = useFilter("kind");
   const [agent] = useFilter("agent");
   const { id, open, close } = useDetail("/questions");
   const query = { kind: kind as Wait["kind"], agent };
@@ -34,7 +33,7 @@ export default function QuestionsPage() {
       filters={
         <>
           <Chips label={texts.state} name="state" all={texts.open} options={[[ANSWERED, texts.answered]]} />
-          <Choice aria-label={texts.kind} value={kind} options={[["", texts.everyKind], ...KINDS]} onChange={setKind} />
+          <FilterChoice label={texts.kind} name="kind" all={texts.everyKind} options={KINDS} />
           <AgentFilter />
         </>
       }
@@ -71,8 +70,8 @@ function Open({
   }
   if (waits.error !== null) return <Failure error={waits.error} retry={waits.retry} />;
   if (waits.loading) return <Skeleton />;
-  if (filtered) return <Empty title={texts.noMatch}>{texts.noMatchWords}</Empty>;
-  return <Empty title={texts.empty}>{texts.emptyWords}</Empty>;
+  if (filtered) return <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>;
+  return <Empty title={texts.empty}>{texts.emptyWhy}</Empty>;
 }
 
 /** Questions side by side; `j` and `k` move between them, Enter opens one. */

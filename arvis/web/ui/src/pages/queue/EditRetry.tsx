@@ -1,10 +1,7 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
-import { Failure } from "../../parts/states";
-import { texts as common } from "../../parts/texts";
+import { TextArea } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { texts } from "./texts";
 
 /** Edit the text of an unanswered message and retry it; `onDone` gets the id of the new job. */
@@ -24,18 +21,22 @@ export function EditRetry({
   const askAnew = () =>
     send.mutate({ path: { job }, body: { content: written } }, { onSuccess: (made) => onDone(made.id) });
   return (
-    <Form label={texts.edit} onSend={askAnew}>
-      <Field label={texts.newWords} hint={texts.newWordsHint}>
-        {/* biome-ignore lint/a11y/noAutofocus: it opens at a press of "Edit and retry" */}
-        <textarea value={written} rows={6} autoFocus onChange={(event) => setWritten(event.target.value)} />
-      </Field>
-      {send.error && <Failure error={send.error} />}
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={send.isPending} disabled={written.trim() === ""}>
-          {texts.send}
-        </Button>
-        <Button onClick={onCancel}>{common.cancel}</Button>
-      </FormButtons>
+    <Form
+      label={texts.edit}
+      onSend={askAnew}
+      by={[send]}
+      save={texts.send}
+      unchanged={written.trim() === ""}
+      onCancel={onCancel}
+    >
+      <TextArea
+        label={texts.newWords}
+        hint={texts.newWordsHint}
+        value={written}
+        onChange={setWritten}
+        rows={6}
+        autoFocus
+      />
     </Form>
   );
 }

@@ -4,11 +4,11 @@ import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
 import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
 import { useKey } from "../../parts/keys";
-import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
-import { Empty, Failure, Loaded } from "../../parts/states";
+import { type Opening, ResourceSheet } from "../../parts/resource";
+import { Failure } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { reveal } from "../../words/format";
@@ -19,71 +19,55 @@ import { texts } from "./texts";
 
 type Detail = Answer<"GET /api/jobs/{job}">;
 
-const NOT_FOUND = 404;
-
 /** One job: its state, timeline and actions. */
-export function JobSheet({ id, onClose, onOpen }: { id: string; onClose: () => void; onOpen: (id: string) => void }) {
+export function JobSheet({ id, onClose, onOpen }: { id: string } & Opening) {
   const job = useApi("GET /api/jobs/{job}", { path: { job: id } });
   const story = useApi("GET /api/jobs/{job}/timeline", { path: { job: id } });
   const [editing, setEditing] = useState(false);
   const mayAct = useMay("operator");
-  const title = job.data === undefined ? "" : reveal(job.data.subject) || texts.kinds[job.data.kind];
   return (
-    <Sheet
-      title={title}
+    <ResourceSheet
+      of={job}
+      texts={texts}
+      title={({ subject, kind }) => reveal(subject) || texts.kinds[kind]}
       onClose={onClose}
-      actions={job.data && mayAct && <Actions job={job.data} onEdit={() => setEditing(true)} onGone={onClose} />}
+      actions={(data) => mayAct && <Actions job={data} onEdit={() => setEditing(true)} onGone={onClose} />}
     >
-      {job.error?.status === NOT_FOUND ? (
-        <Empty title={texts.gone}>{texts.goneWords}</Empty>
-      ) : (
-        <Loaded of={job}>
-          {(data) => (
-            <>
-              {editing && (
-                <EditRetry
-                  job={data.id}
-                  content={story.data?.content ?? ""}
-                  onCancel={() => setEditing(false)}
-                  onDone={(next) => {
-                    setEditing(false);
-                    onOpen(next);
-                  }}
-                />
-              )}
-              {story.data && <Summary>{reveal(story.data.explanation)}</Summary>}
-              <JobHead job={data} />
-              <h3>{texts.timeline}</h3>
-              {story.error && <Failure error={story.error} retry={() => void story.refetch()} />}
-              {story.data && <Timeline steps={stepsOf(story.data.steps)} />}
-              <h3>{texts.details}</h3>
-              <JobFacts job={data} story={story.data ?? null} />
-              {story.data?.content && <Raw title={texts.content} value={story.data.content} />}
-              <Raw title={texts.payload} value={data} />
-            </>
+      {(data) => (
+        <>
+          {editing && (
+            <EditRetry
+              job={data.id}
+              content={story.data?.content ?? ""}
+              onCancel={() => setEditing(false)}
+              onDone={(next) => {
+                setEditing(false);
+                onOpen(next);
+              }}
+            />
           )}
-        </Loaded>
+          {story.data && <Summary>{reveal(story.data.explanation)}</Summary>}
+          <JobHead job={data} />
+          <h3>{texts.timeline}</h3>
+          {story.error && <Failure error={story.error} retry={() => void story.refetch()} />}
+          {story.data && <Timeline steps={stepsOf(story.data.steps)} />}
+          <h3>{texts.details}</h3>
+          <JobFacts job={data} story={story.data ?? null} />
+          {story.data?.content && <Raw title={texts.content} value={story.data.content} />}
+          <Raw title={texts.payload} value={data} />
+        </>
       )}
-    </Sheet>
+    </ResourceSheet>
   );
 }
 
 function Actions({ job, onEdit, onGone }: { job: Detail; onEdit: () => void; onGone: () => void }) {
-  const ask = useAsk();
   const path = { job: job.id };
   const retry = useSend("POST /api/jobs/{job}/retry", { done: texts.retried });
   const cancel = useSend("POST /api/jobs/{job}/cancel", { done: texts.cancelled });
   const remove = useSend("DELETE /api/jobs/{job}", { done: texts.removed });
   const again = () => retry.mutate({ path, body: {} });
   useKey("r", mayRetry(job) && !retry.isPending ? again : null);
-  const end = async () => {
-    const { askCancel: title, askCancelWords: words, cancel: yes } = texts;
-    if (await ask({ title, words, yes, danger: true })) cancel.mutate({ path });
-  };
-  const drop = async () => {
-    const { askRemove: title, askRemoveWords: words, remove: yes } = texts;
-    if (await ask({ title, words, yes, danger: true })) remove.mutate({ path }, { onSuccess: onGone });
-  };
   return (
     <>
       {mayRetry(job) && (
@@ -103,14 +87,25 @@ function Actions({ job, onEdit, onGone }: { job: Detail; onEdit: () => void; onG
         </Button>
       )}
       {mayCancel(job) && (
-        <Button icon={<X aria-hidden />} busy={cancel.isPending} onClick={() => void end()}>
-          {texts.cancel}
-        </Button>
+        <AskButton
+          icon={<X aria-hidden />}
+          busy={cancel.isPending}
+          label={texts.cancel}
+          title={texts.askCancel}
+          words={texts.askCancelWords}
+          onYes={() => cancel.mutate({ path })}
+        />
       )}
       {mayRemove(job) && (
-        <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={() => void drop()}>
-          {texts.remove}
-        </Button>
+        <AskButton
+          kind="danger"
+          icon={<Trash2 aria-hidden />}
+          busy={remove.isPending}
+          label={texts.remove}
+          title={texts.askRemove}
+          words={texts.askRemoveWords}
+          onYes={() => remove.mutate({ path }, { onSuccess: onGone })}
+        />
       )}
     </>
   );

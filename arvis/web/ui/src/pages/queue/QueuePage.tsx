@@ -2,12 +2,9 @@ import { useState } from "react";
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button, ButtonLink } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
-import { Choice } from "../../parts/field";
-import { AgentFilter } from "../../parts/filters";
-import { Chips, Page, useFilter } from "../../parts/page";
-import { Empty } from "../../parts/states";
-import { Table } from "../../parts/table";
+import { AgentFilter, FilterChoice } from "../../parts/filters";
+import { Chips, useFilter } from "../../parts/page";
+import { ResourcePage } from "../../parts/resource";
 import { reveal } from "../../words/format";
 import { BulkBar } from "./BulkBar";
 import { columns } from "./columns";
@@ -20,19 +17,22 @@ const KINDS = Object.entries(texts.kinds) as [Job["kind"], string][];
 /** All jobs, with their actions. */
 export default function QueuePage() {
   const [status] = useFilter("status");
-  const [kind, setKind] = useFilter("kind");
+  const [kind] = useFilter("kind");
   const [agent] = useFilter("agent");
   const [lane, setLane] = useFilter("lane");
   const filter = { status, kind: kind as Job["kind"], agent, lane };
   const pages = useList("GET /api/jobs", filter);
-  const { id, open, close } = useDetail("/queue");
   const mayAct = useMay("operator");
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const filtered = Boolean(status || kind || agent || lane);
   return (
-    <Page
-      title={texts.title}
-      about={texts.about}
+    <ResourcePage
+      home="/queue"
+      texts={texts}
+      label={texts.table}
+      pages={pages}
+      columns={columns(mayAct)}
+      idOf={(job) => job.id}
       filters={
         <>
           <Chips
@@ -40,7 +40,7 @@ export default function QueuePage() {
             name="status"
             options={STATUSES.map((one) => [one, texts.statuses[one]] as const)}
           />
-          <Choice aria-label={texts.kind} value={kind} options={[["", texts.everyKind], ...KINDS]} onChange={setKind} />
+          <FilterChoice label={texts.kind} name="kind" all={texts.everyKind} options={KINDS} />
           <AgentFilter />
           {lane && (
             <Button onClick={() => setLane("")} title={texts.allLanes}>
@@ -49,29 +49,14 @@ export default function QueuePage() {
           )}
         </>
       }
-      sheet={id && <JobSheet key={id} id={id} onClose={close} onOpen={open} />}
+      filtered={filtered}
+      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      selection={mayAct ? { chosen, choose } : undefined}
+      sheet={(id, opening) => <JobSheet id={id} {...opening} />}
     >
       {chosen.size > 0 && (
         <BulkBar chosen={chosen} choose={choose} filter={filtered ? filter : null} more={pages.more !== null} />
       )}
-      <Table
-        label={texts.table}
-        columns={columns(mayAct, id !== null)}
-        pages={pages}
-        idOf={(job) => job.id}
-        onOpen={(job) => open(job.id)}
-        openId={id}
-        selection={mayAct ? { chosen, choose } : undefined}
-        empty={
-          filtered ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWords}</Empty>
-          ) : (
-            <Empty title={texts.empty} action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}>
-              {texts.emptyWords}
-            </Empty>
-          )
-        }
-      />
-    </Page>
+    </ResourcePage>
   );
 }

@@ -8,26 +8,25 @@ import { type Job, JobState, mayRetry, waitsForTime } from "./job";
 import styles from "./queue.module.css";
 import { texts } from "./texts";
 
-/** The content of a row; with `mayAct`, failed rows have an action. `narrow`: a detail is shown beside the list. */
-export function columns(mayAct: boolean, narrow: boolean): Column<Job>[] {
-  const more: Column<Job>[] = [
+/** The content of a row; with `mayAct`, failed rows have an action. */
+export function columns(mayAct: boolean): Column<Job>[] {
+  return [
+    { name: texts.status, width: "96px", show: (job) => <JobState status={job.status} /> },
+    { name: texts.what, width: "minmax(160px, 3fr)", show: (job) => <What job={job} /> },
+    { name: texts.why, width: "minmax(110px, 2fr)", show: (job) => whyOf(job) },
     {
       name: texts.agent,
       width: "minmax(72px, 1fr)",
+      wide: true,
       show: (job) => (job.agent ? <UntrustedText text={job.agent} /> : <span className="muted">–</span>),
     },
     {
       name: texts.from,
       width: "minmax(72px, 1fr)",
+      wide: true,
       show: (job) => <UntrustedText text={job.person ?? job.platform ?? "–"} className="muted" />,
     },
-    { name: texts.when, width: "116px", show: (job) => <Time at={job.createdAt} /> },
-  ];
-  return [
-    { name: texts.status, width: "96px", show: (job) => <JobState status={job.status} /> },
-    { name: texts.what, width: "minmax(160px, 3fr)", show: (job) => <What job={job} /> },
-    { name: texts.why, width: "minmax(110px, 2fr)", show: (job) => whyOf(job) },
-    ...(narrow ? [] : more),
+    { name: texts.when, width: "116px", wide: true, show: (job) => <Time at={job.createdAt} /> },
     ...(mayAct
       ? [{ name: texts.action, width: "88px", show: (job: Job) => mayRetry(job) && <Retry job={job} /> }]
       : []),
