@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { Choice, Field } from "../../parts/field";
+import { ChoiceField, TextArea, TextField } from "../../parts/field";
 import { Form, FormButtons } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Empty, Failure } from "../../parts/states";
@@ -37,39 +37,30 @@ export function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: 
     <Sheet title={texts.add} onClose={onClose}>
       {!owns && <Empty title={texts.ownersOnly} />}
       {owns && found === undefined && (
-        <Form label={texts.add} onSend={() => look.mutate({ body: given })}>
-          <Field label={texts.how}>
-            <Choice
-              value={way}
-              onChange={setWay}
-              options={[
-                ["text", texts.byText],
-                ["url", texts.byUrl],
-              ]}
-            />
-          </Field>
+        <Form label={texts.add} onSend={() => look.mutate({ body: given })} by={[look]} save={texts.look}>
+          <ChoiceField
+            label={texts.how}
+            value={way}
+            onChange={setWay}
+            options={[
+              ["text", texts.byText],
+              ["url", texts.byUrl],
+            ]}
+          />
           {way === "text" ? (
-            <Field label={texts.text} hint={texts.textHint}>
-              <textarea
-                value={text}
-                required
-                rows={16}
-                spellCheck={false}
-                onChange={(event) => setText(event.target.value)}
-              />
-            </Field>
+            <TextArea
+              label={texts.text}
+              hint={texts.textHint}
+              required
+              rows={16}
+              spellCheck={false}
+              value={text}
+              onChange={setText}
+            />
           ) : (
-            <Field label={texts.url} hint={texts.urlHint}>
-              <input type="url" value={url} required onChange={(event) => setUrl(event.target.value)} />
-            </Field>
+            <TextField label={texts.url} hint={texts.urlHint} type="url" required value={url} onChange={setUrl} />
           )}
-          {look.error && <Failure error={look.error} />}
           <p className="muted">{texts.lookWhy}</p>
-          <FormButtons>
-            <Button type="submit" kind="primary" busy={look.isPending}>
-              {texts.look}
-            </Button>
-          </FormButtons>
         </Form>
       )}
       {owns && found !== undefined && (

@@ -1,12 +1,10 @@
-import { Plus } from "lucide-react";
-import { useApi } from "../../api/hooks";
+import { asPages, useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { ButtonLink } from "../../parts/button";
-import { NEW, useDetail } from "../../parts/detail";
-import { Chips, Page, SearchField, useFilter } from "../../parts/page";
+import { NEW } from "../../parts/detail";
+import { Chips, SearchField, useFilter } from "../../parts/page";
+import { ResourcePage } from "../../parts/resource";
 import { Status, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
-import { type Column, Table } from "../../parts/table";
+import type { Column } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { ImportSkill } from "./ImportSkill";
 import { SkillSheet } from "./SkillSheet";
@@ -14,66 +12,36 @@ import { type Skill, SkillSwitch } from "./SkillSwitch";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 
-const HOME = "/skills";
 const SOURCES = Object.entries(texts.sources) as [Skill["source"], string][];
 
 /** Instructions for agents that are used when they fit a message. */
 export default function SkillsPage() {
-  const { id, open, close } = useDetail(HOME);
   const owns = useMay("owner");
   const skills = useApi("GET /api/skills", {});
   const [source] = useFilter("source");
   const [q] = useFilter("q");
-  const add = owns && (
-    <ButtonLink kind="primary" href={`${HOME}/${NEW}`} icon={<Plus aria-hidden />}>
-      {texts.add}
-    </ButtonLink>
-  );
-  const pages = {
-    rows: (skills.data?.items ?? []).filter((skill) => matches(skill, source, q)),
-    error: skills.error,
-    loading: skills.isPending,
-    more: null,
-    retry: () => void skills.refetch(),
-  };
+  const shown = (skills.data?.items ?? []).filter((skill) => matches(skill, source, q));
   return (
-    <Page
-      title={texts.title}
-      about={texts.about}
-      actions={add}
+    <ResourcePage
+      home="/skills"
+      texts={texts}
+      pages={asPages(skills, shown)}
+      columns={columns(owns)}
+      idOf={(skill) => skill.slug}
+      mayAdd={owns}
       filters={
         <>
           <Chips label={texts.source} name="source" options={SOURCES} />
           <SearchField label={texts.search} />
         </>
       }
-      sheet={
-        id === NEW ? (
-          <ImportSkill onClose={close} onMade={open} />
-        ) : (
-          id && <SkillSheet key={id} slug={id} onClose={close} />
-        )
+      filtered={Boolean(source || q)}
+      sheet={(id, { onOpen, onClose }) =>
+        id === NEW ? <ImportSkill onClose={onClose} onMade={onOpen} /> : <SkillSheet slug={id} onClose={onClose} />
       }
     >
       <Problems of={skills.data?.problems ?? []} />
-      <Table
-        label={texts.title}
-        pages={pages}
-        idOf={(skill) => skill.slug}
-        openId={id}
-        onOpen={(skill) => open(skill.slug)}
-        columns={columns(owns)}
-        empty={
-          source || q ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
-          ) : (
-            <Empty title={texts.empty} action={add}>
-              {texts.emptyWhy}
-            </Empty>
-          )
-        }
-      />
-    </Page>
+    </ResourcePage>
   );
 }
 
