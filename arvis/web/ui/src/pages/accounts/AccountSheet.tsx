@@ -3,12 +3,13 @@ import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
-import { Field } from "../../parts/field";
+import { AskButton } from "../../parts/dialog";
+import { TextField } from "../../parts/field";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Facts, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { clock, count, reveal } from "../../words/format";
 import { AccountFields } from "./AccountFields";
 import { AccountState } from "./AccountState";
@@ -77,17 +78,10 @@ function Health({ account }: { account: Account }) {
 
 function Switch({ account }: { account: Account }) {
   const [, navigate] = useLocation();
-  const ask = useAsk();
   const change = useSend("PATCH /api/accounts/{account}");
   const remove = useSend("DELETE /api/accounts/{account}", { done: texts.removed });
   const path = { account: account.name };
   const active = account.status === "active";
-  const drop = async () => {
-    const words = texts.removeWhy(reveal(account.name));
-    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
-      remove.mutate({ path }, { onSuccess: () => navigate("/settings/accounts") });
-    }
-  };
   return (
     <>
       <Button
@@ -96,9 +90,13 @@ function Switch({ account }: { account: Account }) {
       >
         {active ? texts.disable : texts.enable}
       </Button>
-      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-        {texts.remove}
-      </Button>
+      <AskButton
+        kind="danger"
+        busy={remove.isPending}
+        label={common.remove}
+        words={texts.removeWhy(reveal(account.name))}
+        onYes={() => remove.mutate({ path }, { onSuccess: () => navigate("/settings/accounts") })}
+      />
     </>
   );
 }
@@ -109,7 +107,7 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
   const [models, setModels] = useState(account.models.join(", "));
   const [priority, setPriority] = useState(String(account.priority));
   const [saves, setSaves] = useState(0);
-  const save = useSend("PATCH /api/accounts/{account}", { quiet: true, done: texts.saved });
+  const save = useSend("PATCH /api/accounts/{account}", { quiet: true, done: common.saved });
   const send = () =>
     save.mutate(
       {
@@ -133,27 +131,19 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
       },
     );
   return (
-    <Form onSend={send}>
-      {save.error && <Failure error={save.error} />}
+    <Form onSend={send} by={[save]}>
       <AccountFields key={saves} provider={provider} draft={draft} onChange={setDraft} hasKey={account.hasKey} />
-      <Field label={texts.models} hint={texts.modelsHint}>
-        <input value={models} autoComplete="off" onChange={(event) => setModels(event.target.value)} />
-      </Field>
-      <Field label={texts.priority} hint={texts.priorityHint}>
-        <input
-          type="number"
-          min={0}
-          max={10_000}
-          value={priority}
-          required
-          onChange={(event) => setPriority(event.target.value)}
-        />
-      </Field>
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={save.isPending}>
-          {texts.save}
-        </Button>
-      </FormButtons>
+      <TextField label={texts.models} hint={texts.modelsHint} value={models} onChange={setModels} />
+      <TextField
+        label={texts.priority}
+        hint={texts.priorityHint}
+        type="number"
+        min={0}
+        max={10_000}
+        required
+        value={priority}
+        onChange={setPriority}
+      />
     </Form>
   );
 }

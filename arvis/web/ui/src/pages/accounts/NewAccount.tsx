@@ -2,9 +2,10 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Choice, Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { ChoiceField, TextField } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { AccountFields } from "./AccountFields";
 import { type Account, bodyOf, type Draft, EMPTY, freeName, isComplete, type Provider } from "./accounts";
 import { TrialResult } from "./TrialResult";
@@ -21,14 +22,13 @@ export function NewAccount({ providers, accounts }: { providers: readonly Provid
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const provider = vendors.find((one) => one.name === vendor);
   const attempt = useSend("POST /api/accounts/test", { quiet: true });
-  const add = useSend("POST /api/accounts", { quiet: true, done: texts.saved });
+  const add = useSend("POST /api/accounts", { quiet: true, done: common.saved });
   if (provider === undefined) return null;
   const suggested = freeName(
     vendor,
     accounts.map((one) => one.name),
   );
   const name = named ?? suggested;
-  const trouble = add.error ?? attempt.error;
   const test = (apiKey = draft.apiKey) => {
     const body = { ...draft, apiKey };
     if (isComplete(provider, body)) attempt.mutate({ body: bodyOf(vendor, body) });
@@ -39,32 +39,31 @@ export function NewAccount({ providers, accounts }: { providers: readonly Provid
       { onSuccess: () => navigate(`/settings/accounts/${encodeURIComponent(name)}`) },
     );
   return (
-    <Form onSend={send} label={texts.add}>
-      {trouble && <Failure error={trouble} />}
-      <Field label={texts.provider} hint={provider.description}>
-        <Choice
-          value={vendor}
-          options={vendors.map((one) => [one.name, one.title] as const)}
-          onChange={(chosen) => {
-            setVendor(chosen);
-            setDraft({ ...EMPTY, apiKey: draft.apiKey });
-            attempt.reset();
-          }}
-        />
-      </Field>
-      <AccountFields key={vendor} provider={provider} draft={draft} onChange={setDraft} onPasted={test} />
-      <Field label={texts.name} hint={texts.nameHint}>
-        <input value={name} required autoComplete="off" onChange={(event) => setNamed(event.target.value)} />
-      </Field>
-      {attempt.data && !attempt.isPending && <TrialResult trial={attempt.data} free={provider.key === "none"} />}
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={add.isPending}>
-          {texts.save}
-        </Button>
+    <Form
+      onSend={send}
+      by={[add]}
+      label={texts.add}
+      buttons={
         <Button busy={attempt.isPending} disabled={!isComplete(provider, draft)} onClick={() => test()}>
           {texts.test}
         </Button>
-      </FormButtons>
+      }
+    >
+      {add.error === null && attempt.error && <Failure error={attempt.error} />}
+      <ChoiceField
+        label={texts.provider}
+        hint={provider.description}
+        value={vendor}
+        options={vendors.map((one) => [one.name, one.title] as const)}
+        onChange={(chosen) => {
+          setVendor(chosen);
+          setDraft({ ...EMPTY, apiKey: draft.apiKey });
+          attempt.reset();
+        }}
+      />
+      <AccountFields key={vendor} provider={provider} draft={draft} onChange={setDraft} onPasted={test} />
+      <TextField label={texts.name} hint={texts.nameHint} required value={name} onChange={setNamed} />
+      {attempt.data && !attempt.isPending && <TrialResult trial={attempt.data} free={provider.key === "none"} />}
     </Form>
   );
 }

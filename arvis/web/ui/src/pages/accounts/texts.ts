@@ -63,11 +63,8 @@ export const texts = words({
     cost: (sum: string) => `This test call cost ${sum}.`,
     costUnknown: "Arvis does not know the price of this model.",
     free: "It costs nothing.",
-    save: "Save",
-    saved: "Saved.",
     disable: "Disable",
     enable: "Enable",
-    remove: "Remove",
     removed: "Removed.",
     removeWhy: (name: string) =>
       `The account ${name} and its key will be deleted. Agents then use the other accounts, or the demo model if there are none.`,
