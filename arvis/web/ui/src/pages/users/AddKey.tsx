@@ -1,11 +1,10 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Check, Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { Check, TextField } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Code } from "../../parts/show";
-import { Failure } from "../../parts/states";
 import { reveal } from "../../words/format";
 import { Once } from "./Once";
 import { type Role, RoleChoice } from "./RoleChoice";
@@ -29,18 +28,10 @@ export function AddKey({ onClose }: { onClose: () => void }) {
           <Button onClick={onClose}>{texts.done}</Button>
         </>
       ) : (
-        <Form label={texts.addKey} onSend={send}>
-          {make.error && <Failure error={make.error} />}
-          <Field label={texts.keyName} hint={texts.keyNameHint}>
-            <input value={name} required autoComplete="off" onChange={(event) => setName(event.target.value)} />
-          </Field>
+        <Form label={texts.addKey} onSend={send} by={[make]} save={texts.make}>
+          <TextField label={texts.keyName} hint={texts.keyNameHint} required value={name} onChange={setName} />
           <RoleChoice value={role} onChange={setRole} />
           {role === "chat" && <Agents chosen={agents} choose={setAgents} />}
-          <FormButtons>
-            <Button type="submit" kind="primary" busy={make.isPending}>
-              {texts.make}
-            </Button>
-          </FormButtons>
         </Form>
       )}
     </Sheet>

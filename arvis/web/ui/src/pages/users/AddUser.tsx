@@ -1,21 +1,18 @@
-import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
 import { Sheet } from "../../parts/page";
-import { Failure } from "../../parts/states";
 import { Once } from "./Once";
 import { type Role, RoleChoice } from "./RoleChoice";
 import { texts } from "./texts";
 
 /** Add a user, then show their login link. */
 export function AddUser({ onClose }: { onClose: () => void }) {
-  const [id, setId] = useState("");
-  const [name, setName] = useState("");
-  const [role, setRole] = useState<Role>("chat");
+  const { draft, of } = useDraft({ id: "", name: "", role: "chat" as Role });
   const add = useSend("POST /api/users", { quiet: true, done: texts.added });
-  const send = () => add.mutate({ body: { id, role, ...(name.trim() === "" ? {} : { name }) } });
+  const { name, ...rest } = draft;
+  const send = () => add.mutate({ body: name.trim() === "" ? rest : draft });
   return (
     <Sheet title={texts.addUser} onClose={onClose}>
       {add.data ? (
@@ -24,27 +21,17 @@ export function AddUser({ onClose }: { onClose: () => void }) {
           <Button onClick={onClose}>{texts.done}</Button>
         </>
       ) : (
-        <Form label={texts.addUser} onSend={send}>
-          {add.error && <Failure error={add.error} />}
-          <Field label={texts.id} hint={texts.idHint}>
-            <input
-              value={id}
-              required
-              autoComplete="off"
-              autoCapitalize="none"
-              spellCheck={false}
-              onChange={(event) => setId(event.target.value)}
-            />
-          </Field>
-          <Field label={texts.name} hint={texts.nameHint}>
-            <input value={name} autoComplete="off" onChange={(event) => setName(event.target.value)} />
-          </Field>
-          <RoleChoice value={role} onChange={setRole} />
-          <FormButtons>
-            <Button type="submit" kind="primary" busy={add.isPending}>
-              {texts.add}
-            </Button>
-          </FormButtons>
+        <Form label={texts.addUser} onSend={send} by={[add]} save={texts.add}>
+          <TextField
+            label={texts.id}
+            hint={texts.idHint}
+            required
+            autoCapitalize="none"
+            spellCheck={false}
+            {...of("id")}
+          />
+          <TextField label={texts.name} hint={texts.nameHint} {...of("name")} />
+          <RoleChoice {...of("role")} />
         </Form>
       )}
     </Sheet>

@@ -1,8 +1,7 @@
 import type { ReactNode } from "react";
 import { type Pages, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
 import { Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty, Failure, Skeleton } from "../../parts/states";
@@ -51,7 +50,6 @@ export function Keys({
 }
 
 export function KeySheet({ id, pages, onClose }: { id: string; pages: Pages<Key>; onClose: () => void }) {
-  const ask = useAsk();
   const revoke = useSend("DELETE /api/keys/{key}", { done: texts.revoked });
   const key = pages.rows.find((one) => one.id === id);
   if (key === undefined) {
@@ -62,20 +60,18 @@ export function KeySheet({ id, pages, onClose }: { id: string; pages: Pages<Key>
       </Sheet>
     );
   }
-  const drop = async () => {
-    const words = texts.revokeWhy(reveal(key.name));
-    if (await ask({ title: texts.revoke, words, yes: texts.revoke, danger: true })) {
-      revoke.mutate({ path: { key: id } }, { onSuccess: onClose });
-    }
-  };
   return (
     <Sheet
       title={<UntrustedText text={key.name} />}
       onClose={onClose}
       actions={
-        <Button kind="danger" busy={revoke.isPending} onClick={() => void drop()}>
-          {texts.revoke}
-        </Button>
+        <AskButton
+          kind="danger"
+          busy={revoke.isPending}
+          label={texts.revoke}
+          words={texts.revokeWhy(reveal(key.name))}
+          onYes={() => revoke.mutate({ path: { key: id } }, { onSuccess: onClose })}
+        />
       }
     >
       <Facts

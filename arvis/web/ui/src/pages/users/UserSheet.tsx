@@ -1,12 +1,13 @@
 import { useState } from "react";
 import { useApi, useList, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
-import { Field } from "../../parts/field";
+import { AskButton } from "../../parts/dialog";
+import { TextField } from "../../parts/field";
 import { Form, FormButtons } from "../../parts/form";
 import { Section, Sheet } from "../../parts/page";
 import { UntrustedText } from "../../parts/show";
-import { Failure, Loaded } from "../../parts/states";
+import { Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
 import { Logins } from "./Logins";
 import { Once } from "./Once";
@@ -34,38 +35,23 @@ export function UserSheet({ id, onClose }: { id: string; onClose: () => void }) 
 function Edit({ user }: { user: User }) {
   const [name, setName] = useState(user.name);
   const [role, setRole] = useState(user.role);
-  const change = useSend("PATCH /api/users/{user}", { quiet: true, done: texts.saved });
+  const change = useSend("PATCH /api/users/{user}", { quiet: true, done: common.saved });
   const first = user.id === FIRST_USER;
   const send = () => change.mutate({ path: { user: user.id }, body: first ? { name } : { name, role } });
   return (
-    <Form label={texts.role} onSend={send}>
-      {change.error && <Failure error={change.error} />}
-      <Field label={texts.name}>
-        <input value={name} required autoComplete="off" onChange={(event) => setName(event.target.value)} />
-      </Field>
+    <Form label={texts.role} onSend={send} by={[change]}>
+      <TextField label={texts.name} required value={name} onChange={setName} />
       <RoleChoice value={role} onChange={setRole} disabled={first} />
       <p className="muted">{first ? texts.firstUser : texts.roleEnds}</p>
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={change.isPending}>
-          {texts.save}
-        </Button>
-      </FormButtons>
     </Form>
   );
 }
 
 /** Access of the user: a new login link, and a button that ends all logins. */
 function Entry({ user, onGone }: { user: User; onGone: () => void }) {
-  const ask = useAsk();
   const link = useSend("POST /api/users/{user}/link");
   const remove = useSend("DELETE /api/users/{user}", { done: texts.removed });
   const path = { user: user.id };
-  const drop = async () => {
-    const words = texts.removeWhy(reveal(user.name));
-    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
-      remove.mutate({ path }, { onSuccess: onGone });
-    }
-  };
   return (
     <>
       <FormButtons>
@@ -73,9 +59,13 @@ function Entry({ user, onGone }: { user: User; onGone: () => void }) {
           {texts.newLink}
         </Button>
         {user.id !== FIRST_USER && (
-          <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-            {texts.remove}
-          </Button>
+          <AskButton
+            kind="danger"
+            busy={remove.isPending}
+            label={common.remove}
+            words={texts.removeWhy(reveal(user.name))}
+            onYes={() => remove.mutate({ path }, { onSuccess: onGone })}
+          />
         )}
       </FormButtons>
       {link.data && <Once title={texts.link} why={texts.linkWhy} value={link.data.url} />}

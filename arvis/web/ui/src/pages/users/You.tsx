@@ -1,12 +1,10 @@
 import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
-import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
-import { Check, Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { AskButton } from "../../parts/dialog";
+import { Check, TextField } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
-import { Failure } from "../../parts/states";
 import { Logins } from "./Logins";
 import { texts } from "./texts";
 import styles from "./users.module.css";
@@ -48,35 +46,28 @@ function PasswordForm() {
   const action = me.hasPassword ? texts.changePassword : texts.setPassword;
   return (
     <div className={styles.form}>
-      <Form label={texts.password} onSend={send}>
-        {set.error && <Failure error={set.error} />}
+      <Form label={texts.password} onSend={send} by={[set]} save={action}>
         <input hidden readOnly name="username" autoComplete="username" value={me.userId} />
         {me.hasPassword && (
-          <Field label={texts.current}>
-            <input
-              type={type}
-              autoComplete="current-password"
-              value={current}
-              required
-              onChange={(event) => setCurrent(event.target.value)}
-            />
-          </Field>
-        )}
-        <Field label={texts.next} hint={texts.nextHint}>
-          <input
+          <TextField
+            label={texts.current}
             type={type}
-            autoComplete="new-password"
-            value={password}
+            autoComplete="current-password"
             required
-            onChange={(event) => setPassword(event.target.value)}
+            value={current}
+            onChange={setCurrent}
           />
-        </Field>
+        )}
+        <TextField
+          label={texts.next}
+          hint={texts.nextHint}
+          type={type}
+          autoComplete="new-password"
+          required
+          value={password}
+          onChange={setPassword}
+        />
         <Check label={texts.showTyped} checked={shown} onChange={setShown} />
-        <FormButtons>
-          <Button type="submit" kind="primary" busy={set.isPending}>
-            {action}
-          </Button>
-        </FormButtons>
       </Form>
     </div>
   );
@@ -85,11 +76,8 @@ function PasswordForm() {
 function OwnLogins() {
   const pages = useList("GET /api/auth/sessions", {});
   const end = useSend("DELETE /api/auth/sessions/{session}");
-  const ask = useAsk();
   const others = pages.rows.filter((one) => !one.current);
-  const endOthers = async () => {
-    const words = texts.endOthersWhy(others.length);
-    if (!(await ask({ title: texts.endOthers, words, yes: texts.endOthers, danger: true }))) return;
+  const endOthers = () => {
     for (const { id } of others) end.mutate({ path: { session: id } });
   };
   return (
@@ -97,9 +85,13 @@ function OwnLogins() {
       title={texts.logins}
       actions={
         others.length > 0 && (
-          <Button kind="danger" busy={end.isPending} onClick={() => void endOthers()}>
-            {texts.endOthers}
-          </Button>
+          <AskButton
+            kind="danger"
+            busy={end.isPending}
+            label={texts.endOthers}
+            words={texts.endOthersWhy(others.length)}
+            onYes={endOthers}
+          />
         )
       }
     >

@@ -54,13 +54,10 @@ export const texts = words({
     you: "You",
     add: "Add",
     added: "The user was added.",
-    save: "Save",
-    saved: "Saved.",
     roleEnds: "Changing the role ends all logins of this user immediately.",
     firstUser:
       "The first user always stays an owner and cannot be removed. It represents the person who has access to the data folder.",
     newLink: "New login link",
-    remove: "Remove",
     removed: "The user was removed.",
     removeWhy: (name: string) =>
       `All logins, open pages and unused login links of ${name} end immediately. API keys that they created keep working: review them under API keys.`,
