@@ -46,6 +46,5 @@ export const texts = words({
       left: "Your changes were not saved. This browser keeps them and offers them when you come back.",
       back: "Go back",
     },
-    notFound: "Nothing exists at this address. Check it, or choose a page from the navigation.",
   },
 });

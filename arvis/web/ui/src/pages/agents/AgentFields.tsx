@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { Field } from "../../parts/field";
+import { TextArea, TextField } from "../../parts/field";
 import styles from "./agents.module.css";
 import type { Change, Draft } from "./draft";
 import { ModelField } from "./ModelField";
@@ -25,22 +25,22 @@ export function AgentFields({
 }) {
   return (
     <>
-      <Field label={texts.fields.role} hint={conductor ? texts.conductorWhy : texts.roleHint}>
-        <input
-          value={draft.role}
-          disabled={conductor}
-          maxLength={100}
-          onChange={(event) => change({ role: event.target.value })}
-        />
-      </Field>
-      <Field label={texts.fields.description} hint={texts.descriptionHint}>
-        <textarea
-          rows={2}
-          value={draft.description}
-          maxLength={2000}
-          onChange={(event) => change({ description: event.target.value })}
-        />
-      </Field>
+      <TextField
+        label={texts.fields.role}
+        hint={conductor ? texts.conductorWhy : texts.roleHint}
+        disabled={conductor}
+        maxLength={100}
+        value={draft.role}
+        onChange={(role) => change({ role })}
+      />
+      <TextArea
+        label={texts.fields.description}
+        hint={texts.descriptionHint}
+        rows={2}
+        maxLength={2000}
+        value={draft.description}
+        onChange={(description) => change({ description })}
+      />
       <PromptField value={draft.prompt} onChange={(prompt) => change({ prompt })} />
       <ModelField value={draft.model} onChange={(model) => change({ model })} />
       <ToolPicker chosen={draft.tools} onChange={(tools) => change({ tools })} />
@@ -63,9 +63,7 @@ function PromptField({ value, onChange }: { value: string; onChange: (prompt: st
   };
   return (
     <div className={styles.prompt}>
-      <Field label={texts.fields.prompt} hint={texts.promptHint}>
-        <textarea rows={12} value={value} onChange={(event) => onChange(event.target.value)} />
-      </Field>
+      <TextArea label={texts.fields.prompt} hint={texts.promptHint} rows={12} value={value} onChange={onChange} />
       <div className={styles.starts} role="group" aria-label={texts.startWith}>
         <span className="muted">{texts.startWith}</span>
         {Object.values(prompts).map(({ name, text }) => (

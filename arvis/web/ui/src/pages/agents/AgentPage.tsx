@@ -4,10 +4,11 @@ import { useLocation } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button, ButtonLink } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
 import { Page } from "../../parts/page";
 import { Empty, Loaded } from "../../parts/states";
 import { Tabs } from "../../parts/tabs";
+import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import { AgentMemory } from "./AgentMemory";
@@ -82,7 +83,6 @@ function Gone() {
 
 function Actions({ agent }: { agent: Agent }) {
   const [, navigate] = useLocation();
-  const ask = useAsk();
   const { tell } = useToast();
   const mayPause = useMay("operator");
   const owns = useMay("owner");
@@ -90,15 +90,11 @@ function Actions({ agent }: { agent: Agent }) {
   const pause = useSend("POST /api/agents/{agent}/pause", { done: texts.paused });
   const resume = useSend("POST /api/agents/{agent}/resume", { done: texts.resumed });
   const remove = useSend("DELETE /api/agents/{agent}");
-  const undo = useSend("POST /api/agents/{agent}/undo", { done: texts.undone });
+  const undo = useSend("POST /api/agents/{agent}/undo", { done: common.undone });
   const name = reveal(agent.name);
-  const drop = async () => {
-    if (!(await ask({ title: texts.delete, words: texts.deleteWhy(name), yes: texts.delete, danger: true }))) return;
-    const deleted = () => {
-      tell(texts.deleted(name), { words: texts.undo, act: () => undo.mutate({ path }) });
-      navigate(HOME);
-    };
-    remove.mutate({ path }, { onSuccess: deleted });
+  const deleted = () => {
+    tell(texts.deleted(name), { words: common.undo, act: () => undo.mutate({ path }) });
+    navigate(HOME);
   };
   return (
     <>
@@ -126,9 +122,14 @@ function Actions({ agent }: { agent: Agent }) {
         </Button>
       )}
       {owns && agent.status !== "archived" && agent.role !== CONDUCTOR && (
-        <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={() => void drop()}>
-          {texts.delete}
-        </Button>
+        <AskButton
+          kind="danger"
+          icon={<Trash2 aria-hidden />}
+          busy={remove.isPending}
+          label={texts.delete}
+          words={texts.deleteWhy(name)}
+          onYes={() => remove.mutate({ path }, { onSuccess: deleted })}
+        />
       )}
     </>
   );

@@ -1,7 +1,7 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { useApi } from "../../api/hooks";
+import { asPages, useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
@@ -28,13 +28,6 @@ export function AgentTable() {
   const [, navigate] = useLocation();
   const [status] = useFilter("status");
   const agents = useApi("GET /api/agents", { query: { status: (status || undefined) as Row["status"] | undefined } });
-  const pages = {
-    rows: agents.data?.items ?? [],
-    error: agents.error,
-    loading: agents.isPending,
-    more: null,
-    retry: () => void agents.refetch(),
-  };
   const working = useWorking();
   const costs = useCosts();
   const add = useMay("owner") && (
@@ -51,7 +44,7 @@ export function AgentTable() {
     >
       <Table
         label={texts.title}
-        pages={pages}
+        pages={asPages(agents)}
         idOf={(row) => row.id}
         onOpen={(row) => navigate(`/agents/${row.slug}`)}
         columns={columns(working, costs)}

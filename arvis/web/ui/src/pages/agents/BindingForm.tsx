@@ -1,9 +1,6 @@
-import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Choice, Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
-import { Failure } from "../../parts/states";
+import { ChoiceField, TextField } from "../../parts/field";
+import { Form, useDraft } from "../../parts/form";
 import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
 import type { Binding } from "./draft";
@@ -15,13 +12,14 @@ const RESPONDS = Object.entries(texts.responds) as [NonNullable<Binding["respond
 /** Assign a channel to an agent, or change the settings of a `known` channel. */
 export function BindingForm({ slug, known, onClose }: { slug: string; known?: Binding; onClose: () => void }) {
   const platforms = useApi("GET /api/platforms", {});
-  const [platform, setPlatform] = useState(known?.platform ?? "discord");
-  const [channel, setChannel] = useState(known?.channel ?? "");
-  const [permission, setPermission] = useState<Binding["permission"]>(known?.permission ?? "full");
-  const [respond, setRespond] = useState<NonNullable<Binding["respond"]> | "">(known?.respond ?? "");
-  const [observe, setObserve] = useState(
-    known?.observe === undefined || known.observe === null ? "" : String(known.observe),
-  );
+  const { draft, of } = useDraft({
+    platform: known?.platform ?? "discord",
+    channel: known?.channel ?? "",
+    permission: known?.permission ?? ("full" as Binding["permission"]),
+    respond: known?.respond ?? ("" as NonNullable<Binding["respond"]> | ""),
+    observe: known?.observe === undefined || known.observe === null ? "" : String(known.observe),
+  });
+  const { platform, channel, permission, respond, observe } = draft;
   const bind = useSend("POST /api/agents/{agent}/bindings", { quiet: true, done: texts.bound });
   const names = new Map((platforms.data?.items ?? []).map((one) => [one.name, one.title]));
   if (!names.has("web")) names.set("web", texts.web);
@@ -35,40 +33,29 @@ export function BindingForm({ slug, known, onClose }: { slug: string; known?: Bi
   };
   const send = () => bind.mutate({ path: { agent: slug }, body }, { onSuccess: onClose });
   return (
-    <Form label={texts.addChannel} onSend={send}>
-      <Field label={texts.platform}>
-        <Choice
-          value={platform}
-          disabled={known !== undefined}
-          options={[...names].map(([name, title]) => [name, reveal(title)] as const)}
-          onChange={setPlatform}
-        />
-      </Field>
-      <Field label={texts.channel} hint={texts.channelHint}>
-        <input
-          value={channel}
-          required
-          disabled={known !== undefined}
-          autoComplete="off"
-          onChange={(event) => setChannel(event.target.value)}
-        />
-      </Field>
-      <Field label={texts.permission} hint={texts.permissionHint}>
-        <Choice value={permission} options={PERMISSIONS} onChange={setPermission} />
-      </Field>
-      <Field label={texts.respond}>
-        <Choice value={respond} options={[["", texts.respondDefault], ...RESPONDS]} onChange={setRespond} />
-      </Field>
-      <Field label={texts.observe} hint={texts.observeHint}>
-        <input type="number" step={1} value={observe} onChange={(event) => setObserve(event.target.value)} />
-      </Field>
-      {bind.error && <Failure error={bind.error} />}
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={bind.isPending}>
-          {known === undefined ? texts.addChannel : texts.save}
-        </Button>
-        <Button onClick={onClose}>{common.cancel}</Button>
-      </FormButtons>
+    <Form
+      label={texts.addChannel}
+      onSend={send}
+      by={[bind]}
+      save={known === undefined ? texts.addChannel : common.save}
+      onCancel={onClose}
+    >
+      <ChoiceField
+        label={texts.platform}
+        disabled={known !== undefined}
+        options={[...names].map(([name, title]) => [name, reveal(title)] as const)}
+        {...of("platform")}
+      />
+      <TextField
+        label={texts.channel}
+        hint={texts.channelHint}
+        required
+        disabled={known !== undefined}
+        {...of("channel")}
+      />
+      <ChoiceField label={texts.permission} hint={texts.permissionHint} options={PERMISSIONS} {...of("permission")} />
+      <ChoiceField label={texts.respond} options={[["", texts.respondDefault], ...RESPONDS]} {...of("respond")} />
+      <TextField label={texts.observe} hint={texts.observeHint} type="number" step={1} {...of("observe")} />
     </Form>
   );
 }

@@ -5,6 +5,7 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { count } from "../../words/format";
 import styles from "./agents.module.css";
@@ -61,13 +62,13 @@ function Row({ slug, binding, onChange }: { slug: string; binding: Binding; onCh
   const { tell } = useToast();
   const path = { agent: slug };
   const remove = useSend("DELETE /api/agents/{agent}/bindings");
-  const again = useSend("POST /api/agents/{agent}/bindings", { done: texts.undone });
+  const again = useSend("POST /api/agents/{agent}/bindings", { done: common.undone });
   const { platform, channel, permission, respond, observe } = binding;
   const drop = () =>
     remove.mutate(
       { path, query: { platform, channel } },
       {
-        onSuccess: () => tell(texts.removed, { words: texts.undo, act: () => again.mutate({ path, body: binding }) }),
+        onSuccess: () => tell(texts.removed, { words: common.undo, act: () => again.mutate({ path, body: binding }) }),
       },
     );
   return (
@@ -88,7 +89,7 @@ function Row({ slug, binding, onChange }: { slug: string; binding: Binding; onCh
         <div className={styles.rowActions}>
           <Button onClick={onChange}>{texts.changeChannel}</Button>
           <Button kind="danger" busy={remove.isPending} onClick={drop}>
-            {texts.remove}
+            {common.remove}
           </Button>
         </div>
       )}

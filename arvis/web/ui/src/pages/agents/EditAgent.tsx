@@ -1,10 +1,11 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Field } from "../../parts/field";
+import { TextField } from "../../parts/field";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Failure } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { useKeptDraft } from "../../parts/unsaved";
 import { AgentFields } from "./AgentFields";
 import styles from "./agents.module.css";
@@ -18,7 +19,7 @@ export function EditAgent({ agent }: { agent: Agent }) {
   const [base, setBase] = useState(agent);
   const [draft, setDraft] = useKeptDraft<Draft>(`agent.${agent.id}`, draftOf(base));
   const [seen, setSeen] = useState(agent);
-  const save = useSend("PATCH /api/agents/{agent}", { quiet: true, done: texts.saved });
+  const save = useSend("PATCH /api/agents/{agent}", { quiet: true, done: common.saved });
   const body = differing(base, draft);
   const changed = differences(base, body as Partial<Agent>);
   const begin = (from: Agent) => {
@@ -35,15 +36,14 @@ export function EditAgent({ agent }: { agent: Agent }) {
   };
   return (
     <Form label={texts.tabs.edit} onSend={send} dirty={changed.length > 0} kept>
-      <Field label={texts.fields.name} hint={texts.nameHint}>
-        <input
-          value={draft.name}
-          required
-          maxLength={100}
-          autoComplete="off"
-          onChange={(event) => setDraft({ ...draft, name: event.target.value })}
-        />
-      </Field>
+      <TextField
+        label={texts.fields.name}
+        hint={texts.nameHint}
+        required
+        maxLength={100}
+        value={draft.name}
+        onChange={(name) => setDraft({ ...draft, name })}
+      />
       <AgentFields
         draft={draft}
         change={(some) => setDraft({ ...draft, ...some })}
@@ -62,7 +62,7 @@ export function EditAgent({ agent }: { agent: Agent }) {
         )}
         <FormButtons>
           <Button type="submit" kind="primary" busy={save.isPending} disabled={changed.length === 0}>
-            {texts.save}
+            {common.save}
           </Button>
           {changed.length > 0 && <Button onClick={() => begin(agent)}>{texts.discard}</Button>}
         </FormButtons>

@@ -4,6 +4,7 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { count } from "../../words/format";
 import { Person } from "../memory/people";
 import styles from "./agents.module.css";
@@ -18,7 +19,7 @@ const CONFIGURATION = "configuration";
 export function History({ agent }: { agent: Agent }) {
   const path = { agent: agent.slug };
   const versions = useApi("GET /api/agents/{agent}/versions", { path });
-  const undo = useSend("POST /api/agents/{agent}/undo", { done: texts.undone });
+  const undo = useSend("POST /api/agents/{agent}/undo", { done: common.undone });
   const owns = useMay("owner");
   return (
     <Loaded of={versions}>

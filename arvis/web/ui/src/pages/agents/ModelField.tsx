@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useApi } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { Choice, Field } from "../../parts/field";
+import { ChoiceField, TextField } from "../../parts/field";
 import { money, reveal } from "../../words/format";
 import { texts } from "./texts";
 
@@ -23,20 +23,18 @@ export function ModelField({ value, onChange }: { value: string; onChange: (valu
   ];
   return (
     <>
-      <Field label={texts.fields.model} hint={texts.modelHint}>
-        <Choice
-          value={typed ? OTHER : value}
-          options={options}
-          onChange={(chosen) => {
-            setTyped(chosen === OTHER);
-            if (chosen !== OTHER) onChange(chosen);
-          }}
-        />
-      </Field>
+      <ChoiceField
+        label={texts.fields.model}
+        hint={texts.modelHint}
+        value={typed ? OTHER : value}
+        options={options}
+        onChange={(chosen) => {
+          setTyped(chosen === OTHER);
+          if (chosen !== OTHER) onChange(chosen);
+        }}
+      />
       {typed && (
-        <Field label={texts.otherModelName} hint={texts.otherModelHint}>
-          <input value={value} autoComplete="off" onChange={(event) => onChange(event.target.value)} />
-        </Field>
+        <TextField label={texts.otherModelName} hint={texts.otherModelHint} value={value} onChange={onChange} />
       )}
     </>
   );

@@ -1,5 +1,5 @@
 import { useApi } from "../../api/hooks";
-import { Choice, Field } from "../../parts/field";
+import { ChoiceField, TextArea, TextField } from "../../parts/field";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import styles from "./agents.module.css";
@@ -20,52 +20,54 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
   return (
     <div className={styles.moreFields}>
       <GraphField value={draft.graph} onChange={(graph) => change({ graph })} />
-      <Field label={texts.fields.completion} hint={texts.completionHint}>
-        <Choice value={draft.completion} options={COMPLETIONS} onChange={(completion) => change({ completion })} />
-      </Field>
-      <Field label={texts.fields.onNewMessage}>
-        <Choice
-          value={draft.onNewMessage}
-          options={[["", texts.unset.onNewMessage], ...ON_NEW_MESSAGE]}
-          onChange={(onNewMessage) => change({ onNewMessage })}
-        />
-      </Field>
-      <Field label={texts.fields.contextTokens} hint={texts.contextTokensHint}>
-        <input
-          type="number"
-          step={1}
-          value={draft.contextTokens}
-          onChange={(event) => change({ contextTokens: event.target.value })}
-        />
-      </Field>
-      <Field label={texts.fields.timezone} hint={texts.timezoneHint}>
-        <input
-          value={draft.timezone}
-          autoComplete="off"
-          onChange={(event) => change({ timezone: event.target.value })}
-        />
-      </Field>
-      <Field label={texts.fields.fallbacks} hint={texts.fallbacksHint}>
-        <textarea rows={2} value={draft.fallbacks} onChange={(event) => change({ fallbacks: event.target.value })} />
-      </Field>
-      <Field label={texts.fields.allowUsers}>
-        <Choice
-          value={draft.everybody ? "everybody" : "listed"}
-          options={ALLOWED}
-          onChange={(allowed) => change({ everybody: allowed === "everybody" })}
-        />
-      </Field>
+      <ChoiceField
+        label={texts.fields.completion}
+        hint={texts.completionHint}
+        value={draft.completion}
+        options={COMPLETIONS}
+        onChange={(completion) => change({ completion })}
+      />
+      <ChoiceField
+        label={texts.fields.onNewMessage}
+        value={draft.onNewMessage}
+        options={[["", texts.unset.onNewMessage], ...ON_NEW_MESSAGE]}
+        onChange={(onNewMessage) => change({ onNewMessage })}
+      />
+      <TextField
+        label={texts.fields.contextTokens}
+        hint={texts.contextTokensHint}
+        type="number"
+        step={1}
+        value={draft.contextTokens}
+        onChange={(contextTokens) => change({ contextTokens })}
+      />
+      <TextField
+        label={texts.fields.timezone}
+        hint={texts.timezoneHint}
+        value={draft.timezone}
+        onChange={(timezone) => change({ timezone })}
+      />
+      <TextArea
+        label={texts.fields.fallbacks}
+        hint={texts.fallbacksHint}
+        rows={2}
+        value={draft.fallbacks}
+        onChange={(fallbacks) => change({ fallbacks })}
+      />
+      <ChoiceField
+        label={texts.fields.allowUsers}
+        value={draft.everybody ? "everybody" : "listed"}
+        options={ALLOWED}
+        onChange={(allowed) => change({ everybody: allowed === "everybody" })}
+      />
       {draft.everybody ? null : (
-        <Field
+        <TextArea
           label={texts.allowUsersList}
           hint={draft.allowUsers.trim() === "" ? texts.allowUsersNobody : texts.allowUsersHint}
-        >
-          <textarea
-            rows={2}
-            value={draft.allowUsers}
-            onChange={(event) => change({ allowUsers: event.target.value })}
-          />
-        </Field>
+          rows={2}
+          value={draft.allowUsers}
+          onChange={(allowUsers) => change({ allowUsers })}
+        />
       )}
       <Checklist
         label={texts.fields.plugins}
@@ -95,12 +97,12 @@ function GraphField({ value, onChange }: { value: string; onChange: (graph: stri
   ];
   const known = all.some(([name]) => name === value);
   return (
-    <Field label={texts.fields.graph} hint={items.find((graph) => graph.name === value)?.description}>
-      <Choice
-        value={value}
-        options={known ? all : [[value, texts.graphs[value] ?? reveal(value)], ...all]}
-        onChange={onChange}
-      />
-    </Field>
+    <ChoiceField
+      label={texts.fields.graph}
+      hint={items.find((graph) => graph.name === value)?.description}
+      value={value}
+      options={known ? all : [[value, texts.graphs[value] ?? reveal(value)], ...all]}
+      onChange={onChange}
+    />
   );
 }

@@ -2,11 +2,11 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { Button, ButtonLink } from "../../parts/button";
-import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { ButtonLink } from "../../parts/button";
+import { TextField } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { Page } from "../../parts/page";
-import { Empty, Failure } from "../../parts/states";
+import { Empty } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { useKeptDraft } from "../../parts/unsaved";
 import { AgentFields } from "./AgentFields";
@@ -36,34 +36,32 @@ export function NewAgent() {
   return (
     <Page title={texts.add} about={texts.createFirst}>
       {owns ? (
-        <Form label={texts.add} onSend={send} kept>
-          <Field label={texts.fields.name} hint={texts.nameHint}>
-            <input
-              value={draft.name}
-              required
-              maxLength={100}
-              autoComplete="off"
-              onChange={(event) => setDraft({ ...draft, name: event.target.value })}
-            />
-          </Field>
-          <Field label={texts.slug} hint={texts.slugHint}>
-            <input
-              value={slug}
-              required
-              maxLength={64}
-              autoComplete="off"
-              spellCheck={false}
-              onChange={(event) => setOwnSlug(event.target.value)}
-            />
-          </Field>
+        <Form
+          label={texts.add}
+          onSend={send}
+          by={[create]}
+          save={texts.create}
+          buttons={<ButtonLink href={HOME}>{common.cancel}</ButtonLink>}
+          kept
+        >
+          <TextField
+            label={texts.fields.name}
+            hint={texts.nameHint}
+            required
+            maxLength={100}
+            value={draft.name}
+            onChange={(name) => setDraft({ ...draft, name })}
+          />
+          <TextField
+            label={texts.slug}
+            hint={texts.slugHint}
+            required
+            maxLength={64}
+            spellCheck={false}
+            value={slug}
+            onChange={setOwnSlug}
+          />
           <AgentFields draft={draft} change={(some) => setDraft({ ...draft, ...some })} self={slug} />
-          {create.error && <Failure error={create.error} />}
-          <FormButtons>
-            <Button type="submit" kind="primary" busy={create.isPending}>
-              {texts.create}
-            </Button>
-            <ButtonLink href={HOME}>{common.cancel}</ButtonLink>
-          </FormButtons>
         </Form>
       ) : (
         <Empty title={texts.ownersOnly} action={<ButtonLink href={HOME}>{texts.all}</ButtonLink>} />

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { TextField } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
 import { BotFields } from "./BotFields";
 import { type Bot, type Draft, EMPTY, freeName, given, isComplete, type Platform } from "./bots";
@@ -39,30 +39,30 @@ export function BotSetup({
   };
   // If a second token is still missing after the first one was pasted, this is not an error yet.
   const unfinished = !pressed && check.error?.status === UNUSABLE;
-  const trouble = add.error ?? (unfinished ? null : check.error);
+  const trouble = add.error === null && !unfinished ? check.error : null;
   const send = () =>
     add.mutate({ body: { platform: platform.name, name, ...given(draft) } }, { onSuccess: (bot) => onStarted(bot) });
   return (
     <div className={styles.room}>
       <div className={styles.setup}>
         <Guide platform={platform} />
-        <Form onSend={send} label={texts.addTo(platform.title)}>
-          {trouble && <Failure error={trouble} />}
-          <BotFields platform={platform} draft={draft} onChange={setDraft} onPasted={(at) => look(at, false)} />
-          {taken.length > 0 && (
-            <Field label={texts.name} hint={texts.nameHint}>
-              <input value={name} required autoComplete="off" onChange={(event) => setNamed(event.target.value)} />
-            </Field>
-          )}
-          {check.data && !check.isPending && !check.error && <Findings findings={check.data.findings} />}
-          <FormButtons>
-            <Button type="submit" kind="primary" busy={add.isPending}>
-              {texts.start}
-            </Button>
+        <Form
+          onSend={send}
+          by={[add]}
+          save={texts.start}
+          label={texts.addTo(platform.title)}
+          buttons={
             <Button busy={check.isPending} disabled={!isComplete(platform, draft)} onClick={() => look(draft, true)}>
               {texts.check}
             </Button>
-          </FormButtons>
+          }
+        >
+          {trouble && <Failure error={trouble} />}
+          <BotFields platform={platform} draft={draft} onChange={setDraft} onPasted={(at) => look(at, false)} />
+          {taken.length > 0 && (
+            <TextField label={texts.name} hint={texts.nameHint} required value={name} onChange={setNamed} />
+          )}
+          {check.data && !check.isPending && !check.error && <Findings findings={check.data.findings} />}
         </Form>
       </div>
     </div>

@@ -3,11 +3,12 @@ import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { useAsk } from "../../parts/dialog";
+import { AskButton } from "../../parts/dialog";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
+import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
 import { BotFields } from "./BotFields";
 import { BotState } from "./BotState";
@@ -62,24 +63,21 @@ export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
 
 function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
   const [, navigate] = useLocation();
-  const ask = useAsk();
   const change = useSend("PATCH /api/bots/{platform}/{name}");
   const remove = useSend("DELETE /api/bots/{platform}/{name}", { done: texts.removed });
   const path = { platform: bot.platform, name: bot.name };
-  const drop = async () => {
-    const words = texts.removeWhy(reveal(bot.name), platform.title);
-    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
-      remove.mutate({ path }, { onSuccess: () => navigate(HOME) });
-    }
-  };
   return (
     <>
       <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !bot.enabled } })}>
         {bot.enabled ? texts.disable : texts.enable}
       </Button>
-      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-        {texts.remove}
-      </Button>
+      <AskButton
+        kind="danger"
+        busy={remove.isPending}
+        label={common.remove}
+        words={texts.removeWhy(reveal(bot.name), platform.title)}
+        onYes={() => remove.mutate({ path }, { onSuccess: () => navigate(HOME) })}
+      />
     </>
   );
 }
@@ -87,7 +85,7 @@ function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
 function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const [saves, setSaves] = useState(0);
-  const save = useSend("PATCH /api/bots/{platform}/{name}", { quiet: true, done: texts.saved });
+  const save = useSend("PATCH /api/bots/{platform}/{name}", { quiet: true, done: common.saved });
   const send = () =>
     save.mutate(
       { path: { platform: bot.platform, name: bot.name }, body: draft },
@@ -99,8 +97,7 @@ function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
       },
     );
   return (
-    <Form onSend={send} label={texts.settings}>
-      {save.error && <Failure error={save.error} />}
+    <Form onSend={send} by={[save]} label={texts.settings}>
       <BotFields
         key={saves}
         platform={platform}
@@ -110,11 +107,6 @@ function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
         secrets={bot.secrets}
         open
       />
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={save.isPending}>
-          {texts.save}
-        </Button>
-      </FormButtons>
     </Form>
   );
 }

@@ -26,11 +26,8 @@ export const texts = words({
     start: "Start the bot",
     restart: "Restart",
     restarted: "The bot is restarting.",
-    save: "Save",
-    saved: "Saved.",
     disable: "Disable",
     enable: "Enable",
-    remove: "Remove",
     removed: "Removed.",
     removeWhy: (name: string, platform: string) =>
       `The bot ${name} stops answering on ${platform}, and Arvis deletes its token. Its conversations are kept.`,

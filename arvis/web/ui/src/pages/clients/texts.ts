@@ -47,7 +47,6 @@ export const texts = words({
     older: "Show more",
     line: "Entry",
     when: "When",
-    amount: "Amount",
     types: { payment: "Payment", subscription: "Subscription", adjustment: "Adjustment", task: "Task" },
     lineStatuses: { pending: "Open", approved: "Approved", paid: "Paid", disputed: "Disputed" },
     statusOf: (line: string) => `Status of ${line}`,

@@ -1,9 +1,7 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
-import { Button } from "../../parts/button";
-import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
-import { Failure } from "../../parts/states";
+import { TextArea, TextField } from "../../parts/field";
+import { Form } from "../../parts/form";
 import { reveal } from "../../words/format";
 import { Choices } from "./Choices";
 import { BEGINNINGS, type Beginning, prompts, slugOf } from "./prompts";
@@ -41,20 +39,15 @@ export function AgentStep({ onDone, onSkip }: StepProps) {
         chosen={beginning}
         onChoose={choose}
       />
-      <Form onSend={send} label={texts.agent.title}>
-        {make.error && <Failure error={make.error} />}
-        <Field label={texts.agent.name}>
-          <input value={name} required autoComplete="off" onChange={(event) => setName(event.target.value)} />
-        </Field>
-        <Field label={texts.agent.prompt}>
-          <textarea rows={5} value={prompt} required onChange={(event) => setPrompt(event.target.value)} />
-        </Field>
-        <FormButtons>
-          <Button type="submit" kind="primary" busy={make.isPending}>
-            {texts.agent.make}
-          </Button>
-          <Skip onSkip={onSkip} />
-        </FormButtons>
+      <Form
+        onSend={send}
+        by={[make]}
+        save={texts.agent.make}
+        label={texts.agent.title}
+        buttons={<Skip onSkip={onSkip} />}
+      >
+        <TextField label={texts.agent.name} required value={name} onChange={setName} />
+        <TextArea label={texts.agent.prompt} rows={5} required value={prompt} onChange={setPrompt} />
       </Form>
     </>
   );

@@ -1,11 +1,9 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
-import { Button } from "../../parts/button";
 import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { Form } from "../../parts/form";
 import { Secret } from "../../parts/secret";
-import { Failure } from "../../parts/states";
 import type { StepProps } from "./Step";
 import { Skip } from "./Step";
 import { texts } from "./texts";
@@ -26,18 +24,17 @@ export function PasswordStep({ onDone, onSkip }: StepProps) {
       },
     );
   return (
-    <Form onSend={send} label={texts.password.title}>
-      {save.error && <Failure error={save.error} />}
+    <Form
+      onSend={send}
+      by={[save]}
+      save={texts.password.save}
+      label={texts.password.title}
+      buttons={<Skip onSkip={onSkip} />}
+    >
       <input className="hidden" autoComplete="username" value={me.userId} readOnly tabIndex={-1} aria-hidden />
       <Field label={texts.password.field} hint={texts.password.hint}>
         <Secret required autoFocus autoComplete="new-password" onText={setPassword} />
       </Field>
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={save.isPending}>
-          {texts.password.save}
-        </Button>
-        <Skip onSkip={onSkip} />
-      </FormButtons>
     </Form>
   );
 }
