@@ -85,14 +85,6 @@ export type Pages<T> = {
   renew?: () => void;
 };
 
-/** A list that is loaded at once; `rows`: a selection of its items. */
-export function asPages<T>(
-  found: Pick<UseQueryResult<{ items: T[] }, ApiError>, "data" | "error" | "isPending" | "refetch">,
-  rows: T[] = found.data?.items ?? [],
-): Pages<T> {
-  return { rows, error: found.error, loading: found.isPending, more: null, retry: () => void found.refetch() };
-}
-
 /** All pages of a list that were requested so far. */
 export function useList<R extends Listing>(route: R, query: Query<R>, path?: Record<string, string>): Pages<Item<R>> {
   const client = useQueryClient();

@@ -1,8 +1,7 @@
 import { useEffect, useState } from "react";
 import type { ApiError } from "../api/client";
-import { Button } from "../parts/button";
 import { Field } from "../parts/field";
-import { Form, FormButtons } from "../parts/form";
+import { Form } from "../parts/form";
 import { duration } from "../words/format";
 import { texts } from "./texts";
 
@@ -20,7 +19,13 @@ export function PasswordForm({
   const [password, setPassword] = useState("");
   const wait = useWait(error);
   return (
-    <Form label={texts.title} onSend={() => onSend(user, password)}>
+    <Form
+      label={texts.title}
+      onSend={() => onSend(user, password)}
+      by={[{ isPending: busy }]}
+      save={texts.logIn}
+      disabled={wait !== null && wait > 0}
+    >
       <Field label={texts.user} hint={texts.userHint}>
         <input
           name="username"
@@ -43,11 +48,6 @@ export function PasswordForm({
         />
       </Field>
       {wait !== null && <p>{wait > 0 ? texts.later(duration(wait * 1_000)) : texts.now}</p>}
-      <FormButtons>
-        <Button type="submit" kind="primary" busy={busy} disabled={wait !== null && wait > 0}>
-          {texts.logIn}
-        </Button>
-      </FormButtons>
     </Form>
   );
 }

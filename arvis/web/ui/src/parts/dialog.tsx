@@ -2,7 +2,7 @@
 
 import { X } from "lucide-react";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
-import { Button, type ButtonProps, IconButton } from "./button";
+import { Button, IconButton } from "./button";
 import styles from "./dialog.module.css";
 import { texts } from "./texts";
 
@@ -72,33 +72,5 @@ export function AskProvider({ children }: { children: ReactNode }) {
         </Dialog>
       )}
     </AskContext>
-  );
-}
-
-/** A button that asks before it acts. Its label is also the title of the question and the label of the confirm button. */
-export function AskButton({
-  label,
-  words,
-  title = label,
-  yes = label,
-  danger = true,
-  onYes,
-  ...button
-}: Omit<ButtonProps, "children"> & {
-  label: string;
-  words: string;
-  title?: string;
-  yes?: string;
-  danger?: boolean;
-  onYes: () => void;
-}) {
-  const ask = useAsk();
-  const press = async () => {
-    if (await ask({ title, words, yes, danger })) onYes();
-  };
-  return (
-    <Button {...button} onClick={() => void press()}>
-      {label}
-    </Button>
   );
 }

@@ -1,4 +1,4 @@
-import { cloneElement, type InputHTMLAttributes, type ReactElement, type TextareaHTMLAttributes, useId } from "react";
+import { cloneElement, type ReactElement, useId } from "react";
 import styles from "./field.module.css";
 
 type Control = ReactElement<{
@@ -102,76 +102,5 @@ export function Choice<T extends string>({
         </option>
       ))}
     </select>
-  );
-}
-
-type Labelled = { label: string; hint?: string; error?: string | null };
-type Written = { value: string; onChange: (text: string) => void };
-type Others<Attributes> = Omit<Attributes, "value" | "onChange">;
-
-/** A text or number with its label. The browser suggests no earlier input unless `autoComplete` says so. */
-export function TextField({
-  label,
-  hint,
-  error,
-  onChange,
-  ...input
-}: Labelled & Written & Others<InputHTMLAttributes<HTMLInputElement>>) {
-  return (
-    <Field label={label} hint={hint} error={error}>
-      <input autoComplete="off" {...input} onChange={(event) => onChange(event.target.value)} />
-    </Field>
-  );
-}
-
-/** A text of several lines with its label. */
-export function TextArea({
-  label,
-  hint,
-  error,
-  onChange,
-  ...area
-}: Labelled & Written & Others<TextareaHTMLAttributes<HTMLTextAreaElement>>) {
-  return (
-    <Field label={label} hint={hint} error={error}>
-      <textarea {...area} onChange={(event) => onChange(event.target.value)} />
-    </Field>
-  );
-}
-
-/** A choice of one value with its label. */
-export function ChoiceField<T extends string>({
-  label,
-  hint,
-  ...choice
-}: Omit<Labelled, "error"> & { value: T; options: Options<T>; onChange: (value: T) => void; disabled?: boolean }) {
-  return (
-    <Field label={label} hint={hint}>
-      <Choice {...choice} />
-    </Field>
-  );
-}
-
-/** A checkbox in a row of a list, named by its effect: `Turn NAME on`. Until the list is reloaded, it shows the user's choice. */
-export function Switch({
-  on,
-  busy,
-  label,
-  onChange,
-}: {
-  on: boolean;
-  busy: boolean;
-  label: string;
-  onChange: (on: boolean) => void;
-}) {
-  return (
-    <input
-      type="checkbox"
-      className={styles.switch}
-      aria-label={label}
-      checked={busy ? !on : on}
-      disabled={busy}
-      onChange={() => onChange(!on)}
-    />
   );
 }

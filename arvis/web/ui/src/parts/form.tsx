@@ -7,7 +7,7 @@ import { texts } from "./texts";
 import { RefusedContext, useUnsaved } from "./unsaved";
 
 /** A write of `useSend`, as far as its form shows it. */
-type Sending = { error: ApiError | null; isPending: boolean };
+type Sending = { isPending: boolean; error?: ApiError | null };
 
 /**
  * A form; Enter in a field submits it. It shows a refusal of its writes (`by`) above its fields, and below them a button
@@ -20,7 +20,7 @@ export function Form({
   onSend,
   by,
   save = texts.save,
-  unchanged = false,
+  disabled = false,
   onCancel,
   buttons,
   children,
@@ -32,8 +32,8 @@ export function Form({
   by?: readonly Sending[];
   /** The words of the button that submits. */
   save?: string;
-  /** There is nothing to submit. */
-  unchanged?: boolean;
+  /** The form cannot be submitted now, for example because nothing was changed. */
+  disabled?: boolean;
   onCancel?: () => void;
   buttons?: ReactNode;
   children: ReactNode;
@@ -46,7 +46,7 @@ export function Form({
   const [sent, setSent] = useState(false);
   const lift = useUnsaved((dirty ?? touched) && !sent, kept ? "kept" : "lost");
   const refused = useCallback(() => setSent(false), []);
-  const error = by?.find((one) => one.error !== null)?.error;
+  const error = by?.find((one) => one.error)?.error;
   return (
     <RefusedContext value={refused}>
       <form
@@ -67,7 +67,7 @@ export function Form({
         {children}
         {by && (
           <FormButtons>
-            <Button type="submit" kind="primary" busy={by.some((one) => one.isPending)} disabled={unchanged}>
+            <Button type="submit" kind="primary" busy={by.some((one) => one.isPending)} disabled={disabled}>
               {save}
             </Button>
             {onCancel && <Button onClick={onCancel}>{texts.cancel}</Button>}
@@ -82,21 +82,4 @@ export function Form({
 /** The buttons at the end of a form. */
 export function FormButtons({ children }: { children: ReactNode }) {
   return <div className={styles.buttons}>{children}</div>;
-}
-
-/** What a part of a form gets of `useDraft`. */
-export type DraftOf<D> = {
-  draft: D;
-  of: <K extends keyof D>(name: K) => { value: D[K]; onChange: (value: D[K]) => void };
-};
-
-/** The values of a form: the draft, a function that changes some of its values, and the properties of the field of one value. */
-export function useDraft<D extends object>(start: D | (() => D)): DraftOf<D> & { set: (part: Partial<D>) => void } {
-  const [draft, setDraft] = useState(start);
-  const set = (part: Partial<D>) => setDraft((before) => ({ ...before, ...part }));
-  const of = <K extends keyof D>(name: K) => ({
-    value: draft[name],
-    onChange: (value: D[K]) => setDraft((before) => ({ ...before, [name]: value })),
-  });
-  return { draft, set, of };
 }

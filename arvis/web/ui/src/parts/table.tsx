@@ -3,8 +3,10 @@
  * smoothly. `j` and `k` move, Enter opens. New rows at the top wait behind "3 new" while the reader has scrolled down.
  */
 
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
+import type { ApiError } from "../api/client";
 import type { Pages } from "../api/hooks";
 import { Button } from "./button";
 import { useListKeys } from "./keys";
@@ -39,6 +41,14 @@ type Props<T> = {
 const ROW_PX = 44;
 const CARD_PX = 96;
 const PHONE = "(max-width: 720px)";
+
+/** A list that is loaded at once; `rows`: a selection of its items. */
+export function asPages<T>(
+  found: Pick<UseQueryResult<{ items: T[] }, ApiError>, "data" | "error" | "isPending" | "refetch">,
+  rows: T[] = found.data?.items ?? [],
+): Pages<T> {
+  return { rows, error: found.error, loading: found.isPending, more: null, retry: () => void found.refetch() };
+}
 
 export function Table<T>(props: Props<T>) {
   const { pages, empty } = props;

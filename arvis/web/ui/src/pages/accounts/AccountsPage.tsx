@@ -1,11 +1,11 @@
-import { asPages, useApi } from "../../api/hooks";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { NEW } from "../../parts/detail";
 import { Sheet } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
-import type { Column } from "../../parts/table";
+import { asPages, type Column } from "../../parts/table";
 import { count } from "../../words/format";
 import { AccountSheet } from "./AccountSheet";
 import { AccountState } from "./AccountState";

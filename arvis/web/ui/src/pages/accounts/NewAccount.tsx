@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { ChoiceField, TextField } from "../../parts/field";
+import { ChoiceField, TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";

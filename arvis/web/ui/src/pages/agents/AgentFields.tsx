@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { TextArea, TextField } from "../../parts/field";
+import { TextArea, TextField } from "../../parts/fields";
 import styles from "./agents.module.css";
 import type { Change, Draft } from "./draft";
 import { ModelField } from "./ModelField";

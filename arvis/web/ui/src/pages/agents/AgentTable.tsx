@@ -1,14 +1,14 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { asPages, useApi } from "../../api/hooks";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Money, Status, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
-import { type Column, Table } from "../../parts/table";
+import { asPages, type Column, Table } from "../../parts/table";
 import { GraphName } from "../../parts/workflowGraph";
 import styles from "./agents.module.css";
 import { CONDUCTOR } from "./draft";

@@ -1,6 +1,6 @@
 import { useApi, useSend } from "../../api/hooks";
-import { ChoiceField, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { ChoiceField, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
 import type { Binding } from "./draft";

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { TextField } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Failure } from "../../parts/states";

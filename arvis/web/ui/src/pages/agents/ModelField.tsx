@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useApi } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { ChoiceField, TextField } from "../../parts/field";
+import { ChoiceField, TextField } from "../../parts/fields";
 import { money, reveal } from "../../words/format";
 import { texts } from "./texts";
 

@@ -1,5 +1,5 @@
 import { useApi } from "../../api/hooks";
-import { ChoiceField, TextArea, TextField } from "../../parts/field";
+import { ChoiceField, TextArea, TextField } from "../../parts/fields";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import styles from "./agents.module.css";

@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
-import { TextField } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Page } from "../../parts/page";
 import { Empty } from "../../parts/states";

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { TextField } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
 import { BotFields } from "./BotFields";

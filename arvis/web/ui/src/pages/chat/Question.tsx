@@ -3,7 +3,7 @@ import { useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Field } from "../../parts/field";
-import { Form, FormButtons } from "../../parts/form";
+import { Form } from "../../parts/form";
 import { Status } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { clock, reveal } from "../../words/format";
@@ -77,51 +77,39 @@ export function Question({ wait }: { wait: Wait }) {
   );
 }
 
-function Edit(props: {
-  of: Wait;
-  busy: boolean;
-  onCancel: () => void;
-  onSend: (given: Record<string, unknown>) => void;
-}) {
-  const [text, setText] = useState(() => JSON.stringify(props.of.arguments ?? {}, null, 2));
+type FormProps<Given> = { busy: boolean; onCancel: () => void; onSend: (given: Given) => void };
+
+function Edit({ of: wait, busy, onCancel, onSend }: FormProps<Record<string, unknown>> & { of: Wait }) {
+  const [text, setText] = useState(() => JSON.stringify(wait.arguments ?? {}, null, 2));
   const [wrong, setWrong] = useState(false);
   const send = () => {
     const given = objectOf(text);
     setWrong(given === null);
-    if (given !== null) props.onSend(given);
+    if (given !== null) onSend(given);
   };
   return (
-    <Form onSend={send} label={texts.edit}>
+    <Form onSend={send} by={[{ isPending: busy }]} save={texts.approveEdited} onCancel={onCancel} label={texts.edit}>
       <Field label={texts.arguments} hint={texts.argumentsHint} error={wrong ? texts.notJson : null}>
         <textarea rows={6} spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />
       </Field>
-      <Buttons words={texts.approveEdited} busy={props.busy} onCancel={props.onCancel} />
     </Form>
   );
 }
 
-function Feedback(props: { busy: boolean; onCancel: () => void; onSend: (text: string) => void }) {
+function Feedback({ busy, onCancel, onSend }: FormProps<string>) {
   const [text, setText] = useState("");
   return (
-    <Form onSend={() => text.trim() !== "" && props.onSend(text.trim())} label={texts.feedback}>
+    <Form
+      onSend={() => text.trim() !== "" && onSend(text.trim())}
+      by={[{ isPending: busy }]}
+      save={texts.sendFeedback}
+      onCancel={onCancel}
+      label={texts.feedback}
+    >
       <Field label={texts.feedbackLabel}>
         <textarea rows={3} value={text} onChange={(event) => setText(event.target.value)} />
       </Field>
-      <Buttons words={texts.sendFeedback} busy={props.busy} onCancel={props.onCancel} />
     </Form>
-  );
-}
-
-function Buttons({ words, busy, onCancel }: { words: string; busy: boolean; onCancel: () => void }) {
-  return (
-    <FormButtons>
-      <Button type="submit" kind="primary" busy={busy}>
-        {words}
-      </Button>
-      <Button kind="quiet" onClick={onCancel}>
-        {texts.cancel}
-      </Button>
-    </FormButtons>
   );
 }
 

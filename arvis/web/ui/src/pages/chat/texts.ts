@@ -111,7 +111,6 @@ export const texts = words({
     notJson: "This is not a JSON object. Enter names and values between { and }.",
     approveEdited: "Approve with these arguments",
     sendFeedback: "Send",
-    cancel: "Cancel",
     approvers: (who: string) => `Waiting for ${who}.`,
     until: (time: string) => `Until ${time}`,
   },

@@ -1,6 +1,6 @@
 import { useSend } from "../../api/hooks";
-import { ChoiceField, TextArea, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { texts as common } from "../../parts/texts";
 import type { Client, ClientDetail } from "./client";
 import { texts } from "./texts";

@@ -1,7 +1,7 @@
 import { useSend } from "../../api/hooks";
 import type { Body } from "../../api/types";
-import { ChoiceField, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { ChoiceField, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { texts } from "./texts";
 
 type Type = Body<"POST /api/clients/{client}/charges">["type"];

@@ -1,8 +1,8 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
+import { AskButton } from "../../parts/askButton";
 import { ButtonLink } from "../../parts/button";
-import { AskButton } from "../../parts/dialog";
 import { ResourceSheet } from "../../parts/resource";
 import { Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { count, reveal } from "../../words/format";

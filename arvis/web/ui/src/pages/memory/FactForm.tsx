@@ -1,7 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import type { Answer } from "../../api/types";
-import { ChoiceField, TextArea, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import type { Fact } from "./FactTable";

@@ -2,7 +2,7 @@ import { Trash2 } from "lucide-react";
 import { useList, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/dialog";
+import { AskButton } from "../../parts/askButton";
 import { AgentFilter } from "../../parts/filters";
 import { Page, Sheet, useFilter } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";

@@ -3,7 +3,7 @@ import { useMay } from "../../api/session";
 import type { Answer, Body } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { ChoiceField } from "../../parts/field";
+import { ChoiceField } from "../../parts/fields";
 import { ResourceSheet } from "../../parts/resource";
 import { Facts, Time, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";

@@ -1,8 +1,8 @@
 import { useApi, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
-import { ChoiceField, TextArea, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { texts } from "./texts";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
-import { TextArea } from "../../parts/field";
+import { TextArea } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { texts } from "./texts";
 
@@ -26,7 +26,7 @@ export function EditRetry({
       onSend={askAnew}
       by={[send]}
       save={texts.send}
-      unchanged={written.trim() === ""}
+      disabled={written.trim() === ""}
       onCancel={onCancel}
     >
       <TextArea

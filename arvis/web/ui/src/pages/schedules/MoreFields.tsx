@@ -1,5 +1,4 @@
-import { ChoiceField, TextField } from "../../parts/field";
-import type { DraftOf } from "../../parts/form";
+import { ChoiceField, type DraftOf, TextField } from "../../parts/fields";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import type { Draft } from "./draft";

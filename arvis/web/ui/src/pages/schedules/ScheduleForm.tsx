@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
-import { ChoiceField, TextArea, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { AgentField, PlaceFields } from "../../parts/place";
 import { texts as common } from "../../parts/texts";
 import { BLANK, bodyOf, type Draft, draftOf, given } from "./draft";

@@ -1,5 +1,5 @@
 import { useList, useSend } from "../../api/hooks";
-import { Switch } from "../../parts/field";
+import { Switch } from "../../parts/fields";
 import { AgentFilter } from "../../parts/filters";
 import { Chips, useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";

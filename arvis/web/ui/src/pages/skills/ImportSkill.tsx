@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { ChoiceField, TextArea, TextField } from "../../parts/field";
+import { ChoiceField, TextArea, TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Empty, Failure } from "../../parts/states";

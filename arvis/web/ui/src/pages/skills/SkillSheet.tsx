@@ -2,9 +2,9 @@ import { Pencil, Trash2, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
-import { AskButton } from "../../parts/dialog";
-import { TextArea } from "../../parts/field";
+import { TextArea } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { ResourceSheet } from "../../parts/resource";
 import { Status } from "../../parts/show";
@@ -55,7 +55,7 @@ function Edit({ skill, onDone }: { skill: SkillDetail; onDone: () => void }) {
   const save = useSend("PATCH /api/skills/{slug}", { quiet: true, done: common.saved });
   const send = () => save.mutate({ path: { slug: skill.slug }, body: { text } }, { onSuccess: onDone });
   return (
-    <Form label={common.edit} onSend={send} by={[save]} unchanged={text === skill.text} onCancel={onDone}>
+    <Form label={common.edit} onSend={send} by={[save]} disabled={text === skill.text} onCancel={onDone}>
       {skill.source !== "imported" && <p className="muted">{texts.editOther}</p>}
       <TextArea label={texts.text} hint={texts.editHint} rows={20} spellCheck={false} value={text} onChange={setText} />
     </Form>

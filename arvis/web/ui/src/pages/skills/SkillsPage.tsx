@@ -1,10 +1,10 @@
-import { asPages, useApi } from "../../api/hooks";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { NEW } from "../../parts/detail";
 import { Chips, SearchField, useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Status, UntrustedText } from "../../parts/show";
-import type { Column } from "../../parts/table";
+import { asPages, type Column } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { ImportSkill } from "./ImportSkill";
 import { SkillSheet } from "./SkillSheet";

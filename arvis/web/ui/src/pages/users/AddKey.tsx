@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Check, TextField } from "../../parts/field";
+import { Check } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Code } from "../../parts/show";

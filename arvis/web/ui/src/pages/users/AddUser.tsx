@@ -1,7 +1,7 @@
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Once } from "./Once";
 import { type Role, RoleChoice } from "./RoleChoice";

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { type Pages, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/dialog";
+import { AskButton } from "../../parts/askButton";
 import { Sheet } from "../../parts/page";
 import { Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty, Failure, Skeleton } from "../../parts/states";

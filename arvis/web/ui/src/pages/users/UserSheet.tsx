@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useApi, useList, useSend } from "../../api/hooks";
+import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
-import { AskButton } from "../../parts/dialog";
-import { TextField } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Section, Sheet } from "../../parts/page";
 import { UntrustedText } from "../../parts/show";

@@ -1,8 +1,9 @@
 import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
-import { AskButton } from "../../parts/dialog";
-import { Check, TextField } from "../../parts/field";
+import { AskButton } from "../../parts/askButton";
+import { Check } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Logins } from "./Logins";

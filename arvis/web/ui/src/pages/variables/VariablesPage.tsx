@@ -1,10 +1,11 @@
 import { useApi, useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
+import { AskButton } from "../../parts/askButton";
 import { NEW } from "../../parts/detail";
-import { AskButton } from "../../parts/dialog";
-import { Check, TextArea, TextField } from "../../parts/field";
-import { Form, useDraft } from "../../parts/form";
+import { Check } from "../../parts/field";
+import { TextArea, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { type Opening, ResourcePage, ResourceSheet } from "../../parts/resource";
 import { Status, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";

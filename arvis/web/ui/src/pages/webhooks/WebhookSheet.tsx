@@ -1,8 +1,8 @@
 import { KeyRound, Pencil } from "lucide-react";
 import { useApi, useSend } from "../../api/hooks";
+import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
 import { NEW } from "../../parts/detail";
-import { AskButton } from "../../parts/dialog";
 import { ResourceSheet } from "../../parts/resource";
 import { CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
-import { Switch } from "../../parts/field";
+import { Switch } from "../../parts/fields";
 import { AgentFilter } from "../../parts/filters";
 import { useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
-import { TextArea, TextField } from "../../parts/field";
+import { TextArea, TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { reveal } from "../../words/format";
 import { Choices } from "./Choices";

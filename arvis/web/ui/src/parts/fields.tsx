@@ -1,0 +1,93 @@
+/** Fields with their labels, and the draft that they change. Apart from `field.tsx`, because the chat and the login need none. */
+
+import { type InputHTMLAttributes, type TextareaHTMLAttributes, useState } from "react";
+import { Choice, Field, type Options } from "./field";
+import styles from "./field.module.css";
+
+type Labelled = { label: string; hint?: string; error?: string | null };
+type Written = { value: string; onChange: (text: string) => void };
+type Others<Attributes> = Omit<Attributes, "value" | "onChange">;
+
+/** A text or number with its label. The browser suggests no earlier input unless `autoComplete` says so. */
+export function TextField({
+  label,
+  hint,
+  error,
+  onChange,
+  ...input
+}: Labelled & Written & Others<InputHTMLAttributes<HTMLInputElement>>) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      <input autoComplete="off" {...input} onChange={(event) => onChange(event.target.value)} />
+    </Field>
+  );
+}
+
+/** A text of several lines with its label. */
+export function TextArea({
+  label,
+  hint,
+  error,
+  onChange,
+  ...area
+}: Labelled & Written & Others<TextareaHTMLAttributes<HTMLTextAreaElement>>) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      <textarea {...area} onChange={(event) => onChange(event.target.value)} />
+    </Field>
+  );
+}
+
+/** A choice of one value with its label. */
+export function ChoiceField<T extends string>({
+  label,
+  hint,
+  ...choice
+}: Omit<Labelled, "error"> & { value: T; options: Options<T>; onChange: (value: T) => void; disabled?: boolean }) {
+  return (
+    <Field label={label} hint={hint}>
+      <Choice {...choice} />
+    </Field>
+  );
+}
+
+/** A checkbox in a row of a list, named by its effect: `Turn NAME on`. Until the list is reloaded, it shows the user's choice. */
+export function Switch({
+  on,
+  busy,
+  label,
+  onChange,
+}: {
+  on: boolean;
+  busy: boolean;
+  label: string;
+  onChange: (on: boolean) => void;
+}) {
+  return (
+    <input
+      type="checkbox"
+      className={styles.switch}
+      aria-label={label}
+      checked={busy ? !on : on}
+      disabled={busy}
+      onChange={() => onChange(!on)}
+    />
+  );
+}
+
+/** What a part of a form gets of `useDraft`. */
+export type DraftOf<D> = {
+  draft: D;
+  of: <K extends keyof D>(name: K) => { value: D[K]; onChange: (value: D[K]) => void };
+};
+
+/** The values of a form: the draft, a function that changes some of its values, and the properties of the field of one value. */
+export function useDraft<D extends object>(start: D | (() => D)): DraftOf<D> & { set: (part: Partial<D>) => void } {
+  const [draft, setDraft] = useState(start);
+  const set = (part: Partial<D>) => setDraft((before) => ({ ...before, ...part }));
+  const of = <K extends keyof D>(name: K) => ({
+    value: draft[name],
+    onChange: (value: D[K]) => setDraft((before) => ({ ...before, [name]: value })),
+  });
+  return { draft, set, of };
+}
