@@ -5,6 +5,7 @@ It finds the daemon by two files in the data folder: `address`, which exists whi
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from arvis.config import Config, load
 from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable, NotFound
 from arvis.process.data_folder import address_file, api_key_file
 
@@ -64,8 +64,16 @@ class Api:
 
 
 def connect(config: Path | None, data: Path | None) -> Api:
-    """Return the API of the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet."""
-    settings = load(config, data, os.environ)
+    """Return the API of the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet.
+
+    The files of a running daemon are enough if the folder is given. The configuration is read only otherwise, because
+    its import takes most of the time of a command.
+    """
+    if config is None and data is not None:
+        url, key = left_in(address_file(data)), left_in(api_key_file(data))
+        if url is not None and key is not None:
+            return Api(url=url, key=key)
+    settings = importlib.import_module("arvis.config").load(config, data, os.environ)
     file = api_key_file(settings.data_dir)
     key = left_in(file)
     if key is None:
@@ -74,17 +82,17 @@ def connect(config: Path | None, data: Path | None) -> Api:
             why=f"It is not running, or it uses another data folder: {file} does not exist.",
             fix=_START,
         )
-    return Api(url=daemon_url(settings), key=key)
+    return Api(url=daemon_url(settings.data_dir, settings.web.host, settings.web.port), key=key)
 
 
-def daemon_url(config: Config) -> str:
-    """Return the address at which the daemon serves, or the address in the configuration if the daemon does not run."""
-    url = left_in(address_file(config.data_dir))
+def daemon_url(data_dir: Path, host: str, port: int) -> str:
+    """Return the address at which the daemon serves; if it does not run, the address with the configured host and
+    port."""
+    url = left_in(address_file(data_dir))
     if url is not None:
         return url
-    web = config.web
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(web.host.strip("[]"), web.host.strip("[]"))  # noqa: S104
-    return f"http://[{host}]:{web.port}" if ":" in host else f"http://{host}:{web.port}"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host.strip("[]"), host.strip("[]"))  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def request(

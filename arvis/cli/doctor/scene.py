@@ -127,7 +127,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
     roles = config.roles if start is None else start.roles
     if "web" not in roles and not address_file(config.data_dir).exists():
         return DaemonView(holder.pid, None, start)
-    url = daemon_url(config)
+    url = daemon_url(config.data_dir, config.web.host, config.web.port)
     try:
         health = request(url, "GET", "/health", timeout=_TIMEOUT)
         match health.data:
