@@ -21,7 +21,7 @@ test: check
 	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not alone' || { \
 	  [ $$? -eq 1 ] && echo "Running the failed tests again, one after the other:" && \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m 'not alone'; }
-	@$(BIN)/python -m pytest -m alone
+	@$(BIN)/python -m pytest -m alone $$(grep -rl 'mark.alone' tests --include='*.py')
 
 # The whole suite with the long form of its tests.
 long: export ARVIS_LONG = 1
