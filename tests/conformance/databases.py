@@ -46,7 +46,7 @@ def _new_database() -> Path:
 
 @functools.cache
 def migrated_template(server: PostgresServer) -> str:
-    """Return the name of a migrated database of this server. A copy of it takes a sixth of the time of a migration."""
+    """Return the name of a migrated database of this server. A copy takes a fifth of the time of a migration."""
     name = "migrated"
     server.create(name)
     bring_up_to_date(Database(Path("unused"), server.url(name), Path("unused")), NOW)
