@@ -127,7 +127,8 @@ export const stepTexts = words({
       too_late: "The message could not be answered in time (delivery.answer_within).",
       no_model: "No model account serves the agent's model.",
       retry: "An attempt failed. The next one follows.",
-      model_retry: "A model call failed. The next attempt follows as soon as a model answers, at the latest at the planned time.",
+      model_retry:
+        "A model call failed. The next attempt follows as soon as a model answers, at the latest at the planned time.",
       rate_limit: "The vendor or the platform limits the number of requests.",
       overloaded: "The vendor is overloaded.",
       timeout: "The model took too long.",
