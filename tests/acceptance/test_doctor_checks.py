@@ -111,6 +111,9 @@ def test_a_poor_environment(patient: Patient) -> None:
     stale = patient.folder / "site" / "arvis-0.dist-info"
     stale.mkdir(parents=True)
     (stale / "METADATA").write_text("Metadata-Version: 2.1\nName: arvis\nVersion: 0\n")
+    # An empty package hides time zones that another package of the environment may have installed.
+    (stale.parent / "tzdata").mkdir()
+    (stale.parent / "tzdata" / "__init__.py").touch()
     patient.config.write_text("accounts: [{name: main, provider: demo}]\n")
     poor = environment(
         PYTHONTZPATH="", PYTHONIOENCODING="ascii", PYTHONPATH=f"{stale.parent}{os.pathsep}{environment()['PYTHONPATH']}"
