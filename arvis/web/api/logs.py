@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Self
 
 from starlette.responses import FileResponse, Response
 
 from arvis.domain.errors import NotFound, Unprocessable
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, object_schema, one_of, optional
+from arvis.web.http.models import About, AnyObject, Page, Time, View
+from arvis.web.http.schema import LABEL, STRING, TIME, Schema, one_of
 
 # The log is read backwards in blocks, from the end of the newest file. Each call reads a limited number of bytes, so
 # that it does not delay other requests. The daemon redacted the lines when it wrote them.
@@ -247,67 +248,55 @@ _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAY_SCHEMA: Schema = {**STRING, "pattern": f"^{_DAY.pattern}$", "description": "Such as 2026-07-01 (UTC)."}
 
-LINE = object_schema(
-    {
-        "id": {**STRING, "description": "Its position, which never changes."},
-        "at": optional(TIME),
-        "level": one_of(LEVELS),
-        "logger": STRING,
-        "event": STRING,
-        "exception": {**optional(STRING), "description": "A traceback."},
-        "fields": {"type": "object", "description": "Its other fields: texts, numbers, true, false, null."},
-    }
-)
-LINES = object_schema(
-    {
-        "items": array(LINE),
-        "nextCursor": {**optional(STRING), "description": "There may be more pages even if `items` is empty."},
-    }
-)
-DAYS = object_schema(
-    {"items": array(object_schema({"day": _DAY_SCHEMA, "bytes": INTEGER})), "nextCursor": optional(STRING)}
-)
+
+class LogLineView(View):
+    id: Annotated[str, About("Its position, which never changes.")]
+    at: Time | None
+    level: Annotated[str, About(enum=sorted(LEVELS))]
+    logger: str
+    event: str
+    exception: Annotated[str | None, About("A traceback.")]
+    fields: Annotated[AnyObject, About("Its other fields: texts, numbers, true, false, null.")]
+
+    @classmethod
+    def of(cls, line: LogLine) -> Self:
+        return cls.showing(line, exception=line.exception or None)
 
 
-class LogRoutes:
+class LogLinesView(View):
+    items: list[LogLineView]
+    next_cursor: Annotated[str | None, About("There may be more pages even if `items` is empty.")]
+
+
+class LogDayView(View):
+    day: Annotated[str, About("Such as 2026-07-01 (UTC).", pattern=_DAY_SCHEMA["pattern"])]
+    bytes: int
+
+
+_PATH = "/api/logs"
+
+
+class LogRoutes(Routes):
     """Routes of the log. `folder` contains the daemon's log files."""
 
     def __init__(self, *, folder: Path) -> None:
         self._folder = folder
 
-    def endpoints(self) -> list[Endpoint]:
-        path = "/api/logs"
-        filters: dict[str, Schema] = {
+    @route(
+        "GET",
+        _PATH,
+        "List log lines, newest first",
+        OPERATE,
+        {200: LogLinesView},
+        query={
+            **PAGING,
             "level": {**one_of(LEVELS), "description": "The lowest level."},
             "logger": {**LABEL, "description": "A prefix of the logger's name."},
             "q": {**LABEL, "description": "A text anywhere in the line, case-insensitive."},
             "since": TIME,
             "until": TIME,
-        }
-        day = {"day": _DAY_SCHEMA}
-        return [
-            Endpoint(
-                "GET",
-                path,
-                "List log lines, newest first",
-                OPERATE,
-                self._list,
-                {200: LINES},
-                query={**PAGING, **filters},
-            ),
-            Endpoint("GET", f"{path}/days", "List the days that have a file", OPERATE, self._days, {200: DAYS}),
-            Endpoint(
-                "GET",
-                f"{path}/download",
-                "Download the file of a day",
-                OPERATE,
-                self._download,
-                {200: STRING},
-                query=day,
-                media="application/x-ndjson",
-            ),
-        ]
-
+        },
+    )
     async def _list(self, call: Call) -> Response:
         cursor = call.query("cursor")
         start = position_of(cursor) if cursor is not None else None
@@ -316,12 +305,22 @@ class LogRoutes:
                 "`cursor` must be the `nextCursor` of the previous page.", fix="Start without a cursor."
             )
         page = await asyncio.to_thread(read_back, self._folder, _wanted(call), start, call.limit)
-        return answer({"items": [_line(line) for line in page.found], "nextCursor": page.cursor})
+        return answer(LogLinesView(items=[LogLineView.of(line) for line in page.found], next_cursor=page.cursor))
 
+    @route("GET", f"{_PATH}/days", "List the days that have a file", OPERATE, {200: Page[LogDayView]})
     async def _days(self, _: Call) -> Response:
         days = await asyncio.to_thread(days_of, self._folder)
-        return answer({"items": [{"day": day, "bytes": size} for day, size in days], "nextCursor": None})
+        return answer_page([LogDayView(day=day, bytes=size) for day, size in days], None)
 
+    @route(
+        "GET",
+        f"{_PATH}/download",
+        "Download the file of a day",
+        OPERATE,
+        {200: STRING},
+        query={"day": _DAY_SCHEMA},
+        media="application/x-ndjson",
+    )
     async def _download(self, call: Call) -> Response:
         day = call.query("day")
         if day is None or not _DAY.fullmatch(day):
@@ -348,15 +347,3 @@ def _time(call: Call, name: str) -> int | None:
     if not _WHOLE.fullmatch(text):
         raise Unprocessable(f"`{name}` must be milliseconds since 1970.", fix="Send a whole number.")
     return int(text)
-
-
-def _line(line: LogLine) -> dict[str, Any]:
-    return {
-        "id": line.id,
-        "at": line.at,
-        "level": line.level,
-        "logger": line.logger,
-        "event": line.event,
-        "exception": line.exception or None,
-        "fields": dict(line.fields),
-    }
