@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright, expect
 
 from tests.conformance.databases import migrated_template
 from tests.parts import LONG, require
@@ -47,6 +47,9 @@ def keep_files_in_memory() -> None:
 
 
 keep_files_in_memory()
+
+#: The longest wait for the state of a page. A loaded machine needs more than the five seconds of Playwright.
+expect.set_options(timeout=20_000)
 
 # Compiled modules serve all processes of a run, even where the environment asks Python not to keep them.
 sys.dont_write_bytecode = False

@@ -107,7 +107,7 @@ class Common(Section):
     # the start.
     model_config = ConfigDict(defer_build=True)
 
-    #: This key, `accounts` and `bots` have other types in each subclass.
+    #: Each subclass defines its own types for `data_dir`, `accounts` and `bots`.
     data_dir: Any
     database: Annotated[SecretText, AfterValidator(_database)] = setting(
         SecretStr(SQLITE),

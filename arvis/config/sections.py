@@ -36,7 +36,9 @@ class ApiKey(Section):
     role: Literal["owner", "operator", "viewer", "chat"] = setting(
         "owner", "the rights of programs that use the key: docs/how-to/dashboard-access.md"
     )
-    agents: TextList = setting((), "slugs of the agents that a chat key may use; empty: all agents without risky tools")
+    agents: TextList = setting(
+        (), "slugs of the agents that a chat key may use; empty: all agents that have no risky tools"
+    )
 
 
 def _bare_key(value: object) -> object:

@@ -39,13 +39,13 @@ from arvis.engine.graph import (
     Call,
     Decision,
     EffectInterrupted,
-    Fact,
     Goto,
     Graph,
     Memory,
     NodeContext,
     Pause,
     StepWrite,
+    Write,
 )
 from arvis.engine.lifecycle import OnComplete
 from arvis.engine.unit_of_work import ExecutionUpdate
@@ -201,7 +201,7 @@ class Engine:
             return await self._store.write(lifecycle.settle_idle, job, loaded.execution, self._clock.now()), None
         update = self._update_of(loaded)
         if loaded.execution.version not in {"", update.execution.version}:
-            update.learn([partial(lifecycle.note_change, execution=update.execution, now=self._clock.now())])
+            update.add_writes([partial(lifecycle.note_change, execution=update.execution, now=self._clock.now())])
         del loaded  # so that the rows for the first node do not stay in memory
         await self._walk(job, update)
         update.pause_if_idle()
@@ -226,7 +226,7 @@ class Engine:
     async def _step(self, job: Job, update: ExecutionUpdate, cursor: Cursor) -> None:
         keep = partial(self._keep, job, update)
         context, decision = await self._visit(job, update, cursor, keep=keep, prefetched=update.take_prefetched())
-        update.learn(context.facts, context.after_commit)
+        update.add_writes(context.writes, context.after_commit)
         update.apply(cursor, decision)
         update.prefetched = context.carried_over
         due = context.called_outside or update.uncommitted >= MOST_UNCOMMITTED
@@ -328,8 +328,8 @@ class Engine:
         limit). A cancelled visit needs a limit, because its caller waits for its end."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
-                if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
-                    await self._store.write(lifecycle.run_facts, facts)
+                if writes := [write for write in context.writes if not isinstance(write, StepWrite)]:
+                    await self._store.write(lifecycle.make_writes, writes)
                 await context.flush()
 
     # -- commits -------------------------------------------------------------------------------------------
@@ -396,12 +396,13 @@ class Engine:
         for wait in asked:
             self._bus.publish(ExecutionPaused(update.execution.id, wait.id, wait.prompt))
 
-    async def _write_last(self, facts: list[Fact]) -> None:
-        """Make these writes in a commit without a step. Give up after `LAST_SECONDS`."""
-        if facts:
+    async def _write_last(self, writes: list[Write]) -> None:
+        """Store these writes in a commit of their own, because the commit of their step was not made. Give up after
+        `LAST_SECONDS`."""
+        if writes:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):
-                    await self._store.write(lifecycle.run_facts, facts)
+                    await self._store.write(lifecycle.make_writes, writes)
 
     async def _keep(self, job: Job, update: ExecutionUpdate, effect: Effect) -> None:
         """Store the effect, together with the steps that led to it."""
@@ -436,7 +437,7 @@ async def _take_over(update: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> 
         if _has_failed(visit):
             continue
         context, decision = visit.result()
-        update.learn(context.facts, context.after_commit)
+        update.add_writes(context.writes, context.after_commit)
         if not update.ended:
             update.apply(cursor, decision)
         called_outside = called_outside or context.called_outside

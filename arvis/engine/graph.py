@@ -40,7 +40,7 @@ class StepWrite:
 
 
 P = ParamSpec("P")
-Fact = Callable[[Transaction], None]
+Write = Callable[[Transaction], None]
 
 
 class EffectInterrupted(Exception):
@@ -102,7 +102,7 @@ class NodeContext:
         self.carried_over: Any = None
         self.publish_now = publish
         self.called_outside = False
-        self.facts: list[Fact] = []
+        self.writes: list[Write] = []
         #: Events that are published after the commit of the step.
         self.after_commit: list[Event] = []
         #: The id of this visit. A visit that is repeated after a crash keeps its id.
@@ -170,16 +170,16 @@ class NodeContext:
     ) -> None:
         """Add a write to the commit of this step. It is made even if the node raises an error afterwards."""
 
-        def fact(tx: Transaction) -> None:
+        def write(tx: Transaction) -> None:
             script(tx, *args, **kwargs)
 
-        self.facts.append(fact)
+        self.writes.append(write)
 
     def record_of_step(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
         """Add a write to the commit of this step. It is not made if the node raises an error afterwards."""
-        self.facts.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
+        self.writes.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
 
     def publish_after_commit(self, event: Event) -> None:
         """Publish this event after the commit of the step, because its subscribers read rows that the commit writes."""

@@ -24,7 +24,7 @@ from arvis.domain.executions import (
 )
 from arvis.domain.jobs import CALLED, Done, Job, JobStatus, NewJob, Settlement, Snooze
 from arvis.domain.messages import MessageStatus
-from arvis.engine.graph import Fact, Graph
+from arvis.engine.graph import Graph, Write
 from arvis.engine.unit_of_work import ExecutionUpdate, new_execution
 from arvis.ports.store import Transaction
 
@@ -320,6 +320,6 @@ def keep_effect(tx: Transaction, effect: Effect) -> None:
     tx.executions.put_effect(effect)
 
 
-def run_facts(tx: Transaction, facts: list[Fact]) -> None:
-    for fact in facts:
-        fact(tx)
+def make_writes(tx: Transaction, writes: list[Write]) -> None:
+    for write in writes:
+        write(tx)

@@ -28,7 +28,6 @@ from arvis.engine.graph import (
     Decision,
     DurableWrite,
     End,
-    Fact,
     Fail,
     Gate,
     Goto,
@@ -38,6 +37,7 @@ from arvis.engine.graph import (
     Repeat,
     SwitchGraph,
     Watch,
+    Write,
 )
 from arvis.ports.store import Transaction
 
@@ -82,7 +82,7 @@ class ExecutionUpdate:
     events: list[Event] = field(default_factory=list)
     _steps: list[Step] = field(default_factory=list)
     _changed: set[str] = field(default_factory=set)
-    _facts: list[Fact] = field(default_factory=list)
+    _writes: list[Write] = field(default_factory=list)
     _waits: list[Wait] = field(default_factory=list)
     _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
     _asking: bool = False
@@ -136,7 +136,7 @@ class ExecutionUpdate:
     @property
     def has_changes(self) -> bool:
         """True if the next commit has rows to write."""
-        return bool(self._steps or self._changed or self._facts)
+        return bool(self._steps or self._changed or self._writes)
 
     @property
     def uncommitted(self) -> int:
@@ -149,18 +149,18 @@ class ExecutionUpdate:
         return bool(self.questions) or self._asking
 
     @property
-    def durable_writes(self) -> list[Fact]:
+    def durable_writes(self) -> list[Write]:
         """The writes of the next commit that must be made even if the commit fails."""
-        return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
+        return [write for write in self._writes if isinstance(write, DurableWrite)]
 
     def take_prefetched(self) -> Any:
         """Return the prefetched rows and drop them, so that only one node uses them."""
         prefetched, self.prefetched = self.prefetched, None
         return prefetched
 
-    def learn(self, facts: Sequence[Fact], events: Sequence[Event] = ()) -> None:
+    def add_writes(self, writes: Sequence[Write], events: Sequence[Event] = ()) -> None:
         """Add writes to the next commit, and events that are published after it."""
-        self._facts += facts
+        self._writes += writes
         self.events += events
 
     def apply(self, cursor: Cursor, decision: Decision) -> None:
@@ -363,15 +363,15 @@ class ExecutionUpdate:
             tx.jobs.add(
                 NewJob.advance(child.id, child.lane, child.priority, principal_id=child.principal_id), self.now()
             )
-        for fact in self._facts:
-            fact(tx)
+        for write in self._writes:
+            write(tx)
 
     def written(self) -> None:
         """Clear the changes after their commit. This is not a part of `write`, because the script that calls `write`
         may run twice."""
         self.committed = frozenset(self.cursors)
         self.prefetched = None
-        self._steps, self._facts, self._waits, self._children = [], [], [], []
+        self._steps, self._writes, self._waits, self._children = [], [], [], []
         self._changed = set()
         self.events = []
 

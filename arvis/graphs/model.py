@@ -52,7 +52,7 @@ class ModelCaller:
             if trail.counted or trail.limits:
                 context.record(note_counts, tuple(trail.counted), tuple(trail.limits), context.now())
             calls = tuple(trail.calls)
-            context.facts.append(
+            context.writes.append(
                 DurableWrite(
                     partial(self._budget.close, spender=spender, estimate=largest.micros, calls=calls, call=open_call)
                 )

@@ -150,8 +150,9 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
     before = tx.agent_state.get(state.agent_id, state.scope, state.key)
     if before is not None and state.taint and not before.taint:
         return Refused(
-            f"A person set `{state.key}`, and text of other people, tools or files must not replace it.",
-            "Set it yourself, or use another key.",
+            f"A person set the value of `{state.key}`. A value that comes from another person, a tool or a file cannot "
+            "replace it.",
+            "Ask a person to set the value, or use another key.",
         )
     if before is None and tx.agent_state.count(state.agent_id, state.scope) >= MOST_KEYS:
         return Refused(f"There are {MOST_KEYS} values already, which is the limit.", "Use an existing key.")

@@ -185,8 +185,8 @@ _LONGEST_QUOTE = 40
 #: characters.
 _TOLD, _LONGEST_PROBLEM = 3, 300
 
-#: Keys that a tag must not set, because no tag can change permissions. Like known keys, they end a nested block; they
-#: are then reported as a problem.
+#: Keys that a tag must not set, because no tag can change permissions. Like known keys, they end a nested block, and they
+#: are reported as a problem.
 _RIGHTS = frozenset({"allow_users", "owner", "owners", "permissions", "paired", "principal"})
 
 

@@ -236,8 +236,8 @@ def _output(
 
 
 def output_of(call: ToolCall, effect: Effect | None) -> ToolOutput:
-    """Return the output of a call from its effect. If the effect is missing or unfinished, a person has decided not to
-    repeat an interrupted call; return a failed output."""
+    """Return the output of a call from its effect. Return a failed output if the effect is missing or unfinished, which
+    happens only when a person has decided not to repeat an interrupted call."""
     if effect is None or effect.state is not EffectState.FINISHED or effect.result is None:
         return ToolOutput(call.id, _LOST, failed=True)
     return replace(ToolOutput.from_json(effect.result), call_id=call.id)

@@ -186,8 +186,8 @@ class EarlierRun:
     # -- the stored data of nodes --------------------------------------------------------------------------------------
 
     def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
-        """Return the nodes from which the node's input came. If the earlier run did not record them, return every node
-        whose output led to this node if it is a join, otherwise only the newest of those nodes."""
+        """Return the nodes from which the node's input came. If the earlier run did not record them, use the nodes whose
+        output led to this node: all of them for a join, and the one that was visited last for any other node."""
         remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
         if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
             return found

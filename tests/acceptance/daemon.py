@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from tests.environment import daemon_environment
+
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"Arvis is ready(?: at (http://127\.0\.0\.1:\d+))?\n")
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#login=[\w-]+")
@@ -24,8 +26,7 @@ STOP_SECONDS = 30.0
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
-    return kept | {"PYTHONPATH": str(ROOT), "ARVIS__WEB__PORT": "0"} | more
+    return {**daemon_environment(ARVIS__WEB__PORT="0"), **more}
 
 
 def arvis(

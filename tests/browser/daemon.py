@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from playwright._impl._api_structures import SetCookieParam
+
+from tests.environment import daemon_environment
 
 READY = re.compile(r"Arvis is ready at (?P<address>http://127\.0\.0\.1:(?P<port>\d+))")
 LINK = re.compile(r"http://\S+#login=\S+")
@@ -37,7 +37,7 @@ class Daemon:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "arvis", "run", "--data", str(self.folder / "data")),
                 cwd=self.folder,
-                env=_environment(self._port),
+                env=daemon_environment(ARVIS__WEB__PORT=str(self._port)),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
             )
@@ -95,9 +95,3 @@ class Daemon:
 
     def _log(self) -> str:
         return (self.folder / "daemon.log").read_text(errors="replace")[-4000:]
-
-
-def _environment(port: int) -> Mapping[str, str]:
-    """Return an environment without the caller's settings and keys, so that the demo model answers."""
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
-    return kept | {"PYTHONPATH": str(Path(__file__).parents[2]), "ARVIS__WEB__PORT": str(port)}

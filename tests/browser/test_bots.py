@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
-from playwright.async_api import Locator, Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, Route, ViewportSize, expect
 
+from tests.browser.asking import until
 from tests.browser.daemon import Daemon
 from tests.browser.secrets_watch import SecretsWatch
 from tests.platforms.discord_server import DiscordServer, discord_server
@@ -91,6 +93,31 @@ async def test_missing_intents_are_named_with_their_fix(
     await expect(page.get_by_text("The token belongs to", exact=False)).to_be_visible()
     assert [one for one in (await daemon.api("GET", "/api/bots"))["items"] if one["platform"] == "discord"] == []
     await secrets.check()
+
+
+async def test_what_is_entered_during_a_save_is_kept(dashboard: Page, daemon: Daemon, telegram: TelegramServer) -> None:
+    await with_bot(daemon, telegram, "slowly_saved")
+    page, going_on = dashboard, asyncio.Event()
+
+    async def delay(route: Route) -> None:
+        if route.request.method == "PATCH":
+            await going_on.wait()
+        await route.continue_()
+
+    await page.route(lambda url: url.endswith("/slowly_saved"), delay)
+    await page.goto("/settings/bots/telegram/slowly_saved")
+    await page.get_by_label("Channels").fill("-100")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_label("Channels").fill("-100, -200")
+    going_on.set()
+    await expect(page.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
+    await expect(page.get_by_label("Channels")).to_have_value("-100, -200")
+    await page.get_by_role("button", name="Save").click()
+    await until(lambda: saved_channels(daemon, ["-100", "-200"]))
+
+
+async def saved_channels(daemon: Daemon, channels: list[str]) -> bool:
+    return bool((await bot(daemon, "slowly_saved"))["settings"].get("allowed_channels") == channels)
 
 
 async def test_settings_and_token_of_a_bot_are_changed(

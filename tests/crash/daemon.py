@@ -22,6 +22,7 @@ from tests.crash.history import Boot
 from tests.crash.lives import Lives
 from tests.crash.work import MODEL as WORK_MODEL
 from tests.crash.work import WINDOW
+from tests.environment import daemon_environment
 
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
@@ -99,7 +100,7 @@ class Daemon:
     ) -> None:
         switches = [] if roles is None else ["--roles", roles]
         self._command = [*command, "run", "--config", str(config), "--data", str(folder / "data"), *switches]
-        self._environment = _environment(code)
+        self._environment = daemon_environment(code)
         self._folder = folder
         self._log: BinaryIO = (folder / "daemon.log").open("ab")
         self._lives = lives or Lives()
@@ -264,9 +265,3 @@ def _told(entry: Mapping[str, Any]) -> str:
     """Return the event of an entry with the last lines of its traceback."""
     trace = str(entry.get("exception", "")).strip().splitlines()
     return f"The daemon logged: {entry.get('event')} {' | '.join(line.strip() for line in trace[-3:])}"
-
-
-def _environment(code: Path) -> Mapping[str, str]:
-    """Return an environment without the caller's settings and keys."""
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
-    return kept | {"PYTHONPATH": str(code)}

@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.crash.daemon import READY, _environment
+from tests.crash.daemon import READY
+from tests.environment import daemon_environment
 
 NURSERY = Path(__file__).with_name("sweep_nursery.py")
 #: A daemon hangs if it is not ready, or has not ended, after this time (seconds).
@@ -154,7 +155,12 @@ async def nursery(code: Path) -> AsyncIterator[Nursery]:
     ours.setblocking(False)
     # -P, because modules in the script's folder would hide others.
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", str(NURSERY), str(theirs.fileno()), env=_environment(code), pass_fds=[theirs.fileno()]
+        sys.executable,
+        "-P",
+        str(NURSERY),
+        str(theirs.fileno()),
+        env=daemon_environment(code),
+        pass_fds=[theirs.fileno()],
     )
     theirs.close()
     births = Nursery(ours)

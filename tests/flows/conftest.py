@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from arvis.ports.store import Store
 from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.app_harness import AppHarness, open_app
-from tests.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -37,17 +36,9 @@ async def either_app(either_database: Database) -> AsyncIterator[AppHarness]:
         yield app
 
 
-@pytest.fixture(scope="session")
-def cuts_url(postgres: PostgresServer) -> Iterator[str]:
-    """One database for all cut tests, since executions are independent of one another."""
-    with postgres.database("engine_cuts") as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-async def either_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    url = request.getfixturevalue("cuts_url") if request.param == "postgres" else None
-    async with opened(Database(tmp_path / "arvis.db", url, tmp_path)) as store:
+@pytest.fixture
+async def either_store(either_database: Database) -> AsyncIterator[Store]:
+    async with opened(either_database) as store:
         yield store
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,8 @@ from arvis.engine.unit_of_work import new_execution
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.services.activity import Activity, ActivityKind, ActivityStatus, active_agents_block, activities
-from arvis.store.open import Database
 from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import NewRun, begin_run, child_state
-from tests.conformance.databases import emptied, opened
 from tests.flows.web_server import DAEMON_KEY, VIEWER_KEY, running_site
 
 NOW = 1_800_000_000_000
@@ -35,17 +32,10 @@ PAUSED = Agent(id="a2", slug="lazy", name="Lazy", status=AgentStatus.PAUSED)
 GARDEN, HOME = Address("chat", "main", "garden"), Address("chat", "main", "home")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    url = request.getfixturevalue("cuts_url") if request.param == "postgres" else None
-    database = Database(tmp_path / "arvis.db", url, tmp_path)
-    if url is not None:
-        emptied(database)
-    async with opened(database) as store:
-        await store.write(_agents)
-        yield store
-        if url is not None:
-            emptied(database)
+@pytest.fixture
+async def any_store(either_store: Store) -> Store:
+    await either_store.write(_agents)
+    return either_store
 
 
 def _agents(tx: Transaction) -> None:

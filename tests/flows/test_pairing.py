@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -26,8 +25,6 @@ from arvis.services.people import (
     TurnedAway,
     WrongCode,
 )
-from arvis.store.open import Database
-from tests.conformance.databases import opened
 
 NOW = 1_800_000_000_000
 BY = "the-owner"
@@ -41,13 +38,6 @@ def code_of(number: int) -> str:
 def asking(user: str = "ann", *, bot: str = "main", **changes: object) -> IncomingMessage:
     message = IncomingMessage(Address("chat", bot, f"dm-{user}"), "e1", Sender(user, user.title()), "hello", (), True)
     return replace(message, **changes)  # type: ignore[arg-type]  # a test names fields as it likes
-
-
-@pytest.fixture
-async def either_store(either_database: Database) -> AsyncIterator[Store]:
-    """A separate database, because pending codes are counted per bot."""
-    async with opened(either_database) as store:
-        yield store
 
 
 async def offered(store: Store, number: int, message: IncomingMessage | None = None, at: int = NOW) -> bool:

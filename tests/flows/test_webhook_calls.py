@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -22,8 +21,6 @@ from arvis.services.webhooks import (
     remove_webhook,
     take_call,
 )
-from arvis.store.open import Database
-from tests.conformance.databases import opened
 
 NOW = 1_800_000_000_000
 
@@ -44,13 +41,6 @@ async def hook_in(store: Store) -> Webhook:
 
 async def take(store: Store, hook: Webhook, call_id: str | None, now: int = NOW) -> TakenCall:
     return await store.write(take_call, HookCall(hook, call_id, "Look."), now)
-
-
-@pytest.fixture
-async def either_store(either_database: Database) -> AsyncIterator[Store]:
-    """A separate database, since the runs that the calls start are not ended."""
-    async with opened(either_database) as store:
-        yield store
 
 
 async def test_a_call_is_taken_once_however_many_bring_it(either_store: Store) -> None:

@@ -181,7 +181,7 @@ class Run:
         )
 
     def _commit(self, progress: ExecutionUpdate) -> None:
-        progress._facts.clear()  # these tests do not read the log
+        progress._writes.clear()  # these tests do not read the log
         progress.write(cast(Transaction, self.rows))
         progress.written()
 

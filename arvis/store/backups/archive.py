@@ -242,4 +242,4 @@ def _entry_of(name: str, data: Any) -> Entry:
             blob = _BLOB.fullmatch(name)
             if name == DATABASE or (blob is not None and blob[1] + blob[2] == sha256):
                 return Entry(sha256, size)
-    raise ValueError(f"its manifest names {name!r}")
+    raise ValueError(f"its manifest has an invalid entry for {name!r}")

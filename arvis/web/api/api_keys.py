@@ -24,7 +24,7 @@ from arvis.web.http.requests import unusable
 
 _MOST_AGENTS = 50
 
-_AGENTS = "Slugs of the agents that a key with the role chat may use; empty: all agents without risky tools."
+_AGENTS = "Slugs of the agents that a key with the role chat may use; empty: all agents that have no risky tools."
 _SomeAgents = Annotated[
     list[str], Field(max_length=_MOST_AGENTS), Says(f"must be a list of at most {_MOST_AGENTS} slugs")
 ]

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
@@ -104,10 +104,15 @@ function Switch({ account }: { account: Account }) {
 function Edit({ account, provider }: { account: Account; provider: Provider }) {
   const kept: Draft = { apiKey: "", baseUrl: account.baseUrl ?? "", model: account.model };
   const [draft, setDraft] = useState<Draft>(kept);
+  const latest = useRef(draft);
   const [models, setModels] = useState(account.models.join(", "));
   const [priority, setPriority] = useState(String(account.priority));
   const [saves, setSaves] = useState(0);
   const save = useSend("PATCH /api/accounts/{account}", { quiet: true, done: common.saved });
+  const change = (next: Draft) => {
+    latest.current = next;
+    setDraft(next);
+  };
   const send = () =>
     save.mutate(
       {
@@ -125,14 +130,15 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
       },
       {
         onSuccess: () => {
-          setDraft((before) => ({ ...before, apiKey: "" }));
+          if (latest.current !== draft) return; // keep what was entered while Arvis saved
+          change({ ...draft, apiKey: "" });
           setSaves((before) => before + 1); // clear the field of the key
         },
       },
     );
   return (
     <Form onSend={send} by={[save]}>
-      <AccountFields key={saves} provider={provider} draft={draft} onChange={setDraft} hasKey={account.hasKey} />
+      <AccountFields key={saves} provider={provider} draft={draft} onChange={change} hasKey={account.hasKey} />
       <TextField label={texts.models} hint={texts.modelsHint} value={models} onChange={setModels} />
       <TextField
         label={texts.priority}

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
@@ -84,14 +84,20 @@ function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
 
 function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
   const [draft, setDraft] = useState<Draft>(EMPTY);
+  const latest = useRef(draft);
   const [saves, setSaves] = useState(0);
+  const change = (next: Draft) => {
+    latest.current = next;
+    setDraft(next);
+  };
   const save = useSend("PATCH /api/bots/{platform}/{name}", { quiet: true, done: common.saved });
   const send = () =>
     save.mutate(
       { path: { platform: bot.platform, name: bot.name }, body: draft },
       {
         onSuccess: () => {
-          setDraft(EMPTY);
+          if (latest.current !== draft) return; // keep what was entered while Arvis saved
+          change(EMPTY);
           setSaves((before) => before + 1); // reset the fields; those of secrets are empty
         },
       },
@@ -102,7 +108,7 @@ function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
         key={saves}
         platform={platform}
         draft={draft}
-        onChange={setDraft}
+        onChange={change}
         settings={bot.settings}
         secrets={bot.secrets}
         open

@@ -46,7 +46,7 @@ export const texts = words({
     unpair: "Unpair",
     block: "Block",
     blockTitle: "Block this person?",
-    blockWhy: (name: string) => `${name} gets no more answers. A block overrides all other rights.`,
+    blockWhy: (name: string) => `${name} gets no more answers. A block overrides all rights.`,
     pairedAt: "Paired at",
     changes: "Changes",
     noChanges: "No changes yet.",

@@ -72,8 +72,9 @@ export const texts = words({
     keyName: "Name",
     keyNameHint: "The purpose of the key, such as nightly report.",
     agents: "Agents",
-    agentsWhy: "You can limit a chat key to some agents. If none is chosen, it may use all agents without risky tools.",
-    every: "All without risky tools",
+    agentsWhy:
+      "You can limit a chat key to some agents. If none is chosen, it may use every agent that has no risky tools.",
+    every: "All agents that have no risky tools",
     madeBy: "Created by",
     made: "Created",
     used: "Last used",
