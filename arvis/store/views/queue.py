@@ -241,14 +241,17 @@ class _Names:
 
     async def item(self, row: Row) -> QueueItem:
         job = job_of(row)
-        work = _state_of(row)
-        work = work.origin or work
+        address = None if row["platform"] is None else address_of(row)
+        agent, about = row["agent_slug"], row["text"] or row["schedule"]
+        if not (address and agent and about):
+            # Only such rows need the state of the execution, which is long.
+            work = _state_of(row)
+            work = work.origin or work
+            address = address or work.address
+            agent = agent or await self._slug(job.agent_id or work.agent)
+            about = about or await self._about(row, work)
         return QueueItem(
-            job=job,
-            agent=row["agent_slug"] or await self._slug(job.agent_id or work.agent),
-            about=_cut(row["text"] or row["schedule"] or await self._about(row, work)),
-            address=work.address if row["platform"] is None else address_of(row),
-            person=row["person"] or row["user_name"] or None,
+            job=job, agent=agent, about=_cut(about), address=address, person=row["person"] or row["user_name"] or None
         )
 
     async def _about(self, row: Row, work: WorkState) -> str:
