@@ -16,9 +16,7 @@ from arvis.web.api.conversations import (
     STORED_ATTACHMENT,
     STORED_MESSAGE,
 )
-from arvis.web.api.jobs import QUEUE_JOB, QUEUE_JOB_DETAIL, STORY
 from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
-from arvis.web.api.overview import OVERVIEW, RUNNING
 from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
@@ -29,7 +27,7 @@ from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
 from arvis.web.http.models import View, schema_of
-from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, Components, Schema, for_bodies
+from arvis.web.http.schema import AGENT, ERROR, OK, STEP, WAIT, Components, Schema, for_bodies
 
 #: Example bodies, by method and path.
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
@@ -76,24 +74,17 @@ NAMED: Mapping[str, Schema] = {
     "Fact": FACT,
     "FactChange": FACT_CHANGE,
     "FactDetail": FACT_DETAIL,
-    "Job": QUEUE_JOB,
-    "JobDetail": QUEUE_JOB_DETAIL,
-    "JobRow": JOB,
-    "JobStory": STORY,
     "Message": STORED_MESSAGE,
     "Occurrence": OCCURRENCE,
     "Ok": OK,
-    "Overview": OVERVIEW,
     "Problem": PROBLEM,
     "Run": RUN,
     "RunDetail": RUN_DETAIL,
     "RunLine": LOG_LINE,
-    "RunningWork": RUNNING,
     "Schedule": SCHEDULE,
     "ScheduleDetail": SCHEDULE_DETAIL,
     "State": STATE,
     "Step": STEP,
-    "Timeline": TIMELINE,
     "Question": QUESTION,
     "OpenQuestion": WAIT,
     "Workflow": WORKFLOW,

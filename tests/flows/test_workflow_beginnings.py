@@ -25,7 +25,7 @@ from arvis.services.workflow_runs import NewWorkflowRun, begin, find, place_of
 from arvis.store.open import Database
 from arvis.tasks.task import is_run
 from arvis.turns import cancellation
-from arvis.web.http.views import timeline_view
+from arvis.web.http.views import TimelineView
 from tests.flows.app_harness import HELPER, AppHarness, agent_with, open_app
 from tests.flows.scripted import BOT, PLATFORM, Held
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of, triggered
@@ -61,7 +61,7 @@ async def test_a_warning_of_the_run_is_part_of_the_story_of_its_message(app: App
     (run,) = await runs_of(app, workflow)
     (warning,) = [content for _, kind, content in await log_of(app, run.id) if kind == "warning"]
     told = await app.timeline(answered.message.id)
-    shown = timeline_view(told)
+    shown = TimelineView.of(told).to_json()
     (step,) = [step for step in shown["steps"] if step["step"] == "warning"]
     assert (step["node"], step["warning"]) == ("Sort", warning)
     assert any(f"after a warning at Sort: {warning}" in line for line in story(shown))

@@ -32,14 +32,13 @@ from arvis.web.http.schema import (
     MESSAGE,
     MESSAGE_ACCEPTED,
     NUMBER,
-    TIMELINE,
     Schema,
     one_of,
     page_schema,
 )
 from arvis.web.http.static_files import file_response
 from arvis.web.http.streams import Timeouts
-from arvis.web.http.views import page_view, timeline_view
+from arvis.web.http.views import TimelineView, page_view
 
 # Requests that wait until a message is finished or needs a person. An event on the bus is only a signal: the waiting
 # request then reads the status from the database. It also reads the status at intervals, because a notification can be
@@ -252,7 +251,9 @@ class MessageRoutes:
                 {200: page_schema(ASKED_MESSAGE)},
                 query={**PAGING, **_FILTERS},
             ),
-            Endpoint("POST", f"{one}/retry", "Let the agent retry a message", OPERATE, self._retry, {200: TIMELINE}),
+            Endpoint(
+                "POST", f"{one}/retry", "Let the agent retry a message", OPERATE, self._retry, {200: TimelineView}
+            ),
             Endpoint(
                 "GET",
                 f"{one}/files/{{number}}",
@@ -263,14 +264,14 @@ class MessageRoutes:
                 names={"number": {**INTEGER, "minimum": 0}},
                 media="*/*",
             ),
-            Endpoint("GET", one, "Show the timeline of a message", ANYONE, self._show, {200: TIMELINE}),
+            Endpoint("GET", one, "Show the timeline of a message", ANYONE, self._show, {200: TimelineView}),
             Endpoint(
                 "GET",
                 f"{one}/wait",
                 "Wait until the status is final or `waiting`, or for `timeout` seconds, then show the timeline",
                 ANYONE,
                 self._wait,
-                {200: TIMELINE},
+                {200: TimelineView},
                 query={"timeout": {**NUMBER, "minimum": 0, "default": _DEFAULT_WAIT}},
             ),
         ]
@@ -311,7 +312,7 @@ class MessageRoutes:
         return file_response(data, file.filename)
 
     async def _show(self, call: Call) -> Response:
-        return answer(timeline_view(await self._timeline(call)))
+        return answer(TimelineView.of(await self._timeline(call)))
 
     async def _wait(self, call: Call) -> Response:
         """Wait for a status. The request subscribes before it reads the status, so that it misses no change."""
@@ -329,7 +330,7 @@ class MessageRoutes:
             watch.raise_if_refused()
             if status is not timeline.status:
                 timeline = await self._timeline(call)
-        return answer(timeline_view(timeline))
+        return answer(TimelineView.of(timeline))
 
     async def _timeline(self, call: Call) -> MessageTimeline:
         """Return the timeline if the caller may see it. A chat key may see only its own messages; for any other message

@@ -243,10 +243,15 @@ class Routes:
         return [declared(handler=getattr(self, name)) for name, declared in found if declared is not None]
 
 
+#: Views contain no cycles, so the check for them is omitted.
+_ENCODER = json.JSONEncoder(
+    default=View.to_json, ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+)
+
+
 class _Json(JSONResponse):
     def render(self, content: Any) -> bytes:
-        text = json.dumps(content, default=View.to_json, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode()
+        return _ENCODER.encode(content).encode()
 
 
 def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -7,7 +7,7 @@ and a field in the document.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
     Annotated,
@@ -222,20 +222,31 @@ def _refusal(error: ValidationError) -> Unprocessable:
 class View:
     #: The names of the fields in Python and in JSON.
     _names: ClassVar[Mapping[str, str]] = {}
+    #: For the names of given fields (`showing`): the other fields, and the given names in JSON.
+    _parts: ClassVar[dict[tuple[str, ...], tuple[Sequence[tuple[str, str]], Sequence[str]]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._names = {**cls._names, **{name: camel(name) for name in vars(cls).get("__annotations__", {})}}
+        cls._parts = {}
 
     def __init__(self, **fields: Any) -> None:
         names = self._names
         self._json: dict[str, Any] = {names[name]: value for name, value in fields.items()}
 
     @classmethod
-    def showing(cls, shown: object, **others: Any) -> Self:
-        """Return a view with the attributes of `shown` that have the names of the view's fields, and with `others`."""
-        view, names = cls(), cls._names.items()
-        view.to_json().update({json: others[name] if name in others else getattr(shown, name) for name, json in names})
+    def showing(cls, shown: object, /, **others: Any) -> Self:
+        """Return a view with the attributes of `shown` that have the names of the view's fields, and with `others`.
+
+        The names are sorted once for each combination of others, because lists have hundreds of views."""
+        given = tuple(others)
+        if (parts := cls._parts.get(given)) is None:
+            own = [(name, json) for name, json in cls._names.items() if name not in others]
+            parts = cls._parts[given] = own, [cls._names[name] for name in given]
+        fields = {json: getattr(shown, name) for name, json in parts[0]}
+        fields.update(zip(parts[1], others.values(), strict=True))
+        view = cls.__new__(cls)
+        view._json = fields  # noqa: SLF001 - a field of this class
         return view
 
     def to_json(self) -> dict[str, Any]:

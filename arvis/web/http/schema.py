@@ -7,8 +7,6 @@ from typing import Any
 
 from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import PERSONAL_WAITS
-from arvis.domain.jobs import JobKind, JobStatus
-from arvis.domain.messages import MessageStatus
 
 Schema = dict[str, Any]
 
@@ -47,29 +45,6 @@ def page_schema(schema: Schema) -> Schema:
 ERROR = object_schema({"error": object_schema({"code": STRING, "message": STRING, "fix": STRING})})
 OK = object_schema({"ok": BOOLEAN})
 
-JOB = object_schema(
-    {
-        "id": STRING,
-        "kind": one_of(JobKind),
-        "status": one_of(JobStatus),
-        "lane": STRING,
-        "position": INTEGER,
-        "priority": INTEGER,
-        "attempts": INTEGER,
-        "crashes": INTEGER,
-        "runAt": TIME,
-        "error": optional(STRING),
-        "reason": optional(STRING),
-        "agent": optional(STRING),
-        "messageId": optional(STRING),
-        "executionId": optional(STRING),
-        "deliveryId": optional(STRING),
-        "mergedInto": optional(STRING),
-        "createdAt": TIME,
-        "startedAt": optional(TIME),
-        "finishedAt": optional(TIME),
-    }
-)
 WAIT = object_schema(
     {
         "id": STRING,
@@ -142,28 +117,6 @@ STEP: Schema = {
     "description": "One event; further fields depend on `step`.",
     "additionalProperties": True,
 }
-TIMELINE = object_schema(
-    {
-        "messageId": STRING,
-        "status": one_of(MessageStatus),
-        "explanation": {**STRING, "description": "Why it was answered or not, in one sentence."},
-        "reason": optional(STRING),
-        "channelId": STRING,
-        "content": STRING,
-        "createdAt": TIME,
-        "reply": optional(STRING),
-        "replyId": optional(STRING),
-        "answers": array(STRING),
-        "steps": array(STEP),
-        "job": optional(JOB),
-        "agent": optional(STRING),
-        "run": {**optional(STRING), "description": "The workflow run that answered, if any."},
-        "costUsd": NUMBER,
-        "inputTokens": INTEGER,
-        "outputTokens": INTEGER,
-    }
-)
-
 AGENT = object_schema(
     {
         "id": STRING,

@@ -8,26 +8,29 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import WithJsonSchema
 
 from arvis.domain.agents import Agent
-from arvis.domain.executions import Step, Wait
+from arvis.domain.executions import PERSONAL_WAITS, Step, Wait
 from arvis.domain.explanation import explanation
-from arvis.domain.jobs import Job
-from arvis.domain.messages import Delivery, OutgoingFile
+from arvis.domain.jobs import Job, JobKind, JobStatus
+from arvis.domain.messages import Delivery, MessageStatus, OutgoingFile
+from arvis.domain.money import MICROS
 from arvis.domain.platforms import Part
 from arvis.domain.runs import ModelCall
 from arvis.ports.backups import BackupFile
 from arvis.ports.browsing import JobStory
 from arvis.ports.insights import MessageTimeline, TimelineStep
-from arvis.web.http.models import camel
+from arvis.web.http.models import About, Time, View, camel
+from arvis.web.http.schema import STEP, one_of
 
 # The steps of timelines in one format, for messages, jobs and executions.
 
 
 Json = dict[str, Any]
-
-_MICROS = 1_000_000
+StepJson = Annotated[Json, WithJsonSchema({"title": "Step", **STEP})]
 
 
 def step_view(step: TimelineStep) -> Json:
@@ -117,7 +120,7 @@ def _step(at: int, step: str, **data: Any) -> Json:
 def _common(step: str, data: Mapping[str, Any]) -> Json:
     match step:
         case "model_call":
-            cost = data.get("costMicros", 0) / _MICROS
+            cost = data.get("costMicros", 0) / MICROS
             return {"actor": f"{data.get('provider', '')}/{data.get('model', '')}", "costUsd": cost}
         case "tool":
             return {"actor": data.get("tool"), "input": data.get("arguments")}
@@ -133,68 +136,92 @@ def _common(step: str, data: Mapping[str, Any]) -> Json:
             return {}
 
 
-def job_view(job: Job, agents: Mapping[str, str]) -> Json:
-    """Return a job. `agents` maps agent ids to slugs; a deleted agent is shown by its id."""
-    return {
-        "id": job.id,
-        "kind": job.kind,
-        "status": job.status,
-        "lane": job.lane,
-        "position": job.position,
-        "priority": job.priority,
-        "attempts": job.attempts,
-        "crashes": job.crashes,
-        "runAt": job.run_at,
-        "error": job.error,
-        "reason": job.reason,
-        "agent": None if job.agent_id is None else agents.get(job.agent_id, job.agent_id),
-        "messageId": job.message_id,
-        "executionId": job.execution_id,
-        "deliveryId": job.delivery_id,
-        "mergedInto": job.merged_into,
-        "createdAt": job.created_at,
-        "startedAt": job.started_at,
-        "finishedAt": job.finished_at,
-    }
+class JobRowView(View):
+    id: str
+    kind: JobKind
+    status: JobStatus
+    lane: str
+    position: int
+    priority: int
+    attempts: int
+    crashes: int
+    run_at: Time
+    error: str | None
+    reason: str | None
+    agent: str | None
+    message_id: str | None
+    execution_id: str | None
+    delivery_id: str | None
+    merged_into: str | None
+    created_at: Time
+    started_at: Time | None
+    finished_at: Time | None
+
+    @classmethod
+    def of(cls, job: Job, agents: Mapping[str, str]) -> Self:
+        """Return a job. `agents` maps agent ids to slugs; a deleted agent is shown by its id."""
+        return cls.showing(job, agent=None if job.agent_id is None else agents.get(job.agent_id, job.agent_id))
 
 
 def wait_view(wait: Wait) -> Json:
-    return {
-        "id": wait.id,
-        "executionId": wait.execution_id,
-        "kind": wait.kind,
-        "prompt": wait.prompt,
-        "choices": list(wait.choices),
-        "askedAt": wait.asked_at,
-        "expiresAt": wait.expires_at,
-        "answer": None if wait.answer is None else wait.answer.value,
-        "answeredBy": wait.answered_by,
-        "answeredAt": wait.answered_at,
-    }
+    return OpenQuestionView.of(wait).to_json()
 
 
-def timeline_view(timeline: MessageTimeline) -> Json:
-    message, job = timeline.message, timeline.job
-    agents = {} if job is None or job.agent_id is None or timeline.agent is None else {job.agent_id: timeline.agent}
-    shown = {
-        "messageId": message.id,
-        "status": timeline.status,
-        "reason": timeline.reason,
-        "channelId": message.address.channel,
-        "content": message.content,
-        "createdAt": message.created_at,
-        "reply": timeline.reply,
-        "replyId": timeline.reply_id,
-        "answers": list(timeline.answers),
-        "steps": [step_view(step) for step in timeline.steps],
-        "job": None if job is None else job_view(job, agents),
-        "agent": timeline.agent,
-        "run": timeline.run,
-        "costUsd": timeline.cost_micros / 1_000_000,
-        "inputTokens": timeline.input_tokens,
-        "outputTokens": timeline.output_tokens,
-    }
-    return {**shown, "explanation": explanation(shown)}
+class OpenQuestionView(View):
+    id: str
+    execution_id: str
+    kind: Annotated[str, About(**one_of(PERSONAL_WAITS))]
+    prompt: str
+    choices: list[str]
+    asked_at: Time
+    expires_at: Time | None
+    answer: Any
+    answered_by: str | None
+    answered_at: Time | None
+
+    @classmethod
+    def of(cls, wait: Wait, /, **others: Any) -> Self:
+        return cls.showing(wait, answer=None if wait.answer is None else wait.answer.value, **others)
+
+
+class TimelineView(View):
+    message_id: str
+    status: MessageStatus
+    explanation: Annotated[str, About("Why it was answered or not, in one sentence.")]
+    reason: str | None
+    channel_id: str
+    content: str
+    created_at: Time
+    reply: str | None
+    reply_id: str | None
+    answers: list[str]
+    steps: list[StepJson]
+    job: JobRowView | None
+    agent: str | None
+    run: Annotated[str | None, About("The workflow run that answered, if any.")]
+    cost_usd: float
+    input_tokens: int
+    output_tokens: int
+
+    @classmethod
+    def of(cls, timeline: MessageTimeline) -> Self:
+        message, job = timeline.message, timeline.job
+        agents = {} if job is None or job.agent_id is None or timeline.agent is None else {job.agent_id: timeline.agent}
+        row = None if job is None else JobRowView.of(job, agents)
+        view = cls.showing(
+            timeline,
+            message_id=message.id,
+            explanation="",
+            channel_id=message.address.channel,
+            content=message.content,
+            created_at=message.created_at,
+            steps=[step_view(step) for step in timeline.steps],
+            job=row,
+            cost_usd=timeline.cost_micros / MICROS,
+        )
+        shown = view.to_json()
+        shown["explanation"] = explanation({**shown, "job": None if row is None else row.to_json()})
+        return view
 
 
 def agent_view(agent: Agent) -> Json:
