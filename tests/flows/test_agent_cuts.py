@@ -52,5 +52,5 @@ async def test_loops_and_questions_survive_a_cut_at_every_commit(either_store: S
     assert whole["said"] == ["First half.", "Which town?"]
     assert whole["outcome"]["result"] == "found"
     assert whole["heard"] == "Ulm"
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         assert (await play(either_store, death))[0] == whole, death

@@ -45,7 +45,7 @@ async def test_compaction_survives_a_cut_at_every_commit(either_store: Store) ->
     needed, summaries = len(town.model.asked), len(await town.summaries())
     assert summaries >= 2
     assert needed == 2 * summaries
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         town, _ = await played(either_store, death)
         assert len(town.model.asked) <= needed + 1, death
         assert len(await town.summaries()) == summaries, death

@@ -77,7 +77,7 @@ async def test_a_talk_survives_a_cut_at_every_commit(either_store: Store) -> Non
     assert expected["thread"] == ["[Message from the agent Main]\nA poem.", "Roses."]
     assert [agent for agent, _ in expected["children"]] == [MAIN.id, MAIN.id, MAIN.id, WRITER.id]
     assert calls == CALLS_NEEDED
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         found, calls, _ = await play(either_store, death)
         assert found == expected, death
         assert calls <= CALLS_NEEDED + 1, death

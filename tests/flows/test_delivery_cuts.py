@@ -55,7 +55,7 @@ def check(voyage: Voyage, state: DeliveryState, guarantee: Guarantee, death: Dea
 async def test_a_delivery_survives_a_cut_at_every_commit(either_store: Store, guarantee: Guarantee) -> None:
     voyage, state, writes = await sail(either_store, guarantee)
     assert (voyage.chat.texts, state) == (PARTS, SENT)
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         voyage, state, _ = await sail(either_store, guarantee, write=death)
         check(voyage, state, guarantee, death)
 

@@ -34,7 +34,7 @@ async def played(store: Store, scenario: Scenario, *cuts: Death) -> tuple[Stage,
 @pytest.mark.parametrize("scenario", [*SCENARIOS, *PAYMENTS], ids=lambda scenario: scenario.name)
 async def test_every_scenario_survives_a_cut_at_every_commit(either_store: Store, scenario: Scenario) -> None:
     _, commits = await played(either_store, scenario)
-    for death in deaths(commits):
+    for death in deaths(commits, either_store):
         await played(either_store, scenario, death)
 
 

@@ -48,7 +48,7 @@ async def end_of(stage: PulseStage) -> object:
 async def test_a_heartbeat_survives_a_cut_at_every_commit(either_store: Store, make: Callable[[], Pulse]) -> None:
     stage, writes = await played(either_store, make())
     needed, expected = len(stage.pulse.model.asked), await end_of(stage)
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         stage, _ = await played(either_store, make(), death)
         assert await end_of(stage) == expected, death
         assert len(stage.pulse.model.asked) <= needed + 1, death

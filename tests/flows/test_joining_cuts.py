@@ -94,5 +94,5 @@ async def test_what_joins_a_turn_survives_a_cut_at_every_commit(either_store: St
     whole, writes = await play(either_store, way, asks=asks)
     assert whole["asked"] == [("Go", MessageStatus.ANSWERED), (MORE, MessageStatus.ANSWERED)]
     assert (whole["reply"], whole["replies"], whole["last"], whole["live"]) == ("Both.", 1, "Both.", [])
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         assert (await play(either_store, way, death, asks=asks))[0] == whole, death

@@ -107,7 +107,7 @@ async def test_the_long_path_survives_a_cut_at_every_commit(store: Store) -> Non
 async def survives(store: Store, path: str) -> None:
     planned, whole, writes = await play(store, path)
     assert len(planned.model.asked) == CALLS[path]
-    for death in deaths(writes):
+    for death in deaths(writes, store):
         planned, left, _ = await play(store, path, death)
         assert left == whole, death
         assert len(planned.model.asked) <= CALLS[path] + 1, death

@@ -80,7 +80,7 @@ async def test_a_turn_with_four_calls_survives_a_cut_at_every_commit(either_stor
     outside, writes = await play(either_store)
     assert made(outside) == dict.fromkeys(TOOLS, 1)
     assert len(outside.model.asked) == CALLS_NEEDED
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         outside, _ = await play(either_store, death)
         times = made(outside)
         assert (times["pay"], times["rm"]) == (1, 1), death

@@ -125,7 +125,7 @@ SCENES = [chosen, handed_over, below, deep, escalated, called, reported, repeate
 @pytest.mark.parametrize("make", SCENES, ids=lambda make: make.__name__)
 async def test_a_scene_survives_a_cut_at_every_commit(either_store: Store, make: Callable[[], Play]) -> None:
     expected, writes = await outlived(either_store, make())
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         found, _ = await outlived(either_store, make(), death)
         assert found == expected, death
 

@@ -77,7 +77,7 @@ async def test_a_workflow_survives_a_cut_at_every_commit(either_store: Store) ->
     assert expected["outputs"]["out:draft"] == "Made of: Made of: checked"
     assert expected["outputs"]["out:improve"] == "best"
     assert expected["output"] == "all in all"
-    for death in deaths(writes):
+    for death in deaths(writes, either_store):
         found, _ = await played(either_store, whole(), death)
         assert await end_of(found) == expected, death
         # Each branch repeats at most the one call that ran at the death.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -50,10 +51,17 @@ NEWS = st.builds(
 STEPS = st.lists(st.one_of(NEWS, NEWS, st.integers(-1, 6), st.integers(0, 6).map(str)), max_size=14)
 
 
+@functools.cache
+def migrated() -> bytes:
+    with contextlib.closing(connect(Path(":memory:"), writing=True)) as connection:
+        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
+        return connection.serialize()
+
+
 @contextlib.contextmanager
 def fresh() -> Iterator[Transaction]:
     with contextlib.closing(connect(Path(":memory:"), writing=True)) as connection:
-        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
+        connection.deserialize(migrated())
         ids = count()
         session = SqliteSession(connection=connection, queries=QUERIES, new_id=lambda: f"{next(ids):026}")
         tx = SqlTransaction(session)
