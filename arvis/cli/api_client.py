@@ -1,4 +1,5 @@
-"""The command line's client of the daemon's API: blocking, one request at a time, with the standard library only.
+"""The command line's client of the daemon's API, and the commands that use it. The client is blocking, sends one
+request at a time, and needs only the standard library.
 
 It finds the daemon by two files in the data folder: `address`, which exists while the daemon runs, and `api-key`.
 """
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
+import click
+
+from arvis.cli.options import PrintingCommand
 from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable, NotFound
 from arvis.process.data_folder import address_file, api_key_file
 
@@ -41,7 +45,7 @@ class Api:
         self.key = key
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> Any:
-        """Return the resource at `path`, which is given in parts. None values in `query` are left out."""
+        """Return the resource at `path`, which is given in parts below `/api`. None values in `query` are left out."""
         return self._call("GET", _joined(path) + _asked(query), timeout=timeout)
 
     def post(self, *path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
@@ -61,6 +65,24 @@ class Api:
         if answer.status >= _FIRST_ERROR:
             raise _complaint(answer, self.url)
         return answer.data
+
+
+class ApiCommand(PrintingCommand):
+    """A command whose function gets the daemon's API as `api`."""
+
+    def invoke(self, ctx: click.Context) -> None:
+        ctx.params["api"] = connect(ctx.params.pop("config"), ctx.params.pop("data"))
+        super().invoke(ctx)
+
+
+class ApiCommands(click.Group):
+    """A group of such commands. Its help lists them in the order of the module; click's own group sorts them by
+    name."""
+
+    command_class = ApiCommand
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
+        return list(self.commands)
 
 
 def connect(config: Path | None, data: Path | None) -> Api:
@@ -125,11 +147,14 @@ def request(
 
 
 def _joined(path: tuple[str, ...]) -> str:
-    return "/" + "/".join(quote(part, safe="") for part in path)
+    return "/api/" + "/".join(quote(part, safe="") for part in path)
 
 
 def _asked(query: Mapping[str, object] | None) -> str:
-    wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
+    asked = {name: value for name, value in (query or {}).items() if value is not None}
+    wanted = urlencode(
+        {name: str(value).lower() if isinstance(value, bool) else value for name, value in asked.items()}
+    )
     return f"?{wanted}" if wanted else ""
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from arvis.cli.output import INTERRUPTED, exit_code, known_in, report
+from arvis.cli.output import INTERRUPTED, error_text, exit_code, known_in, tell
 from arvis.domain.errors import ArvisError
 
 
@@ -118,5 +118,5 @@ def main() -> None:
 
 def _leave(errors: list[ArvisError]) -> None:
     for error in errors:
-        report(error)
+        tell(error_text(error))
     sys.exit(exit_code(errors[0]))

@@ -1,41 +1,61 @@
-"""The options that many commands have, the input of secrets, and groups that list their commands in the order of the
-code."""
+"""The classes of commands with the options that many commands have, the values of options, and the input of secrets."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import click
 
+from arvis.cli.output import Output
 from arvis.domain.workflows import PREFIX
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON for programs.")
+_PLACE = (
+    click.Option(
+        ["--config"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The configuration file (default: ./config.yaml, if it exists).",
+    ),
+    click.Option(
+        ["--data"],
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="The data folder (default: ARVIS_DATA_DIR, then data_dir).",
+    ),
+)
 
 
-def place_options(command: _Function) -> _Function:
-    """Add `--config` and `--data`, which every command has."""
-    path = click.Path(path_type=Path)
-    config = click.option(
-        "--config", type=path, metavar="FILE", help="The configuration file (default: ./config.yaml, if it exists)."
-    )
-    data = click.option(
-        "--data", type=path, metavar="DIR", help="The data folder (default: ARVIS_DATA_DIR, then data_dir)."
-    )
-    return config(data(command))
+class PlacedCommand(click.Command):
+    """A command with `--config` and `--data`, which every command has."""
+
+    common: ClassVar[tuple[click.Option, ...]] = _PLACE
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.params.extend(self.common)
 
 
-def page_options(command: _Function) -> _Function:
-    """Add `--limit` and `--cursor`, for commands that print a list."""
-    most = click.IntRange(1, 200)
-    limit = click.option("--limit", type=most, default=50, show_default=True, help="The maximum number of rows.")
-    cursor = click.option("--cursor", help="The cursor that the previous page printed.")
-    return limit(cursor(command))
+class JsonCommand(PlacedCommand):
+    """A command that also has `--json`."""
+
+    common = (_JSON, *_PLACE)
+
+
+class PrintingCommand(JsonCommand):
+    """A command whose function returns an `Output`, which is printed as `--json` says."""
+
+    def invoke(self, ctx: click.Context) -> None:
+        as_json = ctx.params.pop("as_json")
+        output: Output = super().invoke(ctx)
+        output.print(as_json=as_json)
 
 
 def all_options(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
@@ -49,36 +69,85 @@ def all_options(*options: Callable[[Any], Any]) -> Callable[[_Function], _Functi
     return decorate
 
 
-def channel_of(text: str) -> dict[str, str]:
-    """Convert the text PLATFORM:CHANNEL of `--to` to the fields of the API."""
-    platform, colon, channel = text.partition(":")
-    if not (platform and colon and channel):
-        raise click.BadParameter("must have the form PLATFORM:CHANNEL, such as telegram:-1001234", param_hint="--to")
-    return {"platform": platform, "channelId": channel}
+#: The options of commands that print a list.
+page_options = all_options(
+    click.option(
+        "--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="The maximum number of rows."
+    ),
+    click.option("--cursor", help="The cursor that the previous page printed."),
+)
+
+
+def on_option(words: str) -> Callable[[_Function], _Function]:
+    """Add `--on` and `--off`, which enable or disable something, or choose what is enabled or disabled."""
+    return click.option("--on/--off", "enabled", default=None, help=words)
+
+
+def choice(values: type[StrEnum]) -> click.Choice[str]:
+    return click.Choice([*map(str, values)])
+
+
+#: The value of an option that removes the stored value.
+CLEARED = object()
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as fields of the API."""
+    return {name: None if value is CLEARED else value for name, value in options.items() if value not in (None, ())}
+
+
+def changes(options: Mapping[str, Any], example: str) -> dict[str, Any]:
+    """Return the options that were given, at least one. `example` is an option to suggest if there is none."""
+    found = given(options)
+    if not found:
+        raise click.UsageError(f"Nothing to change. Give at least one option, such as {example}.")
+    return found
+
+
+def names(text: str) -> list[str]:
+    """Convert the text `a,b`; an empty text is an empty list."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def channel_as(field: str) -> Callable[[str], dict[str, str]]:
+    """Return the type of a text PLATFORM:CHANNEL: its parts as fields of the API, the channel as `field`."""
+
+    def convert(text: str) -> dict[str, str]:
+        platform, colon, channel = text.partition(":")
+        if not (platform and colon and channel):
+            raise click.BadParameter("must have the form PLATFORM:CHANNEL, such as telegram:-1001234")
+        return {"platform": platform, field: channel}
+
+    return convert
+
+
+def to_option(*, required: bool = False) -> Callable[[_Function], _Function]:
+    """Add `--to`, the channel for answers, as fields of the API in the parameter `place`."""
+    return click.option(
+        "--to",
+        "place",
+        type=channel_as("channelId"),
+        required=required,
+        metavar="PLATFORM:CHANNEL",
+        help="The channel for the answers.",
+    )
 
 
 def workflow_option(words: str) -> Callable[[_Function], _Function]:
-    """Add `--workflow`, which `as_graph` converts. A command can also have `--graph`."""
+    """Add `--workflow`, which `with_graph` converts. A command can also have `--graph`."""
     return click.option("--workflow", metavar="NAME", help=words)
 
 
-def as_graph(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options as fields of the API, with the workflow in the field `graph`. An empty name of a
-    workflow becomes None, which removes the stored graph."""
-    rest = {name: value for name, value in given.items() if name != "workflow"}
-    if "workflow" not in given:
+def with_graph(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the workflow in the field `graph`. An empty name of a workflow removes the stored
+    graph."""
+    rest = {name: value for name, value in options.items() if name != "workflow"}
+    if options["workflow"] is None:
         return rest
-    if "graph" in rest:
+    if rest.get("graph") is not None:
         raise click.UsageError("Give either --graph or --workflow.")
-    named = given["workflow"].removeprefix(PREFIX)
-    return {**rest, "graph": PREFIX + named if named else None}
-
-
-class Commands(click.Group):
-    """A group whose help lists the commands in the order of the module; click's own group sorts them by name."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
-        return list(self.commands)
+    named = options["workflow"].removeprefix(PREFIX)
+    return {**rest, "graph": PREFIX + named if named else CLEARED}
 
 
 # Secrets come from a variable, a file or standard input. They never come from an argument, which every user of the
@@ -87,21 +156,20 @@ class Commands(click.Group):
 #: The maximum number of characters of a secret; the rest of a longer text is not read.
 _MOST = 65_536
 
+#: A file with a text as the value of an option.
+existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
 
 def secret_options(word: str) -> Callable[[_Function], _Function]:
     """Add `--key-env` and `--key-file`, with `word` in place of "key"."""
-
-    def decorate(command: _Function) -> _Function:
-        variable = click.option(
+    return all_options(
+        click.option(
             f"--{word}-env", "variable", metavar="NAME", help=f"Read the {word} from this environment variable."
-        )
-        path = click.Path(exists=True, dir_okay=False, path_type=Path)
-        file = click.option(
-            f"--{word}-file", "file", type=path, metavar="PATH", help=f"Read the {word} from this file."
-        )
-        return variable(file(command))
-
-    return decorate
+        ),
+        click.option(
+            f"--{word}-file", "file", type=existing_file, metavar="PATH", help=f"Read the {word} from this file."
+        ),
+    )
 
 
 def read_secret(word: str, variable: str | None, file: Path | None, *, hidden: bool = True) -> str:
@@ -115,16 +183,22 @@ def read_secret(word: str, variable: str | None, file: Path | None, *, hidden: b
             raise click.BadParameter(f"{variable} is not set", param_hint=f"--{word}-env")
         return found
     if file is not None:
-        return _read(file, word)
+        return read_text(file, f"--{word}-file", _MOST).rstrip("\r\n")
     if sys.stdin.isatty():
         return str(click.prompt(word.capitalize(), default="", show_default=False, hide_input=hidden, err=True))
     return sys.stdin.read(_MOST).rstrip("\r\n")
 
 
-def _read(file: Path, word: str) -> str:
+def given_secret(word: str, variable: str | None, file: Path | None) -> str | None:
+    """Return the secret from the variable or the file; None if neither is given."""
+    return None if variable is None and file is None else read_secret(word, variable, file)
+
+
+def read_text(file: Path, option: str, most: int) -> str:
+    """Return at most `most` characters of the file that an option names."""
     try:
         with file.open(encoding="utf-8") as text:
-            return text.read(_MOST).rstrip("\r\n")
+            return text.read(most)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise click.BadParameter(f"{file} cannot be read: {reason}", param_hint=f"--{word}-file") from error
+        raise click.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error

@@ -1,14 +1,14 @@
 """Print results and errors, without characters that could control a terminal.
 
-Results are JSON for programs and short tables for people. An error is printed on standard error, without a traceback:
-what happened, why, and how to fix it. The command then ends with one of the exit codes below.
+Results are JSON for programs, and short tables or texts for people. An error is printed on standard error, without a
+traceback: what happened, why, and how to fix it. The command then ends with one of the exit codes below.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,9 +18,86 @@ _MS = 1000
 _KILOBYTE = 1000
 _MEGABYTE = 1_000_000
 
+Row = Mapping[str, Any]
+Cell = str | Callable[[Row], object]
+
+
+class Output:
+    """The result of a command: `data` for programs, and for people texts with a blank line between them.
+
+    `notes` are for people too, on standard error, so that they do not mix with the result. If the command has `failed`,
+    it ends with the exit code `FAILED`.
+    """
+
+    def __init__(self, data: Any, *texts: str | Iterator[str], notes: Iterable[str] = (), failed: bool = False) -> None:
+        self._data = data
+        self._texts = texts
+        self._notes = notes
+        self._failed = failed
+
+    def print(self, *, as_json: bool) -> None:
+        if as_json:
+            print_json(self._data)
+        else:
+            shown = (text if isinstance(text, str) else "\n".join(text) for text in self._texts)
+            if text := "\n\n".join(filter(None, shown)):
+                print(plain(text))
+            for note in self._notes:
+                tell(note)
+        if self._failed:
+            sys.exit(FAILED)
+
+
+class Table:
+    """The columns of a table. A column is the name of a field, or a title with the name of a field or a function of the
+    row. `nothing` is the text for an empty table."""
+
+    def __init__(self, *columns: str | tuple[str, Cell], nothing: str = "") -> None:
+        self._columns = [(each, each) if isinstance(each, str) else each for each in columns]
+        self._nothing = nothing
+
+    def text(self, rows: Sequence[Row]) -> str:
+        if not rows:
+            return self._nothing
+        head = [title.upper() for title, _ in self._columns]
+        cells = [head, *([one_line(_value(row, of)) for _, of in self._columns] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def page(self, page: Row) -> Output:
+        """Return the output of a command that lists a page of the API."""
+        cursor = page.get("nextCursor")
+        more = [f"There are more rows. Show them with --cursor {cursor}"] if cursor else []
+        return Output(page, self.text(page["items"]), notes=more)
+
+
+def _value(row: Row, cell: Cell) -> object:
+    return row.get(cell) if isinstance(cell, str) else cell(row)
+
+
+def fields(data: Row, *times: str, **changed: object) -> str:
+    """Return the fields of one object as text, one on each line, without those that are None. `times`: the fields that
+    are times. `changed`: values to show in place of the object's own."""
+    shown = {**data, **{name: moment(data[name]) for name in times}, **changed}
+    width = max(map(len, shown), default=0)
+    return "\n".join(
+        f"{name.ljust(width)}  {json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value}"
+        for name, value in shown.items()
+        if value is not None
+    )
+
 
 def print_json(data: Any) -> None:
     print(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+def tell(line: str) -> None:
+    """Print a note on standard error, so that it does not mix with the data on standard output."""
+    print(plain(line), file=sys.stderr)
+
+
+# Parts of texts and tables.
 
 
 def plain(text: object) -> str:
@@ -34,45 +111,28 @@ def one_line(value: object, most: int = 60) -> str:
     return (text if len(text) <= most else f"{text[: most - 1]}…") or "-"
 
 
-def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *, nothing: str) -> None:
-    """Print a table. `columns`: the keys of the rows to print. `nothing`: the text for an empty table."""
-    if not rows:
-        print(nothing)
-        return
-    cells = [[column.upper() for column in columns], *([one_line(row.get(key)) for key in columns] for row in rows)]
-    widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
-    for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-def tell_more(page: Mapping[str, Any]) -> None:
-    """If there is a next page, print the option that shows it."""
-    if page["nextCursor"]:
-        tell(f"There are more rows. Show them with --cursor {page['nextCursor']}")
-
-
-def print_fields(data: Mapping[str, object]) -> None:
-    """Print the fields of one object, one on each line, without those that are None."""
-    width = max(map(len, data), default=0)
-    for name, value in data.items():
-        if value is not None:
-            text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else plain(value)
-            print(f"{name.ljust(width)}  {text}")
-
-
 def moment(at: int | None) -> str | None:
     """Return a time (ms since the epoch) as text in this machine's time zone, to the second."""
     return None if at is None else datetime.fromtimestamp(at / _MS).astimezone().isoformat(" ", "seconds")
 
 
+def at(field: str) -> Callable[[Row], str | None]:
+    """Return the column of a field that is a time."""
+    return lambda row: moment(row[field])
+
+
+def yes_or_no(value: object) -> str:
+    return "yes" if value else "no"
+
+
+def channel(row: Row) -> str | None:
+    """Return the channel of a row as `--to` takes it; None without a channel."""
+    return f"{row['platform']}:{row['channelId']}" if row["platform"] else None
+
+
 def file_size(size: int) -> str:
     """Return a number of bytes as text in megabytes, below one megabyte in kilobytes."""
     return f"{size / _MEGABYTE:.1f} MB" if size >= _MEGABYTE else f"{size / _KILOBYTE:.0f} kB"
-
-
-def tell(line: str) -> None:
-    """Print a note on standard error, so that it does not mix with the data on standard output."""
-    print(line, file=sys.stderr)
 
 
 # Errors.
@@ -98,14 +158,11 @@ def exit_code(error: ArvisError) -> int:
     return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
 
 
-def report(error: ArvisError) -> None:
-    """Print what / why / fix to standard error."""
-    lines = [
-        error.what,
-        *([f"  why: {error.why}"] if error.why else []),
-        *([f"  fix: {error.fix}"] if error.fix else []),
-    ]
-    print("\n".join(lines), file=sys.stderr)
+def error_text(error: ArvisError) -> str:
+    """Return what / why / fix on three lines."""
+    why = [f"  why: {error.why}"] if error.why else []
+    fix = [f"  fix: {error.fix}"] if error.fix else []
+    return "\n".join([error.what, *why, *fix])
 
 
 def known_in(group: BaseExceptionGroup[BaseException]) -> list[ArvisError] | None:

@@ -51,8 +51,13 @@ def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
     assert (made["prompt"], made["tools"]) == ("Be brief, „ja“.\n", ["get_time", "calculate"])
     assert told(daemon, "chat", "--channel", "news-room", "hi")["agent"] == "news"
 
-    changed = told(daemon, "agents", "update", "news", "--description", "reads", "--tools", "", "--context-tokens", "0")
+    changed = told(
+        daemon,
+        *("agents", "update", "news", "--description", "reads", "--tools", "", "--context-tokens", "0"),
+        *("--on-new-message", "restart"),
+    )
     assert (changed["name"], changed["tools"], changed["contextTokens"]) == ("News", [], None)
+    assert changed["onNewMessage"] == "restart"
     assert "is paused" in out(daemon, "agents", "pause", "news")
     assert told(daemon, "chat", "--channel", "news-room", "hi")["agent"] == "conductor"
     assert "answers again" in out(daemon, "agents", "resume", "news")

@@ -11,11 +11,21 @@ from typing import Any
 
 import click
 
-from arvis.cli.api_client import connect
-from arvis.cli.options import Commands, json_option, place_options, read_secret
-from arvis.cli.output import FAILED, moment, plain, print_fields, print_json, print_table
+from arvis.cli.api_client import Api, ApiCommands
+from arvis.cli.options import all_options, read_secret
+from arvis.cli.output import Output, Table, at, fields
 
-_COLUMNS = ("bot", "state", "as", "source", "since", "error")
+Pairs = Sequence[tuple[str, str]]
+
+_BOTS = Table(
+    ("bot", lambda bot: f"{bot['platform']}/{bot['name']}"),
+    ("state", lambda bot: bot["state"] if bot["enabled"] else "off"),
+    ("as", "userName"),
+    "source",
+    ("since", at("since")),
+    "error",
+    nothing="No bots. `arvis bots create` adds one.",
+)
 
 #: The secrets that a bot of these platforms needs. Other secrets are named with --secret.
 _SECRETS: Mapping[str, Sequence[str]] = {
@@ -50,44 +60,37 @@ def _pair(text: str) -> tuple[str, str]:
 
 _bot = click.argument("bot", type=_bot_name, metavar="BOT")
 
-
-def _settings_options(command: Any) -> Any:
-    """Add the options of `create` and `update`."""
-    options = (
-        click.option(
-            "--set",
-            "settings",
-            type=_pair,
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Set a setting; VALUE is text or JSON.",
-        ),
-        click.option(
-            "--secret", "asked", multiple=True, metavar="KEY", help="Ask for this secret, without showing it."
-        ),
-        click.option(
-            "--secret-env",
-            "variables",
-            type=_pair,
-            multiple=True,
-            metavar="KEY=NAME",
-            help="Read this secret from the environment variable NAME.",
-        ),
-        click.option(
-            "--secret-file",
-            "files",
-            type=_pair,
-            multiple=True,
-            metavar="KEY=PATH",
-            help="Read this secret from the file PATH.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: The options of `create` and `update`.
+_details = all_options(
+    click.option(
+        "--set",
+        "settings",
+        type=_pair,
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set a setting; VALUE is text or JSON.",
+    ),
+    click.option("--secret", "asked", multiple=True, metavar="KEY", help="Ask for this secret, without showing it."),
+    click.option(
+        "--secret-env",
+        "variables",
+        type=_pair,
+        multiple=True,
+        metavar="KEY=NAME",
+        help="Read this secret from the environment variable NAME.",
+    ),
+    click.option(
+        "--secret-file",
+        "files",
+        type=_pair,
+        multiple=True,
+        metavar="KEY=PATH",
+        help="Read this secret from the file PATH.",
+    ),
+)
 
 
-@click.group(cls=Commands)
+@click.group(cls=ApiCommands)
 def bots() -> None:
     """List, show, create, update, test and delete the bots of chat platforms.
 
@@ -96,49 +99,34 @@ def bots() -> None:
 
 
 @bots.command("list")
-@json_option
-@place_options
-def list_bots(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+def list_bots(*, api: Api) -> Output:
     """List bots: first the bots of the configuration, then all others."""
-    page = connect(config, data).get("api", "bots")
-    if as_json:
-        print_json(page)
-        return
-    print_table([_row(bot) for bot in page["items"]], _COLUMNS, nothing="No bots. `arvis bots create` adds one.")
+    return _BOTS.page(api.get("bots"))
 
 
 @bots.command()
 @_bot
-@json_option
-@place_options
-def show(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+def show(*, api: Api, bot: tuple[str, str]) -> Output:
     """Show one bot with its settings. Secrets are listed by name only."""
-    found = connect(config, data).get("api", "bots", *bot)
-    if as_json:
-        print_json(found)
-        return
+    found = api.get("bots", *bot)
     secrets = ", ".join(found["secrets"]) or None
-    print_fields({**found, "settings": None, "secrets": secrets, "since": moment(found["since"])} | found["settings"])
+    return Output(found, fields(found, "since", **{"settings": None, "secrets": secrets, **found["settings"]}))
 
 
 @bots.command()
 @_bot
-@_settings_options
+@_details
 @click.option("--off", is_flag=True, help="Create it without starting it; `arvis bots enable` starts it later.")
-@json_option
-@place_options
 def create(
     *,
+    api: Api,
     bot: tuple[str, str],
-    settings: Sequence[tuple[str, str]],
+    settings: Pairs,
     asked: Sequence[str],
-    variables: Sequence[tuple[str, str]],
-    files: Sequence[tuple[str, str]],
+    variables: Pairs,
+    files: Pairs,
     off: bool,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+) -> Output:
     """Create a bot. Secrets come from variables, files or standard input (one per line), or you are asked."""
     given = {key for key, _ in (*variables, *files)}
     missing = [key for key in _SECRETS.get(bot[0], ()) if key not in given and key not in asked]
@@ -149,122 +137,78 @@ def create(
         "secrets": _secrets([*asked, *missing], variables, files),
         "enabled": not off,
     }
-    entered = connect(config, data).post("api", "bots", body=body)
-    if as_json:
-        print_json(entered)
-    else:
-        print(f"The bot {_name(bot)} is created. Test it with `arvis bots test {_name(bot)}`.")
+    name = "/".join(bot)
+    return Output(api.post("bots", body=body), f"The bot {name} is created. Test it with `arvis bots test {name}`.")
 
 
 @bots.command()
 @_bot
-@_settings_options
+@_details
 @click.option("--unset", "gone", multiple=True, metavar="KEY", help="Remove a setting.")
-@json_option
-@place_options
 def update(
     *,
+    api: Api,
     bot: tuple[str, str],
-    settings: Sequence[tuple[str, str]],
+    settings: Pairs,
     asked: Sequence[str],
-    variables: Sequence[tuple[str, str]],
-    files: Sequence[tuple[str, str]],
+    variables: Pairs,
+    files: Pairs,
     gone: Sequence[str],
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+) -> Output:
     """Change settings and secrets of a bot that is not in the configuration, and restart it."""
     changed: dict[str, Any] = {**_values(settings), **dict.fromkeys(gone)}
     body = {"settings": changed, "secrets": _secrets(asked, variables, files)}
-    _change(bot, body, "is changed", as_json=as_json, config=config, data=data)
+    return _done(api.patch("bots", *bot, body=body), bot, "is changed")
 
 
 @bots.command()
 @_bot
-@json_option
-@place_options
-def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+def enable(*, api: Api, bot: tuple[str, str]) -> Output:
     """Start a bot that is not in the configuration."""
-    _change(bot, {"enabled": True}, "is on", as_json=as_json, config=config, data=data)
+    return _done(api.patch("bots", *bot, body={"enabled": True}), bot, "is on")
 
 
 @bots.command()
 @_bot
-@json_option
-@place_options
-def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+def disable(*, api: Api, bot: tuple[str, str]) -> Output:
     """Stop a bot that is not in the configuration. Arvis sends its deliveries when the bot starts again."""
-    _change(bot, {"enabled": False}, "is off", as_json=as_json, config=config, data=data)
+    return _done(api.patch("bots", *bot, body={"enabled": False}), bot, "is off")
 
 
 @bots.command()
 @_bot
-@json_option
-@place_options
-def delete(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+def delete(*, api: Api, bot: tuple[str, str]) -> Output:
     """Delete a bot that is not in the configuration, with its secrets."""
-    answer = connect(config, data).delete("api", "bots", *bot)
-    if as_json:
-        print_json(answer)
-    else:
-        print(f"The bot {_name(bot)} is deleted.")
+    return _done(api.delete("bots", *bot), bot, "is deleted")
 
 
 @bots.command()
 @_bot
-@json_option
-@place_options
-def test(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+def test(*, api: Api, bot: tuple[str, str]) -> Output:
     """Check on the platform that the bot has the token, scopes and intents that it needs. The exit code is 1 if one is
     missing."""
-    answer = connect(config, data).post("api", "bots", *bot, "test", timeout=_TIMEOUT)
-    findings = answer["findings"]
-    if as_json:
-        print_json(answer)
-    else:
-        for finding in findings:
-            print(plain(f"{finding['level']:<8} {finding['text']}"))
-            if finding["fix"]:
-                print(plain(f"{'':<8} fix: {finding['fix']}"))
-    if any(finding["level"] == "error" for finding in findings):
-        sys.exit(FAILED)
+    answer = api.post("bots", *bot, "test", timeout=_TIMEOUT)
+    lines: list[str] = []
+    for finding in answer["findings"]:
+        lines.append(f"{finding['level']:<8} {finding['text']}")
+        if finding["fix"]:
+            lines.append(f"{'':<8} fix: {finding['fix']}")
+    failed = any(finding["level"] == "error" for finding in answer["findings"])
+    return Output(answer, "\n".join(lines), failed=failed)
 
 
 @bots.command()
 @_bot
-@json_option
-@place_options
-def restart(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+def restart(*, api: Api, bot: tuple[str, str]) -> Output:
     """Restart a bot in the process that runs it."""
-    found = connect(config, data).post("api", "bots", *bot, "restart")
-    if as_json:
-        print_json(found)
-    else:
-        print(f"The bot {_name(bot)} is restarting.")
+    return _done(api.post("bots", *bot, "restart"), bot, "is restarting")
 
 
-def _change(
-    bot: tuple[str, str], body: Any, words: str, *, as_json: bool, config: Path | None, data: Path | None
-) -> None:
-    changed = connect(config, data).patch("api", "bots", *bot, body=body)
-    if as_json:
-        print_json(changed)
-    else:
-        print(f"The bot {_name(bot)} {words}.")
+def _done(answer: Any, bot: tuple[str, str], words: str) -> Output:
+    return Output(answer, f"The bot {'/'.join(bot)} {words}.")
 
 
-def _name(bot: tuple[str, str]) -> str:
-    return "/".join(bot)
-
-
-def _row(bot: Any) -> dict[str, object]:
-    state = bot["state"] if bot["enabled"] else "off"
-    name = _name((bot["platform"], bot["name"]))
-    return {**bot, "bot": name, "state": state, "as": bot["userName"], "since": moment(bot["since"])}
-
-
-def _values(settings: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _values(settings: Pairs) -> dict[str, Any]:
     return {key: _value(text) for key, text in settings}
 
 
@@ -278,9 +222,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _secrets(
-    asked: Sequence[str], variables: Sequence[tuple[str, str]], files: Sequence[tuple[str, str]]
-) -> dict[str, str]:
+def _secrets(asked: Sequence[str], variables: Pairs, files: Pairs) -> dict[str, str]:
     found = {key: read_secret(key, variable, None) for key, variable in variables}
     found |= {key: read_secret(key, None, Path(path)) for key, path in files}
     if not asked:

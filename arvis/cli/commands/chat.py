@@ -16,8 +16,8 @@ import click
 
 from arvis.cli.api_client import TIMEOUT, Api, connect
 from arvis.cli.commands.chat_stream import Posts, show_while_written
-from arvis.cli.options import json_option, place_options
-from arvis.cli.output import FAILED, print_json, report
+from arvis.cli.options import JsonCommand
+from arvis.cli.output import FAILED, error_text, print_json, tell
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
@@ -36,13 +36,11 @@ Timeline = dict[str, Any]
 Show = Callable[[Api, str, str, str], Timeline]
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("text", required=False, help="The message (default: each line of standard input is a message).")
 @click.option("--agent", metavar="SLUG", help="Talk to this agent.")
 @click.option("--channel", metavar="ID", help="Write in this channel.")
 @click.option("--follow", is_flag=True, help="After the answer, print new messages of the channel until Ctrl-C.")
-@json_option
-@place_options
 def chat(
     *,
     text: str | None,
@@ -125,23 +123,23 @@ class ChatSession:
 
     def still_waiting(self, message_id: str) -> Timeline | None:
         """Return the timeline of a message that still waits for a person; None if it no longer waits."""
-        timeline: Timeline = self._api.get("api", "messages", message_id)
+        timeline: Timeline = self._api.get("messages", message_id)
         return timeline if timeline["status"] == MessageStatus.WAITING else None
 
     def _questions(self) -> list[str]:
         """Return the ids of the open questions of this channel."""
-        page = self._api.get("api", "questions", query={"limit": _MOST_QUESTIONS})
+        page = self._api.get("questions", query={"limit": _MOST_QUESTIONS})
         return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
 
     def _await_outcome(self, wait_id: str) -> None:
         """If the question has been answered, wait until the execution that continues after the answer ends or waits
         again."""
-        wait = self._api.get("api", "questions", wait_id)
+        wait = self._api.get("questions", wait_id)
         if wait["answeredAt"] is None:
             return
         if wait["messageId"] is not None:
             _wait(self._api, wait["messageId"])
-        while self._api.get("api", "executions", wait["executionId"])["status"] == _AT_WORK:
+        while self._api.get("executions", wait["executionId"])["status"] == _AT_WORK:
             time.sleep(_LOOK)
 
     def _shower(self) -> Show:
@@ -177,7 +175,7 @@ class ChatSession:
 
     def _send(self, api: Api, channel: str, text: str, event_id: str) -> str:
         body = {"content": text, "channelId": channel, "id": event_id}
-        sent = api.post("api", "messages", body=body if self._agent is None else {**body, "agent": self._agent})
+        sent = api.post("messages", body=body if self._agent is None else {**body, "agent": self._agent})
         return str(sent["messageId"])
 
     def _write(self, text: str) -> None:
@@ -205,13 +203,13 @@ def _lines_of(session: ChatSession, *, follow: bool) -> int:
         except DaemonUnreachable:
             raise
         except ArvisError as error:
-            report(error)
+            tell(error_text(error))
             unanswered += 1
     session.mute()
     if follow:
         session.follow()
     for timeline in filter(None, map(session.still_waiting, sorted(waiting))):
-        report(no_answer(timeline))
+        tell(error_text(no_answer(timeline)))
         unanswered += 1
     return unanswered
 
@@ -240,7 +238,7 @@ def _wait(api: Api, message_id: str) -> Timeline:
     resting = {*FINAL_STATUSES, MessageStatus.WAITING}
     try:
         while True:
-            path = ("api", "messages", message_id, "wait")
+            path = ("messages", message_id, "wait")
             timeline: Timeline = api.get(*path, query={"timeout": _ONE_WAIT}, timeout=_ONE_WAIT + TIMEOUT)
             if timeline["status"] in resting:
                 return timeline

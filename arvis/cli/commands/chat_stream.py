@@ -181,7 +181,7 @@ class Posts:
 
     def _question(self, wait_id: str) -> str:
         """Return the whole question with the ways to answer it from a terminal."""
-        wait: Mapping[str, Any] = self._api.get("api", "questions", wait_id)
+        wait: Mapping[str, Any] = self._api.get("questions", wait_id)
         choices = wait["choices"]
         decision = "DECISION" if set(choices) >= _APPROVAL else "answer --text CHOICE"
         if wait["answeredAt"] is not None:
@@ -313,7 +313,7 @@ def _frames(socket: ClientConnection, over: Callable[[], bool]) -> Iterator[Fram
 
 
 def _rests(api: Api, message_id: str) -> bool:
-    return api.get("api", "messages", message_id)["status"] in _RESTING
+    return api.get("messages", message_id)["status"] in _RESTING
 
 
 def _follow(frames: Iterable[Frame], message_id: str, preview: Preview, posts: Posts | None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from arvis.cli.options import Commands, place_options
+from arvis.cli.options import PlacedCommand
 from arvis.cli.output import FAILED
 from arvis.config import DEFAULT_FILE
 from arvis.config.loading import DELIMITER, PREFIX
@@ -16,14 +16,13 @@ from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.errors import ConfigError
 
 
-@click.group(cls=Commands)
+@click.group()
 def config() -> None:
     """Migrate a configuration file of an older version."""
 
 
-@config.command
+@config.command(cls=PlacedCommand)
 @click.option("--check", is_flag=True, help="List the old keys and change nothing; exit with 1 if there are any.")
-@place_options
 def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001 - every command takes both
     """Rename the old keys of the file, in place.
 

@@ -11,8 +11,8 @@ import click
 
 from arvis.app.database import database_of
 from arvis.cli.api_client import connect
-from arvis.cli.options import json_option, place_options
-from arvis.cli.output import file_size, moment, print_json, print_table, tell
+from arvis.cli.options import PrintingCommand
+from arvis.cli.output import Output, Row, Table, at, file_size, moment, tell
 from arvis.config import load
 from arvis.domain.errors import DataFolderInUse
 from arvis.process.clock import SystemClock
@@ -31,11 +31,9 @@ from arvis.web.http.views import backup_view, page_view
 _TIMEOUT = 24 * 3600.0
 
 
-@click.command()
+@click.command(cls=PrintingCommand)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@json_option
-@place_options
-def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+def backup(*, file: Path | None, config: Path | None, data: Path | None) -> Output:
     """Make a backup of the database and of the files that came with messages.
 
     The backup is written to FILE, or to the data folder, where only the newest backups are kept.
@@ -55,8 +53,14 @@ def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path 
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:
-            made = connect(config, data).post("api", "backups", timeout=_TIMEOUT)
-    _show(made, as_json=as_json)
+            made = connect(config, data).post("backups", timeout=_TIMEOUT)
+    if made["missingAttachments"]:
+        tell(
+            f"{made['missingAttachments']} attached files are missing in the backup, because they were deleted "
+            "from the data folder or changed."
+        )
+    size = file_size(made["bytes"])
+    return Output(made, f"The backup {made['path']} contains {made['messages']} messages and has {size}.")
 
 
 def _make(database: Database, file: Path | None, *, at_rest: bool) -> Any:
@@ -66,26 +70,24 @@ def _make(database: Database, file: Path | None, *, at_rest: bool) -> Any:
     return backup_view(back_up_to(database, file.absolute(), now, at_rest=at_rest))
 
 
-def _show(made: Any, *, as_json: bool) -> None:
-    if as_json:
-        print_json(made)
-    else:
-        print(f"The backup {made['path']} contains {made['messages']} messages and has {file_size(made['bytes'])}.")
-    if made["missingAttachments"]:
-        tell(
-            f"{made['missingAttachments']} attached files are missing in the backup, because they were deleted "
-            "from the data folder or changed."
-        )
+def _note(backup: Row) -> str | None:
+    if backup["messages"] is None:
+        return "cannot be read"
+    return f"before {backup['migration']}" if backup["migration"] else None
 
 
-_COLUMNS = ("name", "created", "messages", "size", "note")
+_BACKUPS = Table(
+    "name",
+    ("created", at("createdAt")),
+    "messages",
+    ("size", lambda backup: file_size(backup["bytes"])),
+    ("note", _note),
+)
 
 
-@click.command()
+@click.command(cls=PrintingCommand)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@json_option
-@place_options
-def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+def restore(*, file: Path | None, config: Path | None, data: Path | None) -> Output:
     """Replace the data with a backup. The current database is moved to the folder `aside`, not deleted.
 
     FILE is a backup, its name in the data folder, or a database in the folder `aside`. Without FILE, the backups are
@@ -95,14 +97,10 @@ def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path
     database = database_of(settings)
     refuse_server(database)
     if file is None:
-        _list(database, as_json=as_json)
-        return
+        return _list(database)
     with lock_data_folder(settings.data_dir):
         restored = restore_database(database, _found(database, file), SystemClock().now())
-    if as_json:
-        print_json(_view(restored))
-    else:
-        print("\n".join(_lines(restored)))
+    return Output(_view(restored), "\n".join(_lines(restored)))
 
 
 def _found(database: Database, file: Path) -> Path:
@@ -111,24 +109,12 @@ def _found(database: Database, file: Path) -> Path:
     return listed if not file.exists() and file.name == str(file) and listed.exists() else file.absolute()
 
 
-def _list(database: Database, *, as_json: bool) -> None:
+def _list(database: Database) -> Output:
     backups = [backup_view(backup) for backup in list_backups(database)]
-    if as_json:
-        print_json(page_view(backups, None))
-        return
-    rows = [
-        {**backup, "created": moment(backup["createdAt"]), "size": file_size(backup["bytes"]), "note": _note(backup)}
-        for backup in backups
-    ]
-    print_table(rows, _COLUMNS, nothing=f"There are no backups in {database.backups}.")
-    if rows:
-        tell("To restore a backup, stop the daemon and run: arvis restore NAME")
-
-
-def _note(backup: Any) -> str | None:
-    if backup["messages"] is None:
-        return "cannot be read"
-    return f"before {backup['migration']}" if backup["migration"] else None
+    if not backups:
+        return Output(page_view(backups, None), f"There are no backups in {database.backups}.")
+    notes = ["To restore a backup, stop the daemon and run: arvis restore NAME"]
+    return Output(page_view(backups, None), _BACKUPS.text(backups), notes=notes)
 
 
 def _view(restored: Restored) -> Any:
@@ -162,10 +148,8 @@ def _lines(restored: Restored) -> Iterator[str]:
     yield "All logins have ended: start the daemon, then run `arvis login`."
 
 
-@click.command()
-@json_option
-@place_options
-def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+@click.command(cls=PrintingCommand)
+def migrate(*, config: Path | None, data: Path | None) -> Output:
     """Update the database; SQLite is backed up first. This is possible only while no daemon runs."""
     settings = load(config, data, os.environ)
     database, now = database_of(settings), SystemClock().now()
@@ -173,7 +157,4 @@ def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
         if (finding := make_sound(database, now)) is not None:
             tell(f"The database was examined: {finding.what}." + (f" See {finding.report}" if finding.report else ""))
         ran = bring_up_to_date(database, now)
-    if as_json:
-        print_json({"migrations": ran})
-    else:
-        print("\n".join(f"ran {name}" for name in ran) or "The database is up to date.")
+    return Output({"migrations": ran}, "\n".join(f"ran {name}" for name in ran) or "The database is up to date.")

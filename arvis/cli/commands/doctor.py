@@ -15,27 +15,21 @@ import click
 from arvis.cli.doctor import examine
 from arvis.cli.doctor.findings import Finding, Status
 from arvis.cli.doctor.scene import System
-from arvis.cli.options import json_option, place_options
-from arvis.cli.output import FAILED, plain, print_json
+from arvis.cli.options import PrintingCommand
+from arvis.cli.output import Output
 from arvis.process.clock import SystemClock
 
 
-@click.command()
+@click.command(cls=PrintingCommand)
 @click.option("--security", is_flag=True, help="Run only the checks of security.")
-@json_option
-@place_options
-def doctor(*, security: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+def doctor(*, security: bool, config: Path | None, data: Path | None) -> Output:
     """Check the installation, from the configuration to the queue. The exit code is 1 if a check fails."""
     system = System(python=sys.version_info[:3], encoding=sys.stdout.encoding)
     only = "security" if security else None
     findings = examine(config, data, os.environ, system=system, now=SystemClock().now(), only=only)
     healthy = all(finding.status is not Status.FAIL for finding in findings)
-    if as_json:
-        print_json({"ok": healthy, "checks": [asdict(finding) for finding in findings]})
-    else:
-        print(plain("\n".join(_report(findings))))
-    if not healthy:
-        sys.exit(FAILED)
+    checks = {"ok": healthy, "checks": [asdict(finding) for finding in findings]}
+    return Output(checks, _report(findings), failed=not healthy)
 
 
 def _report(findings: Sequence[Finding]) -> Iterator[str]:

@@ -3,65 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import click
 
-from arvis.cli.api_client import Api, connect
-from arvis.cli.options import json_option, place_options
-from arvis.cli.output import plain, print_json
+from arvis.cli.api_client import Api, ApiCommand
+from arvis.cli.output import Output
 from arvis.domain.errors import NotFound
 from arvis.domain.explanation import duration, in_words
 
 
-@click.command()
+@click.command(cls=ApiCommand)
 @click.argument(
     "message_id", required=False, help="The id of a message, of its answer or of its job (default: the newest message)."
 )
-@json_option
-@place_options
-def explain(*, message_id: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+def explain(*, api: Api, message_id: str | None) -> Output:
     """Explain why a message was answered as it was, or why it was not."""
-    api = connect(config, data)
     timeline = _timeline(api, message_id)
-    if as_json:
-        print_json(timeline)
-    else:
-        print(plain("\n".join([timeline["explanation"], "", *story(timeline), *_plan(api, timeline)])))
+    return Output(timeline, timeline["explanation"], story(timeline), _plan(api, timeline))
 
 
-def _plan(api: Api, timeline: Any) -> list[str]:
-    """Return the lines of a planning agent's plan; none for other agents, or if the execution has been deleted."""
+def _plan(api: Api, timeline: Any) -> Iterator[str]:
+    """Yield a planning agent's plan; nothing for other agents, or if the execution has been deleted."""
     execution = (timeline["job"] or {}).get("executionId")
-    if execution is None:
-        return []
-    try:
-        plan = api.get("api", "executions", execution)["plan"]
-    except NotFound:
-        return []
-    return ["", "The plan:", "", plan] if plan else []
+    if execution is not None:
+        with suppress(NotFound):
+            plan = api.get("executions", execution)["plan"]
+            yield from ["The plan:", "", plan] if plan else []
 
 
 def _timeline(api: Api, given: str | None) -> Any:
     """Return the timeline of the message, answer or job with this id; without an id, of the newest message."""
     if given is None:
-        newest = api.get("api", "jobs", query={"kind": "message", "limit": 1})["items"]
+        newest = api.get("jobs", query={"kind": "message", "limit": 1})["items"]
         if not newest:
             raise NotFound("There is no message yet.", fix='Send one with `arvis chat "hello"`.')
-        return api.get("api", "messages", newest[0]["messageId"])
+        return api.get("messages", newest[0]["messageId"])
     try:
-        return api.get("api", "messages", given)
+        return api.get("messages", given)
     except NotFound:
         message_id = _message_of_job(api, given)
         if message_id is None:
             raise
-        return api.get("api", "messages", message_id)
+        return api.get("messages", message_id)
 
 
 def _message_of_job(api: Api, given: str) -> str | None:
     try:
-        message_id: str | None = api.get("api", "jobs", given)["messageId"]
+        message_id: str | None = api.get("jobs", given)["messageId"]
     except NotFound:
         return None
     return message_id

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import click
 
 from arvis.cli.api_client import Api, connect
-from arvis.cli.options import place_options
+from arvis.cli.options import PlacedCommand
 
 #: The maximum size in bytes of a message of the client.
 _MAX_LINE = 16 * 1024 * 1024
@@ -34,8 +34,7 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-@click.command()
-@place_options
+@click.command(cls=PlacedCommand)
 def mcp(*, config: Path | None, data: Path | None) -> None:
     """Speak the Model Context Protocol on standard input and output, for programs that start their servers."""
     Bridge(connect(config, data)).run()

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from arvis.cli.api_client import connect
-from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.output import moment, plain, print_fields, print_json, print_table, tell_more
+from arvis.cli.api_client import Api, ApiCommands
+from arvis.cli.options import choice, page_options
+from arvis.cli.output import Output, Table, at, fields
 from arvis.domain.memory import EVERYWHERE, Category, FactStatus
 
-_COLUMNS = ("id", "agent", "scope", "category", "content", "confirmed")
-_CHANGES = ("at", "change", "by", "other")
-_STATES = ("agent", "scope", "key", "value", "confirmed")
-_TIMES = ("accessedAt", "expiresAt", "createdAt", "updatedAt")
+_confirmed = ("confirmed", lambda row: "no" if row["taint"] else "yes")
+_FACTS = Table("id", "agent", "scope", "category", "content", _confirmed, nothing="No facts match.")
+_STATES = Table("agent", "scope", "key", "value", _confirmed, nothing="No values.")
+_CHANGES = Table(
+    ("at", at("at")),
+    "change",
+    ("by", "changedById"),
+    ("other", "replacedById"),
+    nothing="This fact has no changes.",
+)
 
-_category = click.Choice([*map(str, Category)])
-_scope = click.option("--scope", help="principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent.")
+_HELP = "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent."
+_scope = click.option("--scope", help=_HELP)
+_own_scope = click.option("--scope", default=EVERYWHERE, help=_HELP)
 
 
-@click.group(cls=Commands)
+@click.group(cls=ApiCommands)
 def memory() -> None:
     """List, show, create, confirm and delete facts that agents remember."""
 
@@ -29,147 +35,69 @@ def memory() -> None:
 @memory.command("list")
 @click.option("--agent", help="Only facts of this agent.")
 @_scope
-@click.option("--category", type=_category)
-@click.option("--status", type=click.Choice([*map(str, FactStatus)]), default="active", show_default=True)
-@click.option("--search", "words", metavar="WORDS", help="Only facts with these words, best match first.")
+@click.option("--category", type=choice(Category))
+@click.option("--status", type=choice(FactStatus), default="active", show_default=True)
+@click.option("--search", "q", metavar="WORDS", help="Only facts with these words, best match first.")
 @page_options
-@json_option
-@place_options
-def list_facts(
-    *,
-    agent: str | None,
-    scope: str | None,
-    category: str | None,
-    status: str,
-    words: str | None,
-    limit: int,
-    cursor: str | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+def list_facts(*, api: Api, **query: Any) -> Output:
     """List facts, the newest first."""
-    wanted = {"agent": agent, "scope": scope, "category": category, "status": status, "q": words}
-    page = connect(config, data).get("api", "memory", query={**wanted, "limit": limit, "cursor": cursor})
-    _print_page(page, _COLUMNS, "No facts match.", as_json=as_json)
+    return _FACTS.page(api.get("memory", query=query))
 
 
 @memory.command()
 @click.argument("fact_id")
-@json_option
-@place_options
-def show(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def show(*, api: Api, fact_id: str) -> Output:
     """Show a fact with its source and its changes."""
-    fact = connect(config, data).get("api", "memory", fact_id)
-    if as_json:
-        print_json(fact)
-        return
-    print_fields({**fact, **{name: moment(fact[name]) for name in _TIMES}, "changes": None})
-    print()
-    rows = [
-        {**change, "at": moment(change["at"]), "by": change["changedById"], "other": change["replacedById"]}
-        for change in fact["changes"]
-    ]
-    print_table(rows, _CHANGES, nothing="This fact has no changes.")
+    fact = api.get("memory", fact_id)
+    shown = fields(fact, "accessedAt", "expiresAt", "createdAt", "updatedAt", changes=None)
+    return Output(fact, shown, _CHANGES.text(fact["changes"]))
 
 
 @memory.command()
 @click.argument("content")
 @click.option("--agent", required=True, help="The agent that remembers it.")
-@click.option("--category", type=_category, default="learned_pattern", show_default=True)
-@_scope
-@json_option
-@place_options
-def create(
-    *,
-    content: str,
-    agent: str,
-    category: str,
-    scope: str | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+@click.option("--category", type=choice(Category), default="learned_pattern", show_default=True)
+@_own_scope
+def create(*, api: Api, agent: str, **details: Any) -> Output:
     """Store a fact for an agent. It replaces an older fact on the same subject."""
-    body = {"agent": agent, "content": content, "category": category, "scope": scope or EVERYWHERE}
-    fact = connect(config, data).post("api", "memory", body=body)
-    if as_json:
-        print_json(fact)
-        return
+    fact = api.post("memory", body={"agent": agent, **details})
     match fact["outcome"]:
         case "refreshed":
-            print(f"{agent} already has this fact: {fact['id']}")
+            words = f"{agent} already has this fact: {fact['id']}"
         case "superseded":
-            print(f"The fact {fact['id']} was stored for {agent} and replaces {fact['previousId']}.")
+            words = f"The fact {fact['id']} was stored for {agent} and replaces {fact['previousId']}."
         case _:
-            print(f"The fact was stored for {agent}: {fact['id']}")
+            words = f"The fact was stored for {agent}: {fact['id']}"
+    return Output(fact, words)
 
 
 @memory.command()
 @click.argument("fact_id")
-@json_option
-@place_options
-def delete(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def delete(*, api: Api, fact_id: str) -> Output:
     """Delete a fact; `arvis memory undo` restores it."""
-    answer = connect(config, data).delete("api", "memory", fact_id)
-    _print_done(answer, "The fact is deleted.", as_json=as_json)
+    return Output(api.delete("memory", fact_id), "The fact is deleted.")
 
 
 @memory.command()
 @click.argument("fact_id")
-@json_option
-@place_options
-def confirm(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def confirm(*, api: Api, fact_id: str) -> Output:
     """Confirm a fact that came from another source than the person's own messages."""
-    answer = connect(config, data).post("api", "memory", fact_id, "confirm")
-    _print_done(answer, "The fact is confirmed.", as_json=as_json)
+    return Output(api.post("memory", fact_id, "confirm"), "The fact is confirmed.")
 
 
 @memory.command()
 @click.option("--agent", required=True, help="The agent whose memory is changed.")
-@_scope
-@json_option
-@place_options
-def undo(*, agent: str, scope: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+@_own_scope
+def undo(*, api: Api, **body: Any) -> Output:
     """Undo the newest change of a scope (default: agent)."""
-    body = {"agent": agent, "scope": scope or EVERYWHERE}
-    answer = connect(config, data).post("api", "memory", "undo", body=body)
-    _print_done(answer, answer["undone"], as_json=as_json)
+    answer = api.post("memory", "undo", body=body)
+    return Output(answer, answer["undone"])
 
 
 @memory.command()
 @click.option("--agent", help="Only values of this agent.")
 @_scope
 @page_options
-@json_option
-@place_options
-def states(
-    *,
-    agent: str | None,
-    scope: str | None,
-    limit: int,
-    cursor: str | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+def states(*, api: Api, **query: Any) -> Output:
     """List the values that agents have stored."""
-    wanted = {"agent": agent, "scope": scope, "limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "memory", "states", query=wanted)
-    _print_page(page, _STATES, "No values.", as_json=as_json)
-
-
-def _print_page(page: Any, columns: tuple[str, ...], nothing: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(page)
-        return
-    rows = [{**row, "confirmed": "no" if row["taint"] else "yes"} for row in page["items"]]
-    print_table(rows, columns, nothing=nothing)
-    tell_more(page)
-
-
-def _print_done(answer: Any, words: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-    else:
-        print(plain(words))
+    return _STATES.page(api.get("memory", "states", query=query))

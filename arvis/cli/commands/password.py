@@ -12,8 +12,8 @@ import click
 
 from arvis.app.database import database_of
 from arvis.cli.api_client import connect
-from arvis.cli.options import json_option, place_options, read_secret, secret_options
-from arvis.cli.output import print_json
+from arvis.cli.options import PrintingCommand, read_secret, secret_options
+from arvis.cli.output import Output
 from arvis.config import Config, load
 from arvis.domain.errors import DataFolderInUse
 from arvis.domain.users import FIRST_USER
@@ -25,20 +25,17 @@ from arvis.store.open import bring_up_to_date, open_store
 from arvis.web.auth import users
 
 
-@click.command()
+@click.command(cls=PrintingCommand)
 @click.option("--user", metavar="ID", default=FIRST_USER, show_default=True, help="The user.")
 @secret_options("password")
-@json_option
-@place_options
 def password(
     *,
     user: str,
     variable: str | None,
     file: Path | None,
-    as_json: bool,
     config: Path | None,
     data: Path | None,
-) -> None:
+) -> Output:
     """Set the password of a dashboard user. All logins of this user end.
 
     On a terminal the command asks for the password twice and does not show it; otherwise it reads standard input.
@@ -50,11 +47,8 @@ def password(
         with lock_data_folder(settings.data_dir):
             asyncio.run(_set(settings, user, given))
     except DataFolderInUse:
-        connect(config, data).put("api", "users", user, "password", body={"password": given})
-    if as_json:
-        print_json({"user": user})
-    else:
-        print(f"The password of {user} is set. Logins that were open have ended.")
+        connect(config, data).put("users", user, "password", body={"password": given})
+    return Output({"user": user}, f"The password of {user} is set. Logins that were open have ended.")
 
 
 def _given(variable: str | None, file: Path | None) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import click
 
-from arvis.cli.api_client import connect
-from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.output import moment, print_json, print_table, tell_more
+from arvis.cli.api_client import Api, ApiCommands
+from arvis.cli.options import choice, given, page_options
+from arvis.cli.output import Output, Row, Table, at
 
 
 class Decision(StrEnum):
@@ -25,10 +24,34 @@ class Decision(StrEnum):
     ANSWER = "answer"
 
 
-_COLUMNS = ("id", "kind", "asked", "expires", "prompt", "choices", "answer")
+def _object(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"is not valid JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise click.BadParameter('must be a JSON object such as {"path": "/tmp"}')
+    return found
 
 
-@click.group(cls=Commands)
+def _answer(question: Row) -> object:
+    answered = question["answer"]
+    return answered.get("decision") if isinstance(answered, dict) else answered
+
+
+_QUESTIONS = Table(
+    "id",
+    "kind",
+    ("asked", at("askedAt")),
+    ("expires", at("expiresAt")),
+    "prompt",
+    ("choices", lambda question: ", ".join(question["choices"])),
+    ("answer", _answer),
+    nothing="No open questions.",
+)
+
+
+@click.group(cls=ApiCommands)
 def questions() -> None:
     """List and show the questions that wait for a person, and answer them."""
 
@@ -36,85 +59,27 @@ def questions() -> None:
 @questions.command("list")
 @click.option("--all", "everything", is_flag=True, help="Include answered questions.")
 @page_options
-@json_option
-@place_options
-def list_questions(
-    *, everything: bool, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
-) -> None:
+def list_questions(*, api: Api, everything: bool, **query: Any) -> Output:
     """List open questions, the newest first."""
-    query = {"open": "false" if everything else "true", "limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "questions", query=query)
-    if as_json:
-        print_json(page)
-        return
-    print_table([_row(question) for question in page["items"]], _COLUMNS, nothing="No open questions.")
-    tell_more(page)
+    return _QUESTIONS.page(api.get("questions", query={"open": not everything, **query}))
 
 
 @questions.command()
 @click.argument("question_id", metavar="ID")
-@json_option
-@place_options
-def show(*, question_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def show(*, api: Api, question_id: str) -> Output:
     """Show one question with its full text."""
-    question = connect(config, data).get("api", "questions", question_id)
-    if as_json:
-        print_json(question)
-        return
-    print(question["prompt"])
-    if question["choices"]:
-        print(f"\nAnswers: {', '.join(question['choices'])}")
+    question = api.get("questions", question_id)
+    choices = f"Answers: {', '.join(question['choices'])}" if question["choices"] else ""
+    return Output(question, question["prompt"], choices)
 
 
 @questions.command()
 @click.argument("question_id", metavar="ID")
-@click.argument(
-    "decision", metavar="DECISION", type=click.Choice([*map(str, Decision)]), help=f"One of {', '.join(Decision)}."
-)
+@click.argument("decision", metavar="DECISION", type=choice(Decision), help=f"One of {', '.join(Decision)}.")
 @click.option("--text", help="The text; required by feedback and answer.")
 @click.option("--note", help="A remark that is stored with the decision.")
-@click.option("--arguments", metavar="JSON", help="The changed arguments; required by edit.")
-@json_option
-@place_options
-def answer(
-    *,
-    question_id: str,
-    decision: str,
-    text: str | None,
-    note: str | None,
-    arguments: str | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+@click.option("--arguments", type=_object, metavar="JSON", help="The changed arguments; required by edit.")
+def answer(*, api: Api, question_id: str, **body: Any) -> Output:
     """Answer a question. The first answer counts."""
-    given = {"decision": decision, "text": text, "note": note, "arguments": _object(arguments)}
-    body = {name: value for name, value in given.items() if value is not None}
-    question = connect(config, data).post("api", "questions", question_id, "answer", body=body)
-    if as_json:
-        print_json(question)
-    else:
-        print(f"The question {question_id} is answered: {decision}.")
-
-
-def _row(question: Any) -> dict[str, object]:
-    answered = question["answer"]
-    return {
-        **question,
-        "asked": moment(question["askedAt"]),
-        "expires": moment(question["expiresAt"]),
-        "choices": ", ".join(question["choices"]),
-        "answer": answered.get("decision") if isinstance(answered, dict) else answered,
-    }
-
-
-def _object(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise click.BadParameter(f"is not valid JSON: {error}", param_hint="--arguments") from error
-    if not isinstance(found, dict):
-        raise click.BadParameter('must be a JSON object such as {"path": "/tmp"}', param_hint="--arguments")
-    return found
+    question = api.post("questions", question_id, "answer", body=given(body))
+    return Output(question, f"The question {question_id} is answered: {body['decision']}.")

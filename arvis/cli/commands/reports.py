@@ -2,120 +2,83 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from arvis.cli.api_client import connect
-from arvis.cli.options import json_option, page_options, place_options
-from arvis.cli.output import moment, print_json, print_table, tell, tell_more
+from arvis.cli.api_client import Api, ApiCommand
+from arvis.cli.options import choice, page_options
+from arvis.cli.output import Output, Table, at, channel, moment
 from arvis.domain.effects import EffectKind, Outcome
 
-_STATUS_COLUMNS = ("agent", "status", "what", "where", "since", "process", "says")
+_STATUS = Table(
+    "agent",
+    "status",
+    ("what", "type"),
+    ("where", channel),
+    ("since", lambda work: moment(work["startedAt"] or work["lastActiveAt"])),
+    "process",
+    ("says", "statusNote"),
+    nothing="No agents.",
+)
 
 
-@click.command()
-@json_option
-@place_options
-def status(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+@click.command(cls=ApiCommand)
+def status(*, api: Api) -> Output:
     """Show what each agent does now: the longest running first, idle agents last."""
-    found = connect(config, data).get("api", "activity")
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        {
-            **each,
-            "what": each["type"],
-            "where": f"{each['platform']}:{each['channelId']}" if each["platform"] else None,
-            "since": moment(each["startedAt"] or each["lastActiveAt"]),
-            "says": each["statusNote"],
-        }
-        for each in found["items"]
-    ]
-    print_table(rows, _STATUS_COLUMNS, nothing="No agents.")
+    return _STATUS.page(api.get("activity"))
 
 
-_USAGE_COLUMNS = ("name", "calls", "errors", "in", "cached", "out", "cost")
+_USAGE = Table(
+    "name",
+    "calls",
+    "errors",
+    ("in", "inputTokens"),
+    ("cached", "cachedTokens"),
+    ("out", "outputTokens"),
+    ("cost", lambda sums: f"${sums['costUsd']:.4f}"),
+    nothing="No model calls in this period.",
+)
 _BY = ("day", "agent", "model", "account", "client", "principal")
 
 
-@click.command()
+@click.command(cls=ApiCommand)
 @click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="The groups of the report.")
 @click.option("--since", metavar="DAY", help="The first day, such as 2026-11-01 (default: 30 days ago).")
 @click.option("--until", metavar="DAY", help="The day after the last one (default: now).")
-@json_option
-@place_options
-def usage(
-    *, by: str, since: str | None, until: str | None, as_json: bool, config: Path | None, data: Path | None
-) -> None:
+def usage(*, api: Api, **query: Any) -> Output:
     """Show calls, tokens and costs of models."""
-    report = connect(config, data).get("api", "usage", query={"by": by, "since": since, "until": until})
-    if as_json:
-        print_json(report)
-        return
-    rows = [_usage_row(group["name"], group) for group in report["groups"]]
-    if rows:
-        rows.append(_usage_row("total", report["total"]))
-    print_table(rows, _USAGE_COLUMNS, nothing="No model calls in this period.")
-    tell(f"Period: {moment(report['since'])} to {moment(report['until'])}.")
-    if report["total"]["unpriced"]:
-        tell(
-            f"{report['total']['unpriced']} calls have no known price. Set the price of their model under "
-            "`model_prices` in config.yaml."
+    report = api.get("usage", query=query)
+    total = report["total"]
+    rows = [*report["groups"], {**total, "name": "total"}] if report["groups"] else []
+    notes = [f"Period: {moment(report['since'])} to {moment(report['until'])}."]
+    if total["unpriced"]:
+        notes.append(
+            f"{total['unpriced']} calls have no known price. Set the price of their model under `model_prices` in "
+            "config.yaml."
         )
+    return Output(report, _USAGE.text(rows), notes=notes)
 
 
-def _usage_row(name: str, sums: Any) -> dict[str, object]:
-    return {
-        "name": name or None,
-        "calls": sums["calls"],
-        "errors": sums["errors"],
-        "in": sums["inputTokens"],
-        "cached": sums["cachedTokens"],
-        "out": sums["outputTokens"],
-        "cost": f"${sums['costUsd']:.4f}",
-    }
+#: If the subject has no name, such as a schedule, the table shows its agent.
+_AUDIT = Table(
+    ("at", at("at")),
+    "agent",
+    "kind",
+    ("subject", lambda entry: entry["subject"] or entry["fields"].get("agent")),
+    "outcome",
+    "reason",
+    ("sources", lambda entry: ", ".join(entry["taint"])),
+    ("message", "messageId"),
+    nothing="No requested changes.",
+)
 
 
-_AUDIT_COLUMNS = ("at", "agent", "kind", "subject", "outcome", "reason", "sources", "message")
-
-
-@click.command()
+@click.command(cls=ApiCommand)
 @click.option("--agent", help="Only requests of this agent.")
-@click.option("--kind", type=click.Choice([*map(str, EffectKind)]))
-@click.option("--outcome", type=click.Choice([*map(str, Outcome)]))
+@click.option("--kind", type=choice(EffectKind))
+@click.option("--outcome", type=choice(Outcome))
 @page_options
-@json_option
-@place_options
-def audit(
-    *,
-    agent: str | None,
-    kind: str | None,
-    outcome: str | None,
-    limit: int,
-    cursor: str | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+def audit(*, api: Api, **query: Any) -> Output:
     """List the changes that agents requested, with their outcomes, newest first."""
-    query = {"agent": agent, "kind": kind, "outcome": outcome, "limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "audit", query=query)
-    if as_json:
-        print_json(page)
-        return
-    print_table([_audit_row(entry) for entry in page["items"]], _AUDIT_COLUMNS, nothing="No requested changes.")
-    tell_more(page)
-
-
-def _audit_row(entry: Any) -> dict[str, object]:
-    """Return the row of an entry. If the subject has no name, such as a schedule, the row shows its agent."""
-    return {
-        **entry,
-        "at": moment(entry["at"]),
-        "subject": entry["subject"] or entry["fields"].get("agent"),
-        "sources": ", ".join(entry["taint"]),
-        "message": entry["messageId"],
-    }
+    return _AUDIT.page(api.get("audit", query=query))

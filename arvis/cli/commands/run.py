@@ -10,13 +10,12 @@ from pathlib import Path
 import click
 
 from arvis.app import daemon
-from arvis.cli.options import place_options
+from arvis.cli.options import PlacedCommand
 from arvis.config import ALL_ROLES, load
 from arvis.process.stalls import LoopWatch
 
 
-@click.command()
-@place_options
+@click.command(cls=PlacedCommand)
 @click.option("--roles", metavar="LIST", help=f"Some of {','.join(ALL_ROLES)}.")
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second signal stops it

@@ -4,33 +4,54 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from arvis.calendar import Every, parse
-from arvis.cli.api_client import Api, connect
+from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.options import (
-    Commands,
+    CLEARED,
     all_options,
-    as_graph,
-    channel_of,
-    json_option,
+    changes,
+    choice,
+    given,
+    on_option,
     page_options,
-    place_options,
+    to_option,
+    with_graph,
     workflow_option,
 )
-from arvis.cli.output import moment, print_fields, print_json, print_table, tell_more
+from arvis.cli.output import Output, Row, Table, at, channel, fields, moment
 from arvis.domain.errors import Unprocessable
 from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
 
-_COLUMNS = ("id", "kind", "agent", "name", "schedule", "to", "next")
-_RUN_COLUMNS = ("due", "cause", "status", "report")
+_SCHEDULES = Table(
+    "id",
+    "kind",
+    "agent",
+    "name",
+    "schedule",
+    ("to", channel),
+    ("next", lambda schedule: moment(schedule["nextRun"]) if schedule["enabled"] else "off"),
+    nothing="No schedules.",
+)
+_RUNS = Table(("due", at("dueAt")), "cause", "status", "report", nothing="This schedule has not run yet.")
 _ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _MOST_NAMED = 200
-_TIMES = ("lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt")
+
+
+def _milliseconds(text: str) -> object:
+    if text.strip().lower() == "none":
+        return CLEARED
+    try:
+        time = parse(f"every {text}")
+    except Unprocessable:
+        time = None
+    if not isinstance(time, Every):
+        raise click.BadParameter("must be a time such as 6h, or none")
+    return time.seconds * 1000
+
 
 #: The options for creating and changing a schedule.
 _details = all_options(
@@ -38,15 +59,22 @@ _details = all_options(
     click.option("--prompt", help="The task of the agent."),
     click.option("--timezone", metavar="ZONE", help="Its time zone, such as Europe/Berlin (default: the agent's)."),
     click.option("--connector", help="The name of the bot that posts, if the platform has several."),
-    click.option("--missed", type=click.Choice([*map(str, Missed)]), help="What happens to times that were missed."),
+    click.option("--missed", "misfirePolicy", type=choice(Missed), help="What happens to times that were missed."),
     click.option("--thread", help="The thread of the channel; empty: the channel itself."),
     click.option(
-        "--grace", metavar="TIME", help="Missed times older than this, such as 6h, are skipped; `none`: no limit."
+        "--grace",
+        "misfireGraceMs",
+        type=_milliseconds,
+        metavar="TIME",
+        help="Missed times older than this, such as 6h, are skipped; `none`: no limit.",
     ),
     click.option("--graph", help="The graph that runs it (default: agent for crons, heartbeat for heartbeats)."),
     workflow_option("The slug or id of a workflow that runs instead of a graph; empty: the default graph of its kind."),
     click.option(
-        "--max-cycles", type=click.IntRange(1, 10), help="The maximum number of cycles of a heartbeat (default: 1)."
+        "--max-cycles",
+        "maxIterations",
+        type=click.IntRange(1, 10),
+        help="The maximum number of cycles of a heartbeat (default: 1).",
     ),
     click.option(
         "--script",
@@ -57,7 +85,7 @@ _details = all_options(
 )
 
 
-@click.group(cls=Commands)
+@click.group(cls=ApiCommands)
 def schedules() -> None:
     """List, show, create, update and delete crons and heartbeats.
 
@@ -66,197 +94,108 @@ def schedules() -> None:
 
 
 @schedules.command("list")
-@click.option("--kind", type=click.Choice([*map(str, ScheduleKind)]), help="Only schedules of this kind.")
+@click.option("--kind", type=choice(ScheduleKind), help="Only schedules of this kind.")
 @click.option("--agent", help="Only schedules of this agent.")
 @click.option(
     "--made-by",
-    type=click.Choice([*map(str, MadeBy)]),
+    "createdBy",
+    type=choice(MadeBy),
     help="Only schedules that this source created: api, tag or tool.",
 )
-@click.option("--on/--off", "enabled", default=None, help="Only enabled or only disabled schedules.")
+@on_option("Only enabled or only disabled schedules.")
 @page_options
-@json_option
-@place_options
-def list_schedules(
-    *,
-    kind: str | None,
-    agent: str | None,
-    made_by: str | None,
-    enabled: bool | None,
-    limit: int,
-    cursor: str | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-) -> None:
+def list_schedules(*, api: Api, **query: Any) -> Output:
     """List crons and heartbeats, the newest first."""
-    on = None if enabled is None else str(enabled).lower()
-    query = {"kind": kind, "agent": agent, "createdBy": made_by, "enabled": on, "limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "schedules", query=query)
-    if as_json:
-        print_json(page)
-        return
-    print_table([_row(schedule) for schedule in page["items"]], _COLUMNS, nothing="No schedules.")
-    tell_more(page)
+    return _SCHEDULES.page(api.get("schedules", query=query))
 
 
 @schedules.command()
 @click.argument("schedule")
-@json_option
-@place_options
-def show(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def show(*, api: Api, schedule: str) -> Output:
     """Show a schedule with its next five times."""
-    api = connect(config, data)
-    found = api.get("api", "schedules", _id(api, schedule))
-    if as_json:
-        print_json(found)
-    else:
-        _print(found)
+    found = api.get("schedules", _id(api, schedule))
+    shown = fields(found, "lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt", nextRuns=None)
+    head = "Next:" if found["nextRuns"] else "This schedule has no further times."
+    return Output(found, shown, _with_times(head, found))
 
 
 @schedules.command()
 @click.argument("agent")
 @click.argument("schedule")
 @click.option("--heartbeat", is_flag=True, help="Create a heartbeat (default: a cron).")
-@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
+@to_option(required=True)
 @_details
-@json_option
-@place_options
-def create(
-    *,
-    agent: str,
-    schedule: str,
-    heartbeat: bool,
-    place: str,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-    **details: Any,
-) -> None:
+def create(*, api: Api, heartbeat: bool, **details: Any) -> Output:
     """Create a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
 
     A schedule with an interval runs immediately and then after each interval. All other schedules run at their times.
     """
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
-    body = {"kind": kind, "agent": agent, "schedule": schedule, **channel_of(place), **_given(details)}
-    _tell(connect(config, data).post("api", "schedules", body=body), "is created", as_json=as_json)
+    return _changed(api.post("schedules", body={"kind": kind, **given(_fields(**details))}), "is created")
 
 
 @schedules.command()
-@click.argument("schedule")
-@click.option("--schedule", "when", help="The new times, such as `every 2 h`.")
-@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
-@click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
+@click.argument("named", metavar="SCHEDULE")
+@click.option("--schedule", metavar="TIMES", help="The new times, such as `every 2 h`.")
+@to_option()
+@on_option("Enable or disable it.")
 @_details
-@json_option
-@place_options
-def update(
-    *,
-    schedule: str,
-    when: str | None,
-    place: str | None,
-    enabled: bool | None,
-    as_json: bool,
-    config: Path | None,
-    data: Path | None,
-    **details: Any,
-) -> None:
+def update(*, api: Api, named: str, **details: Any) -> Output:
     """Change the given options. From then on the schedule acts with the rights of the person who changed it."""
-    where = channel_of(place) if place is not None else {}
-    body = {**_given({"schedule": when, "enabled": enabled, **details}), **where}
-    if not body:
-        raise click.UsageError("Nothing to change. Give at least one option, such as --prompt.")
-    api = connect(config, data)
-    _tell(api.patch("api", "schedules", _id(api, schedule), body=body), "is changed", as_json=as_json)
+    body = changes(_fields(**details), "--prompt")
+    return _changed(api.patch("schedules", _id(api, named), body=body), "is changed")
 
 
 @schedules.command()
 @click.argument("schedule")
-@json_option
-@place_options
-def pause(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def pause(*, api: Api, schedule: str) -> Output:
     """Disable a schedule; `resume` enables it again."""
-    _switch(connect(config, data), schedule, enabled=False, as_json=as_json)
+    return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": False}), "is disabled")
 
 
 @schedules.command()
 @click.argument("schedule")
-@json_option
-@place_options
-def resume(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def resume(*, api: Api, schedule: str) -> Output:
     """Enable a schedule again. It keeps the rights of the person it acted for."""
-    _switch(connect(config, data), schedule, enabled=True, as_json=as_json)
+    return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": True}), "is enabled")
 
 
 @schedules.command()
 @click.argument("schedule")
-@json_option
-@place_options
-def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def run(*, api: Api, schedule: str) -> Output:
     """Run a schedule now, even if it is disabled. Its times do not change."""
-    api = connect(config, data)
-    begun = api.post("api", "schedules", _id(api, schedule), "run")
-    if as_json:
-        print_json(begun)
-    elif begun["status"] == "running":
-        print(f"The schedule is running. `arvis schedules runs {schedule}` shows the result.")
-    else:
-        print(f"The run was {begun['status']}: {begun['report']}")
+    begun = api.post("schedules", _id(api, schedule), "run")
+    if begun["status"] == "running":
+        return Output(begun, f"The schedule is running. `arvis schedules runs {schedule}` shows the result.")
+    return Output(begun, f"The run was {begun['status']}: {begun['report']}")
 
 
 @schedules.command()
 @click.argument("schedule")
 @page_options
-@json_option
-@place_options
-def runs(
-    *, schedule: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
-) -> None:
+def runs(*, api: Api, schedule: str, **query: Any) -> Output:
     """Show the runs of a schedule, the newest first, even if the schedule is deleted."""
-    query = {"limit": limit, "cursor": cursor}
-    api = connect(config, data)
-    page = api.get("api", "schedules", _id(api, schedule), "runs", query=query)
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        [{**run, "due": moment(run["dueAt"])} for run in page["items"]],
-        _RUN_COLUMNS,
-        nothing="This schedule has not run yet.",
-    )
-    tell_more(page)
+    return _RUNS.page(api.get("schedules", _id(api, schedule), "runs", query=query))
 
 
 @schedules.command()
 @click.argument("schedule")
-@json_option
-@place_options
-def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def delete(*, api: Api, schedule: str) -> Output:
     """Delete a schedule; `undo` restores it."""
-    api = connect(config, data)
     schedule_id = _id(api, schedule)
-    answer = api.delete("api", "schedules", schedule_id)
-    if as_json:
-        print_json(answer)
-    else:
-        print(f"The schedule {schedule_id} is deleted. `arvis schedules undo {schedule_id}` restores it.")
+    done = f"The schedule {schedule_id} is deleted. `arvis schedules undo {schedule_id}` restores it."
+    return Output(api.delete("schedules", schedule_id), done)
 
 
 @schedules.command()
 @click.argument("schedule")
-@json_option
-@place_options
-def undo(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def undo(*, api: Api, schedule: str) -> Output:
     """Undo the newest change of a schedule: a change, its deletion or its creation. A second undo repeats
     the change."""
-    api = connect(config, data)
-    answer = api.post("api", "schedules", _id(api, schedule), "undo")
-    if as_json:
-        print_json(answer)
-    elif answer["schedule"] is None:
-        print(f"The schedule {schedule} was removed, because the last change had created it.")
-    else:
-        _tell(answer["schedule"], "was restored to its previous version", as_json=False)
+    answer = api.post("schedules", _id(api, schedule), "undo")
+    if answer["schedule"] is None:
+        return Output(answer, f"The schedule {schedule} was removed, because the last change had created it.")
+    return _changed(answer["schedule"], "was restored to its previous version", answer)
 
 
 def _id(api: Api, schedule: str) -> str:
@@ -264,67 +203,25 @@ def _id(api: Api, schedule: str) -> str:
     return the text unchanged."""
     if _ID.fullmatch(schedule):
         return schedule
-    page = api.get("api", "schedules", query={"limit": _MOST_NAMED})
+    page = api.get("schedules", query={"limit": _MOST_NAMED})
     named = [each["id"] for each in page["items"] if each["name"] == schedule]
     if len(named) > 1:
         raise click.UsageError(f"{len(named)} schedules have this name: {', '.join(named)}. Name the id of one.")
     return str(named[0]) if named else schedule
 
 
-def _given(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options under the names of the API."""
-    given = as_graph({name: value for name, value in details.items() if value is not None})
-    if "max_cycles" in given:
-        given["maxIterations"] = given.pop("max_cycles")
-    if "grace" in given:
-        given["misfireGraceMs"] = _milliseconds(given.pop("grace"))
-    if "missed" in given:
-        given["misfirePolicy"] = given.pop("missed")
-    if "script" in given:
-        try:
-            given["script"] = json.loads(given["script"].read())
-        except (ValueError, RecursionError):
-            raise click.BadParameter("the file does not contain valid JSON", param_hint="--script") from None
-    return given
-
-
-def _milliseconds(text: str) -> int | None:
-    if text.strip().lower() == "none":
-        return None
+def _fields(*, place: dict[str, str] | None, script: TextIO | None, **details: Any) -> dict[str, Any]:
     try:
-        time = parse(f"every {text}")
-    except Unprocessable:
-        time = None
-    if not isinstance(time, Every):
-        raise click.BadParameter("must be a time such as 6h, or none", param_hint="--grace")
-    return time.seconds * 1000
+        read = None if script is None else json.load(script)
+    except (ValueError, RecursionError):
+        raise click.BadParameter("the file does not contain valid JSON", param_hint="--script") from None
+    return {**with_graph(details), **(place or {}), "script": read}
 
 
-def _switch(api: Api, schedule: str, *, enabled: bool, as_json: bool) -> None:
-    changed = api.patch("api", "schedules", _id(api, schedule), body={"enabled": enabled})
-    _tell(changed, "is enabled" if enabled else "is disabled", as_json=as_json)
+def _changed(schedule: Row, words: str, answer: Any = None) -> Output:
+    head = f"The {schedule['kind']} {schedule['name']} {words}: {schedule['id']}"
+    return Output(answer or schedule, _with_times(head, schedule))
 
 
-def _tell(schedule: Any, what: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(schedule)
-        return
-    print(f"The {schedule['kind']} {schedule['name']} {what}: {schedule['id']}")
-    for at in schedule["nextRuns"]:
-        print(f"  {moment(at)}")
-
-
-def _print(schedule: Any) -> None:
-    shown = {name: value for name, value in schedule.items() if name != "nextRuns"}
-    print_fields({**shown, **{name: moment(schedule[name]) for name in _TIMES}})
-    print("\nNext:" if schedule["nextRuns"] else "\nThis schedule has no further times.")
-    for at in schedule["nextRuns"]:
-        print(f"  {moment(at)}")
-
-
-def _row(schedule: Any) -> dict[str, object]:
-    return {
-        **schedule,
-        "to": f"{schedule['platform']}:{schedule['channelId']}",
-        "next": moment(schedule["nextRun"]) if schedule["enabled"] else "off",
-    }
+def _with_times(head: str, schedule: Row) -> str:
+    return "\n".join([head, *(f"  {moment(time)}" for time in schedule["nextRuns"])])

@@ -3,51 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from arvis.cli.api_client import connect
-from arvis.cli.options import Commands, json_option, place_options
-from arvis.cli.output import plain, print_fields, print_json, print_table, tell
+from arvis.cli.api_client import Api, ApiCommands
+from arvis.cli.output import Output, Table, fields
 from arvis.domain.errors import UsageError
 
-_COLUMNS = ("slug", "name", "source", "description")
+_SKILLS = Table("slug", "name", "source", "description", nothing="No skills.")
 #: The timeout in seconds. The daemon's own limit for fetching a skill is shorter.
 _TIMEOUT = 30.0
 
 
-@click.group(cls=Commands)
+@click.group(cls=ApiCommands)
 def skills() -> None:
     """List, show, create and delete skills."""
 
 
 @skills.command("list")
-@json_option
-@place_options
-def list_skills(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+def list_skills(*, api: Api) -> Output:
     """List all skills and the problems of files that were skipped."""
-    found = connect(config, data).get("api", "skills")
-    if as_json:
-        print_json(found)
-        return
-    print_table(found["items"], _COLUMNS, nothing="No skills.")
-    for problem in found["problems"]:
-        tell(plain(problem))
+    found = api.get("skills")
+    return Output(found, _SKILLS.text(found["items"]), notes=found["problems"])
 
 
 @skills.command()
 @click.argument("slug")
-@json_option
-@place_options
-def show(*, slug: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def show(*, api: Api, slug: str) -> Output:
     """Show one skill with its triggers and text."""
-    skill = connect(config, data).get("api", "skills", slug)
-    if as_json:
-        print_json(skill)
-        return
-    print_fields({name: value for name, value in skill.items() if value and name != "body"})
-    print(f"\n{plain(skill['body'])}")
+    skill = api.get("skills", slug)
+    return Output(skill, fields({name: value or None for name, value in skill.items()}, body=None), skill["body"])
 
 
 @skills.command()
@@ -55,32 +40,18 @@ def show(*, slug: str, as_json: bool, config: Path | None, data: Path | None) ->
 @click.option(
     "--replace", is_flag=True, help="Allow the new skill to replace a built-in skill, or a skill in the skills folder."
 )
-@json_option
-@place_options
-def create(*, source: str, replace: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+def create(*, api: Api, source: str, replace: bool) -> Output:
     """Create a skill from a file or a public address."""
     given = {"url": source} if source.lower().startswith(("http://", "https://")) else {"text": _text_of(Path(source))}
-    body: dict[str, Any] = {**given, "replace": replace}
-    skill = connect(config, data).post("api", "skills", body=body, timeout=_TIMEOUT)
-    if as_json:
-        print_json(skill)
-        return
-    print(f"The skill {skill['slug']} is created.")
-    for warning in skill["warnings"]:
-        tell(plain(warning))
+    skill = api.post("skills", body={**given, "replace": replace}, timeout=_TIMEOUT)
+    return Output(skill, f"The skill {skill['slug']} is created.", notes=skill["warnings"])
 
 
 @skills.command()
 @click.argument("slug")
-@json_option
-@place_options
-def delete(*, slug: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def delete(*, api: Api, slug: str) -> Output:
     """Delete a skill. Built-in skills and skills in the skills folder cannot be deleted."""
-    answer = connect(config, data).delete("api", "skills", slug)
-    if as_json:
-        print_json(answer)
-    else:
-        print(f"The skill {slug} is deleted.")
+    return Output(api.delete("skills", slug), f"The skill {slug} is deleted.")
 
 
 def _text_of(file: Path) -> str:

@@ -8,16 +8,11 @@ from pathlib import Path
 import click
 
 from arvis import __version__
-from arvis.cli.options import json_option, place_options
-from arvis.cli.output import print_json
+from arvis.cli.options import PrintingCommand
+from arvis.cli.output import Output
 
 
-@click.command()
-@json_option
-@place_options
-def version(*, as_json: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001
+@click.command(cls=PrintingCommand)
+def version(*, config: Path | None, data: Path | None) -> Output:  # noqa: ARG001 - every command takes both
     """Print the version of this Arvis. (--config and --data have no effect.)"""
-    if as_json:
-        print_json({"version": __version__, "python": platform.python_version()})
-    else:
-        print(f"arvis {__version__}")
+    return Output({"version": __version__, "python": platform.python_version()}, f"arvis {__version__}")

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import click
 
 from arvis.cli.init.prompts import Answers, Ask, NewAccount, Surroundings, ask_everything
-from arvis.cli.options import json_option, place_options
-from arvis.cli.output import print_json, tell
+from arvis.cli.options import PrintingCommand
+from arvis.cli.output import Output, tell
 from arvis.config import DEFAULT_FILE, load
 from arvis.config.declarations import comment_above, declaration, with_comment
 from arvis.config.schema import RULES, ConfigFile
@@ -24,12 +24,10 @@ from arvis.domain.errors import ConfigError
 T = TypeVar("T")
 
 
-@click.command()
+@click.command(cls=PrintingCommand)
 @click.option("--yes", is_flag=True, help="Ask nothing and take every default.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@json_option
-@place_options
-def init(*, yes: bool, force: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+def init(*, yes: bool, force: bool, config: Path | None, data: Path | None) -> Output:
     """Ask a few questions and write config.yaml (or --config FILE). Enter takes the default of a question."""
     file = config or DEFAULT_FILE
     ask = _asker(yes=yes)
@@ -38,7 +36,7 @@ def init(*, yes: bool, force: bool, as_json: bool, config: Path | None, data: Pa
     answers = ask_everything(ask, around, _say_nothing if yes else tell)
     variable = answers.account.variable if answers.account is not None else None
     put_in_place(file, text_of(answers, data), variable=variable, replace=replace)
-    _report(file, answers, _next_steps(config, variable), as_json=as_json)
+    return _report(file, answers, _next_steps(config, variable))
 
 
 def _asker(*, yes: bool) -> Ask:
@@ -83,22 +81,17 @@ def _next_steps(config: Path | None, variable: str | None) -> list[str]:
     return [*(f"export {name}=YOUR-KEY" for name in missing), f"arvis run{option}", f"arvis doctor{option}"]
 
 
-def _report(file: Path, answers: Answers, steps: list[str], *, as_json: bool) -> None:
+def _report(file: Path, answers: Answers, steps: list[str]) -> Output:
     account = answers.account
-    if as_json:
-        written: dict[str, Any] = {
-            "file": str(file.absolute()),
-            "provider": account.provider if account is not None else None,
-            "model": account.model if account is not None else None,
-            "variable": account.variable if account is not None else None,
-            "port": answers.port,
-            "next": steps,
-        }
-        print_json(written)
-        return
-    print(f"{file} was written. Next steps:")
-    for step in steps:
-        print(f"  {step}")
+    written: dict[str, Any] = {
+        "file": str(file.absolute()),
+        "provider": account.provider if account is not None else None,
+        "model": account.model if account is not None else None,
+        "variable": account.variable if account is not None else None,
+        "port": answers.port,
+        "next": steps,
+    }
+    return Output(written, "\n".join([f"{file} was written. Next steps:", *(f"  {step}" for step in steps)]))
 
 
 def _say_nothing(_: str) -> None:
