@@ -76,8 +76,8 @@ class McpServer(Section):
         {}, "headers for the address: {authorization: env:SOME_HEADER}"
     )
     tools: TextList = setting((), "the permitted tools; empty: all of them")
-    risk: Risk = setting(Risk.WRITE, "the risk of the server's tools: read, egress, write, exec or money")
-    trust_annotations: bool = setting(False, "believe the server's own statements about the risks of its tools")
+    risk: Risk = setting(Risk.WRITE, "the risk of the server's tools")
+    trust_annotations: bool = setting(False, "a tool that its server declares read-only has the risk `read`")
     timeout_seconds: Positive = setting(60, "longest duration of one call, in seconds", le=3600)
     repeatable: bool = setting(False, "a call whose result was lost may be repeated without an approval")
 

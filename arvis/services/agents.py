@@ -9,7 +9,7 @@ gate decides whether an action is carried out, never the model.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from arvis.domain.agents import (
 )
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.text import storable
+from arvis.extensions import TOOLS, installed
 from arvis.ports.store import Transaction
 
 #: The author of the agents that `config.yaml` names.
@@ -53,6 +54,7 @@ def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: st
     """Create an agent and bind it to channels. An agent without an id gets one; the `agent_id` of each binding is
     replaced by it."""
     _refuse(flaws(agent))
+    _refuse(_unknown_tools(agent.tools))
     there = tx.agents.by_slug(agent.slug)
     if there is not None:
         raise _taken(there)
@@ -94,6 +96,7 @@ def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: st
             code="conductor",
         )
     _refuse(flaw for flaw in flaws(changed) if flaw.field in changes)
+    _refuse(_unknown_tools(set(changed.tools) - set(agent.tools)))
     return _write(tx, agent, changed, by, now)
 
 
@@ -263,6 +266,15 @@ def _taken(there: Agent) -> Conflict:
 def _refuse(found: Iterable[Flaw]) -> None:
     for flaw in found:
         raise _unusable(flaw)
+
+
+def _unknown_tools(names: Iterable[str]) -> Iterator[Flaw]:
+    """Yield a flaw for names of tools that no installed package has. Tools of servers (`server.tool`) are not checked,
+    because a server may be configured later or be unreachable."""
+    if unknown := sorted(name for name in names if "." not in name and name not in installed(TOOLS)):
+        text = f"names {', '.join(unknown)}, which no installed package provides"
+        fix = f"Install the package, write server.tool for a tool of a server, or use {', '.join(sorted(installed(TOOLS)))}."
+        yield Flaw("tools", text, fix)
 
 
 def _unusable(flaw: Flaw) -> Unprocessable:

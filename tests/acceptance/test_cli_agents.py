@@ -92,6 +92,7 @@ def test_it_is_the_same_after_a_restart(daemon: Daemon) -> None:
         (("create", "x", "--channel", "nowhere"), 2),
         (("create", "x", "--prompt", "a", "--prompt-file", "prompt.txt"), 2),
         (("update", "helper"), 2),
+        (("update", "helper", "--tools", "nonsense"), 1),
         (("update", "nobody", "--name", "x"), 1),
         (("show", "nobody"), 1),
     ],

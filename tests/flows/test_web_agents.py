@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from arvis.domain.agents import Agent
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, principal_of, running_site
 
 NEWS = {"slug": "news", "name": "News", "role": "reporter", "description": "reads the news", "prompt": "Be brief."}
@@ -91,6 +92,21 @@ async def test_an_agent_that_cannot_be(site: Site, body: dict[str, Any]) -> None
     answer = await site.call("POST", "/api/agents", json=body)
     assert (answer.status, bool(answer.code)) == (422, True)
     assert (await site.call("GET", "/api/agents")).json()["items"] == []
+
+
+async def test_a_new_tool_must_be_installed_or_be_of_a_server(site: Site) -> None:
+    """A stored tool whose package is gone stays, so that the agent can still be changed."""
+    await site.store.write(
+        lambda tx: tx.agents.add(Agent(id="A", slug="old", name="Old", tools=("gone",)), site.clock.now())
+    )
+    kept = await site.call("PATCH", "/api/agents/old", json={"tools": ["gone", "get_time", "files.read", "files.*"]})
+    assert (kept.status, kept.json()["tools"]) == (200, ["gone", "get_time", "files.read", "files.*"])
+    for refused in (
+        await site.call("PATCH", "/api/agents/old", json={"tools": ["gone", "nonsense"]}),
+        await site.call("POST", "/api/agents", json={"slug": "new", "tools": ["nonsense"]}),
+    ):
+        error = refused.json()["error"]
+        assert (refused.status, "names nonsense" in error["message"], "get_time" in error["fix"]) == (422, True, True)
 
 
 async def test_what_is_taken_is_a_conflict(site: Site) -> None:

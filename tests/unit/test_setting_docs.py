@@ -10,7 +10,7 @@ from arvis.cli.init.prompts import Answers, NewAccount
 from arvis.config.catalog import Kind, catalog, keys_at_once, settings_of
 from arvis.config.declarations import Section, declaration, setting
 from arvis.config.schema import ConfigFile
-from tests.fixtures.setting_docs import FILE, GUIDE, every_setting, file_text, guide_text
+from tests.fixtures.setting_docs import FILE, GUIDES, every_setting, file_text, guide_text
 
 _AGAIN = "run: python -m tests.fixtures.setting_docs"
 
@@ -19,10 +19,11 @@ def test_the_shipped_file_is_that_of_the_declarations() -> None:
     assert FILE.read_text(encoding="utf-8") == file_text(), _AGAIN
 
 
-def test_the_tables_of_the_guide_are_those_of_the_declarations() -> None:
-    guide = GUIDE.read_text(encoding="utf-8")
-    assert guide == guide_text(guide), _AGAIN
-    assert all(f"| `{each.key}` |" in guide for each in every_setting())
+def test_the_tables_of_the_guides_are_those_of_the_declarations() -> None:
+    settings, servers = (guide.read_text(encoding="utf-8") for guide in GUIDES)
+    assert (settings, servers) == (guide_text(settings), guide_text(servers)), _AGAIN
+    assert all(f"| `{each.key}` |" in settings for each in every_setting())
+    assert "| `trust_annotations` | `false` |" in servers
 
 
 def test_every_key_has_a_description() -> None:
