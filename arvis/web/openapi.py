@@ -17,7 +17,6 @@ from arvis.web.api.conversations import (
     STORED_MESSAGE,
 )
 from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
-from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
 from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
@@ -27,7 +26,7 @@ from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
 from arvis.web.http.models import View, schema_of
-from arvis.web.http.schema import AGENT, ERROR, OK, STEP, WAIT, Components, Schema, for_bodies
+from arvis.web.http.schema import AGENT, ERROR, OK, STEP, Components, Schema, for_bodies
 
 #: Example bodies, by method and path.
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
@@ -85,8 +84,6 @@ NAMED: Mapping[str, Schema] = {
     "ScheduleDetail": SCHEDULE_DETAIL,
     "State": STATE,
     "Step": STEP,
-    "Question": QUESTION,
-    "OpenQuestion": WAIT,
     "Workflow": WORKFLOW,
     "WorkflowDetail": WORKFLOW_DETAIL,
     "WorkflowVersion": WORKFLOW_VERSION,

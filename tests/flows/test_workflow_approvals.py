@@ -9,7 +9,7 @@ import pytest
 from arvis.domain.executions import Wait
 from arvis.ports.operations import WaitRights
 from arvis.store.open import Database
-from arvis.web.api.questions import listed_view, question_view
+from arvis.web.api.questions import QuestionView
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.people_kit import TRIGGER, approval, begun, decide, drawn, ended, lines, question
@@ -35,10 +35,12 @@ async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(
     view = await app.insights.question(wait.id)
     assert view is not None
     rights = WaitRights(may_answer=True, asked_of=())
-    whole, listed = question_view(view, rights), listed_view(view, rights)
-    assert whole["prompt"] == whole["change"]["text"] == wait.prompt
-    assert "[Showing 6,000 of" in listed["prompt"]
-    assert listed["change"] == {"text": listed["prompt"], "hash": whole["change"]["hash"]}
+    whole, listed = QuestionView.of_view(view, rights), QuestionView.of_view(view, rights, whole=False)
+    assert whole.change is not None
+    assert whole.prompt == whole.change.text == wait.prompt
+    assert "[Showing 6,000 of" in listed.prompt
+    assert listed.change is not None
+    assert (listed.change.text, listed.change.hash) == (listed.prompt, whole.change.hash)
 
 
 async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(app: AppHarness) -> None:

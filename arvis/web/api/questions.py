@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -23,57 +24,17 @@ from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer, WaitRights
 from arvis.tasks.rounds import Rounds
 from arvis.web.auth.authorization import Authorizer, is_own_place
-from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import ANYONE, READ, SEND
-from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import (
-    BOOLEAN,
-    DECISIONS,
-    LABEL,
-    STRING,
-    WAIT_ANSWER,
-    Schema,
-    array,
-    object_schema,
-    one_of,
-    optional,
-    page_schema,
-)
-from arvis.web.http.schema import WAIT as OPEN_WAIT
-from arvis.web.http.views import Json, page_view, wait_view
+from arvis.web.http.models import MEMBER, About, AnyObject, Body, Page, View, schema_of
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import LABEL, one_of
+from arvis.web.http.views import Json, OpenQuestionView
 
 # The views of questions for the page Questions: the agent, the reason, and the exact action that an approval allows.
 
 
 _WHOLE = "Open the question to read all of it. An answer applies to the whole text."
-_OBJECT: Schema = {"type": "object", "additionalProperties": True}
-
-WAIT: Schema = object_schema(
-    {
-        **OPEN_WAIT["properties"],
-        "answeredByName": optional(STRING),
-        "agent": {**optional(STRING), "description": "The slug of the agent that asks."},
-        "person": {**optional(STRING), "description": "The person for whom the agent works."},
-        "messageId": optional(STRING),
-        "conversationId": optional(STRING),
-        "workflowId": {
-            **optional(STRING),
-            "description": "The workflow whose run asks. The run has the id of the execution.",
-        },
-        "platform": optional(STRING),
-        "connector": optional(STRING),
-        "channelId": optional(STRING),
-        "approvers": {**array(STRING), "description": "The people and roles that may answer; roles in the plural."},
-        "canAnswer": {**BOOLEAN, "description": "True: the caller may answer."},
-        "tool": {**optional(STRING), "description": "The tool to be called, or the kind of change."},
-        "arguments": optional(_OBJECT),
-        "risk": optional(one_of(Risk)),
-        "change": {
-            **optional(object_schema({"text": STRING, "hash": STRING})),
-            "description": "The exact change. An approval is bound to this hash.",
-        },
-    }
-)
 
 
 @dataclass(slots=True)
@@ -97,33 +58,65 @@ class AskingState(State):
         return self.address if self.turn is None else AskingState.from_json(self.turn).address
 
 
-def listed_view(view: WaitView, rights: WaitRights) -> Json:
-    """Return the question for a list. A long text is cut and marked as cut; `question_view` returns the whole text."""
-    shown = question_view(view, rights)
-    change = shown["change"]
-    if change is not None:
-        shown["change"] = {**change, "text": beginning(change["text"], _WHOLE)}
-    return {**shown, "prompt": beginning(shown["prompt"], _WHOLE)}
+class ChangeView(View):
+    text: str
+    hash: str
+
+
+class QuestionView(OpenQuestionView):
+    answered_by_name: str | None
+    agent: Annotated[str | None, About("The slug of the agent that asks.")]
+    person: Annotated[str | None, About("The person for whom the agent works.")]
+    message_id: str | None
+    conversation_id: str | None
+    workflow_id: Annotated[str | None, About("The workflow whose run asks. The run has the id of the execution.")]
+    platform: str | None
+    connector: str | None
+    channel_id: str | None
+    approvers: Annotated[list[str], About("The people and roles that may answer; roles in the plural.")]
+    can_answer: Annotated[bool, About("True: the caller may answer.")]
+    tool: Annotated[str | None, About("The tool to be called, or the kind of change.")]
+    arguments: Annotated[AnyObject, About(additionalProperties=True)] | None
+    risk: Risk | None
+    change: Annotated[ChangeView | None, About("The exact change. An approval is bound to this hash.")]
+
+    @classmethod
+    def of_view(cls, view: WaitView, rights: WaitRights, *, whole: bool = True) -> Self:
+        """Return the question. For a list (not `whole`), a long text is cut and marked as cut."""
+        wait, message, graph = view.wait, view.message, view.execution.graph
+        address, wanted = AskingState.from_json(view.execution.state).place, _wanted(view)
+        cut: Callable[[str], str] = str if whole else _listed
+        return cls.of(
+            wait,
+            prompt=cut(wait.prompt),
+            answered_by_name=view.answerer,
+            agent=view.agent,
+            person=view.person,
+            message_id=message.id if message is not None else None,
+            conversation_id=conversation_of(view),
+            workflow_id=graph.removeprefix(PREFIX) if graph.startswith(PREFIX) else None,
+            platform=address.platform if address else None,
+            connector=address.connector if address else None,
+            channel_id=address.channel if address else None,
+            approvers=list(rights.asked_of),
+            can_answer=rights.may_answer and wait.answered_at is None,
+            tool=wanted.tool,
+            arguments=wanted.arguments,
+            risk=wanted.risk,
+            change=None if wanted.hash is None else ChangeView(text=cut(wanted.text), hash=wanted.hash),
+        )
+
+
+def _listed(text: str) -> str:
+    return beginning(text, _WHOLE)
+
+
+#: The schema of a question, for the schemas of runs.
+WAIT = schema_of(QuestionView)
 
 
 def question_view(view: WaitView, rights: WaitRights) -> Json:
-    graph = view.execution.graph
-    address, message = AskingState.from_json(view.execution.state).place, view.message
-    return {
-        **wait_view(view.wait),
-        "answeredByName": view.answerer,
-        "agent": view.agent,
-        "person": view.person,
-        "messageId": message.id if message is not None else None,
-        "conversationId": conversation_of(view),
-        "workflowId": graph.removeprefix(PREFIX) if graph.startswith(PREFIX) else None,
-        "platform": address.platform if address else None,
-        "connector": address.connector if address else None,
-        "channelId": address.channel if address else None,
-        "approvers": list(rights.asked_of),
-        "canAnswer": rights.may_answer and view.wait.answered_at is None,
-        **_wanted(view),
-    }
+    return QuestionView.of_view(view, rights).to_json()
 
 
 def conversation_of(view: WaitView) -> str | None:
@@ -132,26 +125,57 @@ def conversation_of(view: WaitView) -> str | None:
     return AskingState.from_json(state.turn or {}).conversation or state.conversation
 
 
-def _wanted(view: WaitView) -> Json:
-    state = AskingState.from_json(view.execution.state)
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The action that an approval allows. `text` is its exact description, and `hash` the hash of that text. The fields
+    are empty if the question asks for no approval."""
+
+    tool: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    risk: str | None = None
+    text: str = ""
+    hash: str | None = None
+
+
+def _wanted(view: WaitView) -> Wanted:
+    wait, state = view.wait, AskingState.from_json(view.execution.state)
     if state.proposal is not None:
-        change = {"text": state.question, "hash": state.digest}
-        return {"tool": state.proposal["kind"], "arguments": state.proposal["fields"], "risk": None, "change": change}
-    question = question_of(view.execution, view.wait)
-    if question is not None and "hash" in question and view.wait.answered_at is None:
-        change = {"text": view.wait.prompt, "hash": question["hash"]}
-        return {"tool": None, "arguments": None, "risk": None, "change": change}
+        kind, arguments = state.proposal["kind"], state.proposal["fields"]
+        return Wanted(kind, arguments, text=state.question, hash=state.digest)
+    question = question_of(view.execution, wait)
+    if question is not None and "hash" in question and wait.answered_at is None:
+        return Wanted(text=wait.prompt, hash=question["hash"])
     asking = state.asking
     # The state describes only the open question. If the question is answered, only its prompt is known.
-    if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
-        return {"tool": None, "arguments": None, "risk": None, "change": None}
+    if asking is None or wait.subject is not None or wait.answered_at is not None:
+        return Wanted()
     call = Rounds.from_json(view.execution.state).last.tool_calls()[asking["call"]]
-    return {
-        "tool": call.name,
-        "arguments": dict(call.arguments or {}),
-        "risk": asking.get("risk"),
-        "change": {"text": view.wait.prompt, "hash": asking["hash"]},
-    }
+    return Wanted(call.name, dict(call.arguments or {}), asking.get("risk"), wait.prompt, asking["hash"])
+
+
+class WaitDecision(StrEnum):
+    APPROVE = "approve"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    EDIT = "edit"
+    FEEDBACK = "feedback"
+    ANSWER = "answer"
+
+
+class GivenAnswer(Body):
+    decision: Annotated[WaitDecision, MEMBER]
+    note: str | None = None
+    arguments: Annotated[AnyObject | None, About("Required for `edit`.")] = None
+    text: Annotated[str | None, About("Required for `feedback` and `answer`.")] = None
+
+    def checked(self) -> WaitAnswer:
+        """Return the answer. Raise `Unprocessable` if a field that the decision requires is missing."""
+        decision = WaitDecision.APPROVE if self.decision is WaitDecision.ACCEPT else self.decision
+        if decision is WaitDecision.EDIT and self.arguments is None:
+            raise unusable("arguments", "is missing; `edit` requires it")
+        if decision in {WaitDecision.FEEDBACK, WaitDecision.ANSWER} and not self.text:
+            raise unusable("text", f"is missing; `{decision}` requires it")
+        return WaitAnswer(decision.value, self.note, self.arguments, self.text)
 
 
 #: The database cannot apply every filter. If such a filter is used, one request reads at most this many pages to find
@@ -159,40 +183,28 @@ def _wanted(view: WaitView) -> Json:
 _MOST_PAGES = 10
 _LOOK = 200
 
-_View = Callable[[WaitView, WaitRights], Json]
+_ALL, _ONE = "/api/questions", "/api/questions/{question}"
 
 
-class QuestionRoutes:
+class QuestionRoutes(Routes):
     def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
         self._gate = gate
 
-    def endpoints(self) -> list[Endpoint]:
-        one = "/api/questions/{question}"
-        only = {**FLAG, "default": True, "description": "Only unanswered questions."}
-        return [
-            Endpoint(
-                "GET",
-                "/api/questions",
-                "List questions, newest first; with a chat key only those that the caller may answer",
-                ANYONE,
-                self._list,
-                {200: page_schema(WAIT)},
-                query={**PAGING, "open": only, "kind": one_of(PERSONAL_WAITS), "agent": LABEL},
-            ),
-            Endpoint("GET", one, "Show a question", ANYONE, self._show, {200: WAIT}),
-            Endpoint(
-                "POST",
-                f"{one}/answer",
-                "Answer a question; the first answer wins",
-                SEND,
-                self._answer,
-                {200: WAIT},
-                body=WAIT_ANSWER,
-            ),
-        ]
-
+    @route(
+        "GET",
+        _ALL,
+        "List questions, newest first; with a chat key only those that the caller may answer",
+        ANYONE,
+        {200: Page[QuestionView]},
+        query={
+            **PAGING,
+            "open": {**FLAG, "default": True, "description": "Only unanswered questions."},
+            "kind": one_of(PERSONAL_WAITS),
+            "agent": LABEL,
+        },
+    )
     async def _list(self, call: Call) -> Response:
         """List questions. The database applies some filters; the other filters are applied here, to at most
         `_MOST_PAGES` pages in one request."""
@@ -201,7 +213,7 @@ class QuestionRoutes:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))
         open_only, agent = call.flag("open", True), call.query("agent")
         narrow = agent is not None or call.identity.role not in READ
-        found: list[Json] = []
+        found: list[QuestionView] = []
         cursor = call.query("cursor")
         for _ in range(_MOST_PAGES if narrow else 1):
             size = min(_LOOK, call.limit - len(found))
@@ -210,28 +222,39 @@ class QuestionRoutes:
             cursor = page.next_cursor
             if cursor is None or len(found) >= call.limit:
                 break
-        return answer(page_view(found, cursor))
+        return answer_page(found, cursor)
 
-    async def _shown(self, call: Call, views: Sequence[WaitView], by: Principal, agent: str | None) -> list[Json]:
+    async def _shown(
+        self, call: Call, views: Sequence[WaitView], by: Principal, agent: str | None
+    ) -> list[QuestionView]:
         seen = [view for view in views if agent is None or view.agent == agent]
         seen = [view for view in seen if call.identity.role in READ or _belongs_to(call, view, by)]
-        shown = await self._views(seen, by, listed_view)
-        return [each for each in shown if call.identity.role in READ or each["canAnswer"]]
+        shown = await self._views(seen, by, whole=False)
+        return [each for each in shown if call.identity.role in READ or each.can_answer]
 
-    async def _views(self, views: Sequence[WaitView], by: Principal, shown: _View = question_view) -> list[Json]:
+    async def _views(self, views: Sequence[WaitView], by: Principal, *, whole: bool = True) -> list[QuestionView]:
         rights = await self._operations.wait_rights([view.wait for view in views], by) if views else []
-        return [shown(view, right) for view, right in zip(views, rights, strict=True)]
+        return [QuestionView.of_view(view, right, whole=whole) for view, right in zip(views, rights, strict=True)]
 
+    @route("GET", _ONE, "Show a question", ANYONE, {200: QuestionView})
     async def _show(self, call: Call) -> Response:
         by = await self._gate.asker(call.identity)
         view = await self._wait(call, by)
         (shown,) = await self._views([view], by)
-        if call.identity.role not in READ and not shown["canAnswer"] and view.wait.answered_at is None:
+        if call.identity.role not in READ and not shown.can_answer and view.wait.answered_at is None:
             raise Forbidden("You may not answer this question.", fix="Ask an owner or operator of this Arvis.")
         return answer(shown)
 
+    @route(
+        "POST",
+        f"{_ONE}/answer",
+        "Answer a question; the first answer wins",
+        SEND,
+        {200: QuestionView},
+        body=GivenAnswer,
+    )
     async def _answer(self, call: Call) -> Response:
-        given = _wait_answer(await call.fields())
+        given = (await call.read(GivenAnswer)).checked()
         by = await self._gate.principal(self._gate.sender(call.identity))
         await self._wait(call, by)
         await self._operations.answer_wait(call.id("question"), given, by)
@@ -258,20 +281,3 @@ def _unknown_question() -> NotFound:
         "There is no such question.",
         fix="Look it up in the list of open questions (`arvis questions list`, GET /api/questions).",
     )
-
-
-def _wait_answer(fields: Fields) -> WaitAnswer:
-    decision = fields.required_text("decision")
-    if decision not in DECISIONS:
-        raise unusable("decision", "must be one of " + ", ".join(DECISIONS))
-    given = WaitAnswer(
-        decision="approve" if decision == "accept" else decision,
-        note=fields.text("note"),
-        arguments=fields.mapping("arguments"),
-        text=fields.text("text"),
-    )
-    if decision == "edit" and given.arguments is None:
-        raise unusable("arguments", "is missing; `edit` requires it")
-    if decision in {"feedback", "answer"} and not given.text:
-        raise unusable("text", f"is missing; `{decision}` requires it")
-    return given

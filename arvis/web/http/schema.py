@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.agents import AgentStatus
-from arvis.domain.executions import PERSONAL_WAITS
 
 Schema = dict[str, Any]
 
@@ -44,31 +43,6 @@ def page_schema(schema: Schema) -> Schema:
 
 ERROR = object_schema({"error": object_schema({"code": STRING, "message": STRING, "fix": STRING})})
 OK = object_schema({"ok": BOOLEAN})
-
-WAIT = object_schema(
-    {
-        "id": STRING,
-        "executionId": STRING,
-        "kind": one_of(PERSONAL_WAITS),
-        "prompt": STRING,
-        "choices": array(STRING),
-        "askedAt": TIME,
-        "expiresAt": optional(TIME),
-        "answer": ANYTHING,
-        "answeredBy": optional(STRING),
-        "answeredAt": optional(TIME),
-    }
-)
-DECISIONS = ("approve", "accept", "reject", "edit", "feedback", "answer")
-WAIT_ANSWER = object_schema(
-    {
-        "decision": one_of(DECISIONS),
-        "note": STRING,
-        "arguments": {"type": "object", "description": "Required for `edit`."},
-        "text": {"type": "string", "description": "Required for `feedback` and `answer`."},
-    },
-    required=("decision",),
-)
 
 ATTACHMENT = object_schema(
     {

@@ -163,10 +163,6 @@ class JobRowView(View):
         return cls.showing(job, agent=None if job.agent_id is None else agents.get(job.agent_id, job.agent_id))
 
 
-def wait_view(wait: Wait) -> Json:
-    return OpenQuestionView.of(wait).to_json()
-
-
 class OpenQuestionView(View):
     id: str
     execution_id: str
