@@ -9,13 +9,6 @@ from typing import Any
 
 from arvis import __version__
 from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
-from arvis.web.api.conversations import (
-    ASKED_MESSAGE,
-    CONVERSATION,
-    CONVERSATION_DETAIL,
-    STORED_ATTACHMENT,
-    STORED_MESSAGE,
-)
 from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
@@ -64,16 +57,11 @@ NAMED: Mapping[str, Schema] = {
     "Agent": AGENT,
     "AgentDetail": AGENT_DETAIL,
     "AgentVersion": VERSION,
-    "AskedMessage": ASKED_MESSAGE,
-    "Attachment": STORED_ATTACHMENT,
     "Binding": BINDING,
-    "Conversation": CONVERSATION,
-    "ConversationDetail": CONVERSATION_DETAIL,
     "Error": ERROR,
     "Fact": FACT,
     "FactChange": FACT_CHANGE,
     "FactDetail": FACT_DETAIL,
-    "Message": STORED_MESSAGE,
     "Occurrence": OCCURRENCE,
     "Ok": OK,
     "Problem": PROBLEM,

@@ -131,6 +131,13 @@ def test_an_unknown_field_comes_before_every_other_problem() -> None:
     assert found.fix == "The known fields are size."
 
 
+def test_a_lenient_reader_ignores_unknown_fields_at_every_depth() -> None:
+    body = NewThing.read({"theName": "a", "type": "thing", "parts": [{"size": "1", "sice": "1"}]}, lenient=True)
+    assert (body.the_name, [part.size for part in body.parts or []]) == ("a", ["1"])
+    with pytest.raises(Unprocessable, match="`parts.size` is missing"):
+        NewThing.read({"theName": "a", "parts": [{"sice": "1"}]}, lenient=True)
+
+
 def test_no_value_of_a_client_is_in_an_error_or_in_the_text_of_a_body() -> None:
     for values in ({"theName": "a", "short": SECRET}, {"theName": [SECRET]}, {"theName": "a", "words": SECRET}):
         found = refusal(values)

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response, StreamingResponse
 
@@ -14,7 +15,6 @@ from arvis.domain.conversations import Compaction, CompactionStatus
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import (
     Attachment,
-    ButtonStyle,
     DeliveryState,
     FileKind,
     FileState,
@@ -22,239 +22,188 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
+from arvis.domain.money import MICROS
 from arvis.domain.taint import Label
 from arvis.ports.browsing import (
     ConversationFilter,
     ConversationSummary,
     QuestionState,
     ShownMessage,
-    ShownQuestion,
     TalkDetail,
 )
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.web.auth.authorization import Authorizer, person_of, visible_talk
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import ANYONE, OPERATE, READ
-from arvis.web.http.schema import (
-    BOOLEAN,
-    FILE,
-    INTEGER,
-    LABEL,
-    NUMBER,
-    OK,
-    STRING,
-    TIME,
-    Schema,
-    array,
-    object_schema,
-    one_of,
-    optional,
-    page_schema,
-)
-from arvis.web.http.views import Json, file_view, page_view
+from arvis.web.http.models import About, OkView, Page, Time, View
+from arvis.web.http.schema import FILE, LABEL, STRING, one_of
+from arvis.web.http.views import ButtonView, FileView
 
-_MICROS = 1_000_000
 _PREVIEW = 200
 
-CONVERSATION: Schema = object_schema(
-    {
-        "id": STRING,
-        "agent": STRING,
-        "platform": STRING,
-        "connector": STRING,
-        "channelId": STRING,
-        "thread": STRING,
-        "turns": INTEGER,
-        "createdAt": TIME,
-        "lastMessageAt": TIME,
-        "open": {**BOOLEAN, "description": "True: the next message in its channel continues it."},
-        "title": {**STRING, "description": "The first words of its first message, or the name of the channel."},
-        "preview": STRING,
-        "participants": {**INTEGER, "description": "The number of people who wrote its newest 100 messages."},
-    }
-)
-CONVERSATION_DETAIL: Schema = object_schema(
-    {
-        **CONVERSATION["properties"],
-        "messagesInContext": {**INTEGER, "description": "Messages that no summary replaces."},
-        "tokensInContext": {**INTEGER, "description": "The estimated tokens of these messages, without summaries."},
-        "summaries": INTEGER,
-        "summary": optional(
-            object_schema({"id": STRING, "summary": STRING, "tokens": INTEGER, "status": one_of(CompactionStatus)})
-        ),
-    }
-)
-STORED_ATTACHMENT: Schema = object_schema(
-    {
-        "filename": STRING,
-        "contentType": STRING,
-        "size": INTEGER,
-        "state": one_of(FileState),
-        "kind": optional(one_of(FileKind)),
-        "problem": {**STRING, "description": "Why it could not be read; empty if it could."},
-        "url": {**optional(STRING), "description": "The address of its bytes, once they are stored."},
-    }
-)
-STORED_FILE: Schema = object_schema({"name": STRING, "contentType": STRING, "size": INTEGER, "url": STRING})
-STORED_BUTTON: Schema = object_schema({"id": STRING, "label": STRING, "style": one_of(ButtonStyle)})
-QUESTION: Schema = object_schema(
-    {
-        "id": {**STRING, "description": "The id of the question, for GET /api/questions/{question}."},
-        "state": {
-            **one_of(QuestionState),
-            "description": "`closed`: the execution that asked has ended, so an answer is no longer possible.",
-        },
-        "decision": {**optional(STRING), "description": "Such as `approve`, once a person has answered."},
-        "answeredAt": optional(TIME),
-    }
-)
-STORED_MESSAGE: Schema = object_schema(
-    {
-        "id": STRING,
-        "role": one_of(Role),
-        "content": STRING,
-        "status": one_of(MessageStatus),
-        "reason": optional(STRING),
-        "userName": STRING,
-        "agent": {**optional(STRING), "description": "The agent that was asked or that wrote it."},
-        "replyTo": optional(STRING),
-        "answeredBy": optional(STRING),
-        "executionId": optional(STRING),
-        "turn": optional(INTEGER),
-        "source": {**STRING, "description": "The trigger of a run without a message: schedule:ID or webhook:ID."},
-        "taint": array(one_of(Label)),
-        "costUsd": {**NUMBER, "description": "The cost of the turn that this reply ends."},
-        "attachments": array(STORED_ATTACHMENT),
-        "files": array(STORED_FILE),
-        "buttons": array(STORED_BUTTON),
-        "delivery": {**optional(one_of(DeliveryState)), "description": "Its delivery; null if it has none."},
-        "question": {**optional(QUESTION), "description": "The question that this message shows."},
-        "createdAt": TIME,
-    }
-)
-ASKED_MESSAGE: Schema = object_schema(
-    {
-        "id": STRING,
-        "status": one_of(MessageStatus),
-        "reason": optional(STRING),
-        "agent": optional(STRING),
-        "userName": STRING,
-        "platform": STRING,
-        "connector": STRING,
-        "channelId": STRING,
-        "conversationId": optional(STRING),
-        "executionId": optional(STRING),
-        "preview": STRING,
-        "createdAt": TIME,
-    }
-)
+
+class ConversationView(View):
+    id: str
+    agent: str
+    platform: str
+    connector: str
+    channel_id: str
+    thread: str
+    turns: int
+    created_at: Time
+    last_message_at: Time
+    open: Annotated[bool, About("True: the next message in its channel continues it.")]
+    title: Annotated[str, About("The first words of its first message, or the name of the channel.")]
+    preview: str
+    participants: Annotated[int, About("The number of people who wrote its newest 100 messages.")]
+
+    @classmethod
+    def of(cls, talk: ConversationSummary, /, **others: Any) -> Self:
+        address = talk.address
+        return cls.showing(
+            talk,
+            platform=address.platform,
+            connector=address.connector,
+            channel_id=address.channel,
+            thread=address.thread,
+            participants=talk.people,
+            **others,
+        )
 
 
-def talk_view(talk: ConversationSummary) -> Json:
-    return {
-        "id": talk.id,
-        "agent": talk.agent,
-        "platform": talk.address.platform,
-        "connector": talk.address.connector,
-        "channelId": talk.address.channel,
-        "thread": talk.address.thread,
-        "turns": talk.turns,
-        "createdAt": talk.created_at,
-        "lastMessageAt": talk.last_message_at,
-        "open": talk.open,
-        "title": talk.title,
-        "preview": talk.preview,
-        "participants": talk.people,
-    }
+class NewestSummaryView(View):
+    id: str
+    summary: str
+    tokens: int
+    status: CompactionStatus
 
 
-def talk_detail(detail: TalkDetail) -> Json:
-    summary = detail.summary
-    return {
-        **talk_view(detail.talk),
-        "messagesInContext": detail.messages,
-        "tokensInContext": detail.tokens,
-        "summaries": detail.compactions,
-        "summary": None
-        if summary is None
-        else {"id": summary.id, "summary": summary.summary, "tokens": summary.tokens, "status": summary.status},
-    }
+class ConversationDetailView(ConversationView):
+    messages_in_context: Annotated[int, About("Messages that no summary replaces.")]
+    tokens_in_context: Annotated[int, About("The estimated tokens of these messages, without summaries.")]
+    summaries: int
+    summary: NewestSummaryView | None
+
+    @classmethod
+    def of_detail(cls, detail: TalkDetail) -> Self:
+        return cls.of(
+            detail.talk,
+            messages_in_context=detail.messages,
+            tokens_in_context=detail.tokens,
+            summaries=detail.compactions,
+            summary=None if detail.summary is None else NewestSummaryView.showing(detail.summary),
+        )
 
 
-def shown_view(shown: ShownMessage) -> Json:
-    message, deliveries = shown.message, shown.deliveries
-    return {
-        **stored_view(message),
-        "status": shown.status,
-        "agent": shown.agent,
-        "answeredBy": shown.answered_by,
-        "costUsd": shown.cost_micros / _MICROS,
-        "files": [file_view(each, number, file) for each in deliveries for number, file in enumerate(each.files)],
-        "buttons": [
-            {"id": button.id, "label": button.label, "style": button.style}
-            for each in deliveries
-            for button in each.buttons
-        ],
-        "delivery": deliveries[-1].state if deliveries else None,
-        "question": _question(shown.question),
-    }
+class AttachmentView(View):
+    filename: str
+    content_type: str
+    size: int
+    state: FileState
+    kind: FileKind | None
+    problem: Annotated[str, About("Why it could not be read; empty if it could.")]
+    url: Annotated[str | None, About("The address of its bytes, once they are stored.")]
+
+    @classmethod
+    def of(cls, message: StoredMessage, number: int, file: Attachment) -> Self:
+        stored = file.state is FileState.STORED and bool(file.sha256)
+        return cls.showing(file, url=f"/api/messages/{message.id}/files/{number}" if stored else None)
 
 
-def _question(shown: ShownQuestion | None) -> Json | None:
-    if shown is None:
-        return None
-    return {"id": shown.id, "state": shown.state, "decision": shown.decision, "answeredAt": shown.answered_at}
+class MessageQuestionView(View):
+    id: Annotated[str, About("The id of the question, for GET /api/questions/{question}.")]
+    state: Annotated[
+        QuestionState,
+        About("`closed`: the execution that asked has ended, so an answer is no longer possible."),
+    ]
+    decision: Annotated[str | None, About("Such as `approve`, once a person has answered.")]
+    answered_at: Time | None
 
 
-def stored_view(message: StoredMessage) -> Json:
-    """Return the fields that the message row itself has."""
-    return {
-        "id": message.id,
-        "role": message.role,
-        "content": message.content,
-        "status": message.status,
-        "reason": message.reason,
-        "userName": message.user_name,
-        "replyTo": message.reply_to,
-        "executionId": message.execution_id,
-        "turn": message.turn,
-        "source": message.source,
-        "taint": sorted(message.taint),
-        "attachments": [_attachment(message, number, each) for number, each in enumerate(message.attachments)],
-        "createdAt": message.created_at,
-    }
+class StoredMessageView(View):
+    """The fields that the row of a message itself has."""
+
+    id: str
+    role: Role
+    content: str
+    status: MessageStatus
+    reason: str | None
+    user_name: str
+    reply_to: str | None
+    execution_id: str | None
+    turn: int | None
+    source: Annotated[str, About("The trigger of a run without a message: schedule:ID or webhook:ID.")]
+    taint: list[Label]
+    attachments: list[AttachmentView]
+    created_at: Time
+
+    @classmethod
+    def of(cls, message: StoredMessage, /, **others: Any) -> Self:
+        files = [AttachmentView.of(message, number, file) for number, file in enumerate(message.attachments)]
+        return cls.showing(message, taint=sorted(message.taint), attachments=files, **others)
 
 
-def asked_view(shown: ShownMessage) -> Json:
-    message = shown.message
-    return {
-        "id": message.id,
-        "status": shown.status,
-        "reason": message.reason,
-        "agent": shown.agent,
-        "userName": message.user_name,
-        "platform": message.address.platform,
-        "connector": message.address.connector,
-        "channelId": message.address.channel,
-        "conversationId": message.conversation_id,
-        "executionId": message.execution_id,
-        "preview": " ".join(message.content[: 2 * _PREVIEW].split())[:_PREVIEW],
-        "createdAt": message.created_at,
-    }
+class MessageView(StoredMessageView):
+    agent: Annotated[str | None, About("The agent that was asked or that wrote it.")]
+    answered_by: str | None
+    cost_usd: Annotated[float, About("The cost of the turn that this reply ends.")]
+    files: list[FileView]
+    buttons: list[ButtonView]
+    delivery: Annotated[DeliveryState | None, About("Its delivery; null if it has none.")]
+    question: Annotated[MessageQuestionView | None, About("The question that this message shows.")]
+
+    @classmethod
+    def of_shown(cls, shown: ShownMessage) -> Self:
+        deliveries, question = shown.deliveries, shown.question
+        return cls.of(
+            shown.message,
+            status=shown.status,
+            agent=shown.agent,
+            answered_by=shown.answered_by,
+            cost_usd=shown.cost_micros / MICROS,
+            files=[view for each in deliveries for view in FileView.of_delivery(each)],
+            buttons=[ButtonView.showing(button) for each in deliveries for button in each.buttons],
+            delivery=deliveries[-1].state if deliveries else None,
+            question=None if question is None else MessageQuestionView.showing(question),
+        )
 
 
-def _attachment(message: StoredMessage, number: int, file: Attachment) -> Json:
-    stored = file.state is FileState.STORED and bool(file.sha256)
-    return {
-        "filename": file.filename,
-        "contentType": file.content_type,
-        "size": file.size,
-        "state": file.state,
-        "kind": file.kind,
-        "problem": file.problem,
-        "url": f"/api/messages/{message.id}/files/{number}" if stored else None,
-    }
+class AskedMessageView(View):
+    id: str
+    status: MessageStatus
+    reason: str | None
+    agent: str | None
+    user_name: str
+    platform: str
+    connector: str
+    channel_id: str
+    conversation_id: str | None
+    execution_id: str | None
+    preview: str
+    created_at: Time
+
+    @classmethod
+    def of(cls, shown: ShownMessage) -> Self:
+        message = shown.message
+        return cls.showing(
+            message,
+            status=shown.status,
+            agent=shown.agent,
+            platform=message.address.platform,
+            connector=message.address.connector,
+            channel_id=message.address.channel,
+            preview=" ".join(message.content[: 2 * _PREVIEW].split())[:_PREVIEW],
+        )
+
+
+class ExportedSummaryView(View):
+    id: str
+    first_turn: int
+    last_turn: int
+    summary: str
+    status: CompactionStatus
+    created_at: Time
 
 
 # The export of a whole conversation as a file. It is sent in pages, so that only one page is in memory.
@@ -299,17 +248,17 @@ class ConversationExport:
         return self._json() if form is Form.JSON else self._markdown()
 
     async def _json(self) -> AsyncIterator[str]:
-        yield f'{{"conversation": {_dump(talk_view(self._talk))},\n"summaries": ['
+        yield f'{{"conversation": {_dump(ConversationView.of(self._talk))},\n"summaries": ['
         first = True
         async for summaries in self._summaries():
             for each in summaries:
-                yield ("" if first else ",") + "\n" + _dump(_summary_view(each))
+                yield ("" if first else ",") + "\n" + _dump(ExportedSummaryView.showing(each))
                 first = False
         yield '],\n"messages": ['
         first = True
         async for messages in self._messages():
             for message in messages:
-                yield ("" if first else ",") + "\n" + _dump(stored_view(message))
+                yield ("" if first else ",") + "\n" + _dump(StoredMessageView.of(message))
                 first = False
         yield "]}\n"
 
@@ -360,19 +309,8 @@ def _in_one_line(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def _summary_view(compaction: Compaction) -> dict[str, object]:
-    return {
-        "id": compaction.id,
-        "firstTurn": compaction.first_turn,
-        "lastTurn": compaction.last_turn,
-        "summary": compaction.summary,
-        "status": compaction.status,
-        "createdAt": compaction.created_at,
-    }
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _dump(view: View) -> str:
+    return json.dumps(view, default=View.to_json, ensure_ascii=False)
 
 
 def _moment(at: int) -> str:
@@ -385,55 +323,24 @@ _PAGE_CHARACTERS = 1_000_000
 _FILTERS = {"agent": LABEL, "platform": LABEL, "channel": LABEL, "thread": LABEL}
 
 
-class ConversationRoutes:
+_ALL, _ONE = "/api/conversations", "/api/conversations/{conversation}"
+_TEXT = {**STRING, "description": "Searches agents, channels, people and the newest messages.", "minLength": 1}
+
+
+class ConversationRoutes(Routes):
     def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
         self._gate = gate
 
-    def endpoints(self) -> list[Endpoint]:
-        one = "/api/conversations/{conversation}"
-        text = {**STRING, "description": "Searches agents, channels, people and the newest messages.", "minLength": 1}
-        return [
-            Endpoint(
-                "GET",
-                "/api/conversations",
-                "List conversations, last used first; with a chat key only the caller's own",
-                ANYONE,
-                self._conversations,
-                {200: page_schema(CONVERSATION)},
-                query={**PAGING, **_FILTERS, "q": text},
-            ),
-            Endpoint("GET", one, "Show a conversation", ANYONE, self._show, {200: CONVERSATION_DETAIL}),
-            Endpoint(
-                "GET",
-                f"{one}/messages",
-                "List the messages of a conversation, newest first; with a chat key only the caller's messages and the replies",
-                ANYONE,
-                self._messages,
-                {200: page_schema(STORED_MESSAGE)},
-                query=PAGING,
-            ),
-            Endpoint(
-                "GET",
-                f"{one}/export",
-                "Export a conversation as a file, with the messages that summaries replaced",
-                READ,
-                self._export,
-                {200: FILE},
-                query={"format": {**one_of(Form), "default": Form.MARKDOWN}},
-                media="*/*",
-            ),
-            Endpoint(
-                "POST",
-                f"{one}/close",
-                "Close a conversation, so that the next message starts a new one",
-                OPERATE,
-                self._close,
-                {200: OK},
-            ),
-        ]
-
+    @route(
+        "GET",
+        _ALL,
+        "List conversations, last used first; with a chat key only the caller's own",
+        ANYONE,
+        {200: Page[ConversationView]},
+        query={**PAGING, **_FILTERS, "q": _TEXT},
+    )
     async def _conversations(self, call: Call) -> Response:
         which = ConversationFilter(
             agent=call.query("agent"),
@@ -444,12 +351,21 @@ class ConversationRoutes:
             own=await person_of(self._gate, call.identity),
         )
         page = await self._insights.talks(which, limit=call.limit, cursor=call.query("cursor"))
-        return answer(page_view([talk_view(talk) for talk in page.items], page.next_cursor))
+        return answer_page([ConversationView.of(talk) for talk in page.items], page.next_cursor)
 
+    @route("GET", _ONE, "Show a conversation", ANYONE, {200: ConversationDetailView})
     async def _show(self, call: Call) -> Response:
         found = await visible_talk(self._insights, self._gate, call.identity, call.id("conversation"))
-        return answer(talk_detail(found))
+        return answer(ConversationDetailView.of_detail(found))
 
+    @route(
+        "GET",
+        f"{_ONE}/messages",
+        "List the messages of a conversation, newest first; with a chat key only the caller's messages and the replies",
+        ANYONE,
+        {200: Page[MessageView]},
+        query=PAGING,
+    )
     async def _messages(self, call: Call) -> Response:
         own = await person_of(self._gate, call.identity)
         conversation_id = call.id("conversation")
@@ -460,8 +376,17 @@ class ConversationRoutes:
         )
         shown = _what_fits(page.items)
         next_cursor = page.next_cursor if len(shown) == len(page.items) else shown[-1].message.id
-        return answer(page_view([shown_view(each) for each in shown], next_cursor))
+        return answer_page([MessageView.of_shown(each) for each in shown], next_cursor)
 
+    @route(
+        "GET",
+        f"{_ONE}/export",
+        "Export a conversation as a file, with the messages that summaries replaced",
+        READ,
+        {200: FILE},
+        query={"format": {**one_of(Form), "default": Form.MARKDOWN}},
+        media="*/*",
+    )
     async def _export(self, call: Call) -> Response:
         form = Form(call.choice("format", Form) or Form.MARKDOWN)
         found = await self._insights.talk(call.id("conversation"))
@@ -470,10 +395,17 @@ class ConversationRoutes:
         export = ConversationExport(insights=self._insights, talk=found.talk)
         return StreamingResponse(export.text(form), media_type=form.media_type, headers=export.headers(form))
 
+    @route(
+        "POST",
+        f"{_ONE}/close",
+        "Close a conversation, so that the next message starts a new one",
+        OPERATE,
+        {200: OkView},
+    )
     async def _close(self, call: Call) -> Response:
         by = await self._gate.principal(self._gate.sender(call.identity))
         await self._operations.close_conversation(call.id("conversation"), by)
-        return answer({"ok": True})
+        return done()
 
 
 def _what_fits(messages: Sequence[ShownMessage]) -> Sequence[ShownMessage]:

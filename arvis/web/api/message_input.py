@@ -11,7 +11,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from arvis.config.sections import Limits
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, Unprocessable
@@ -21,13 +23,48 @@ from arvis.domain.taint import CLEAN, Taint
 from arvis.messaging.messages import STOP, WAIT
 from arvis.ports.inbox import Inbox
 from arvis.web.http.identity import AGENT_CHANNEL
-from arvis.web.http.requests import SMALL, BodyLimit, Fields, unusable
+from arvis.web.http.models import About, Body, Label
+from arvis.web.http.requests import SMALL, BodyLimit, unusable
 
 _MAX_FILES = 10
 _CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
 #: The router's reasons for a refusal that would reveal that the named agent exists.
 _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
+
+
+class NewAttachment(Body):
+    filename: Annotated[str, About("A long name is cut.")]
+    content_type: str | None = None
+    data: Annotated[str, About(contentEncoding="base64")]
+    voice: Annotated[bool | None, About("A voice message: its transcript becomes the text of the message.")] = None
+
+
+def _few(files: object) -> object:
+    """Raise `TooLarge` before the files of a message are checked, because many checks would delay other requests."""
+    if isinstance(files, list) and len(files) > _MAX_FILES:
+        raise TooLarge(f"More than {_MAX_FILES} attachments.", fix="Send them in several messages.")
+    return files
+
+
+class NewMessage(Body):
+    content: str | None = None
+    agent: Annotated[
+        Label | None, About("The slug or id of the agent that answers; default: the agent of the channel.")
+    ] = None
+    id: Annotated[
+        Label | None, About("Your id of the message. A repeated id on the same channel creates no message.")
+    ] = None
+    reply_to: Annotated[Label | None, About("The id of the message that this message answers, such as a question.")] = (
+        None
+    )
+    attachments: Annotated[list[NewAttachment] | None, BeforeValidator(_few)] = None
+
+
+class ClickedButton(Body):
+    button_id: Label
+    id: Label | None = None
+    data: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +108,30 @@ class MessageParser:
         text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
         return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
 
-    async def draft(self, fields: Fields) -> Draft:
-        content = fields.text("content") or ""
+    async def draft(self, message: NewMessage) -> Draft:
+        content = message.content or ""
         self._check_size(content)
-        uploads = tuple([await self._upload(file) for file in self._files(fields)])
+        uploads = tuple([await self._upload(file) for file in message.attachments or ()])
         if not content.strip() and not uploads:
             raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
-        reply_to, agent = fields.label("replyTo"), fields.label("agent")
-        return Draft(content, self._event_id(fields), uploads, reply_to=reply_to, agent=agent)
+        event_id = self._event_id(message.id)
+        return Draft(content, event_id, uploads, reply_to=message.reply_to, agent=message.agent)
 
-    def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
+    def answer(self, clicked: ClickedButton, address: Address, sender: Sender) -> Click | None:
         """Return the click if the button belongs to Arvis itself (a question or Stop). Return None for a button that an
         agent wrote."""
-        button = fields.label("buttonId") or ""
+        button = clicked.button_id
         if button.partition(".")[0] not in {WAIT, STOP}:
             return None
-        return Click(address, _inbox_id(self._event_id(fields), address), sender, button)
+        return Click(address, _inbox_id(self._event_id(clicked.id), address), sender, button)
 
-    def click(self, fields: Fields) -> Draft:
+    def click(self, clicked: ClickedButton) -> Draft:
         """Return the message that an agent gets for a click on its button."""
-        button = fields.label("buttonId")
-        if button is None:
-            raise unusable("buttonId", "is missing")
-        content = f"[Button clicked: {button}]"
-        data = fields.raw("data")
-        if data is not None:
-            content = f"{content} {json.dumps(data, ensure_ascii=False)}"
+        content = f"[Button clicked: {clicked.button_id}]"
+        if clicked.data is not None:
+            content = f"{content} {json.dumps(clicked.data, ensure_ascii=False)}"
         self._check_size(content)
-        return Draft(content, self._event_id(fields))
+        return Draft(content, self._event_id(clicked.id))
 
     async def send(self, draft: Draft, address: Address, sender: Sender) -> Sent:
         """Send the message and return after its commit. Raise an error if the inbox refused the message and stored it
@@ -129,8 +162,8 @@ class MessageParser:
             raise _refusal(reason, received.message_id)
         return Sent(received.message_id, draft.event_id)
 
-    def _event_id(self, fields: Fields) -> str:
-        return fields.label("id") or self._new_token()
+    def _event_id(self, sent: str | None) -> str:
+        return sent or self._new_token()
 
     def _check_size(self, content: str) -> None:
         most = self._limits.message_bytes
@@ -141,32 +174,18 @@ class MessageParser:
                 code="message_too_large",
             )
 
-    def _files(self, fields: Fields) -> list[Fields]:
-        files = fields.objects("attachments")
-        if len(files) > _MAX_FILES:
-            raise TooLarge(f"More than {_MAX_FILES} attachments.", fix="Send them in several messages.")
-        return files
-
-    async def _upload(self, fields: Fields) -> Upload:
-        name = _NOT_IN_NAMES.sub("_", fields.required_text("filename")).strip(" .")[-200:] or "file"
-        kind = fields.text("contentType") or "application/octet-stream"
+    async def _upload(self, file: NewAttachment) -> Upload:
+        name = _NOT_IN_NAMES.sub("_", file.filename).strip(" .")[-200:] or "file"
+        kind = file.content_type or "application/octet-stream"
         if not _CONTENT_TYPE.fullmatch(kind):
             raise unusable("contentType", "must be a media type such as image/png")
-        text = fields.required_text("data")
         most = self._limits.attachment_bytes
-        if len(text) // 4 * 3 > most + 2:
+        if len(file.data) // 4 * 3 > most + 2:
             raise _file_too_large(most)
-        data = await asyncio.to_thread(_decoded, text)
+        data = await asyncio.to_thread(_decoded, file.data)
         if len(data) > most:
             raise _file_too_large(most)
-        return Upload(name, kind, data, voice=_voice(fields))
-
-
-def _voice(fields: Fields) -> bool:
-    voice = fields.raw("voice")
-    if voice is not None and not isinstance(voice, bool):
-        raise unusable("voice", "must be true or false")
-    return bool(voice)
+        return Upload(name, kind, data, voice=bool(file.voice))
 
 
 def _inbox_id(event_id: str, address: Address) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Annotated
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -18,27 +19,19 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
-from arvis.web.api.conversations import ASKED_MESSAGE, asked_view
-from arvis.web.api.message_input import MessageParser
+from arvis.web.api.conversations import AskedMessageView
+from arvis.web.api.message_input import MessageParser, NewMessage
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.open_access import OpenAccess, access_ended
-from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, Identity, address_for
-from arvis.web.http.schema import (
-    FILE,
-    INTEGER,
-    LABEL,
-    MESSAGE,
-    MESSAGE_ACCEPTED,
-    NUMBER,
-    Schema,
-    one_of,
-    page_schema,
-)
+from arvis.web.http.models import About, Label, OkView, Page
+from arvis.web.http.requests import display_name
+from arvis.web.http.schema import FILE, INTEGER, LABEL, NUMBER, Schema, one_of
 from arvis.web.http.static_files import file_response
 from arvis.web.http.streams import Timeouts
-from arvis.web.http.views import TimelineView, page_view
+from arvis.web.http.views import TimelineView
 
 # Requests that wait until a message is finished or needs a person. An event on the bus is only a signal: the waiting
 # request then reads the status from the database. It also reads the status at intervals, because a notification can be
@@ -144,19 +137,23 @@ class StatusWaiter:
 #: runs nothing that a model wrote.
 _SHOWN_AS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BYTES = "application/octet-stream"
-_NUMBER: Schema = {**INTEGER, "minimum": 0}
+_NAMES: Mapping[str, Schema] = {"number": {**INTEGER, "minimum": 0}}
 
 
-class DeliveryRoutes:
+class DeliveryRoutes(Routes):
     def __init__(self, *, store: Store, gate: Authorizer) -> None:
         self._store = store
         self._gate = gate
 
-    def endpoints(self) -> list[Endpoint]:
-        path, summary = "/api/deliveries/{delivery}/files/{number}", "Download a file of a reply, numbered from 0"
-        names = {"number": _NUMBER}
-        return [Endpoint("GET", path, summary, ANYONE, self._fetch, {200: FILE}, names=names, media="*/*")]
-
+    @route(
+        "GET",
+        "/api/deliveries/{delivery}/files/{number}",
+        "Download a file of a reply, numbered from 0",
+        ANYONE,
+        {200: FILE},
+        names=_NAMES,
+        media="*/*",
+    )
     async def _fetch(self, call: Call) -> Response:
         number, delivery_id = str(call.request.path_params["number"]), call.id("delivery")
         found = await self._store.read(_delivery_file_of, delivery_id, number)
@@ -206,7 +203,20 @@ _LONGEST_WAIT = 120.0
 _FILTERS = {"status": one_of(MessageStatus), "agent": LABEL, "platform": LABEL, "conversation": LABEL, "q": LABEL}
 
 
-class MessageRoutes:
+class SentMessage(NewMessage):
+    user_id: Annotated[Label | None, About("Used only with an owner key.")] = None
+    user_name: str | None = None
+    channel_id: Annotated[Label | None, About("Default: `web-USERID`.")] = None
+
+
+class AcceptedMessageView(OkView):
+    message_id: str
+
+
+_ALL, _ONE = "/api/messages", "/api/messages/{message}"
+
+
+class MessageRoutes(Routes):
     def __init__(
         self,
         *,
@@ -228,61 +238,33 @@ class MessageRoutes:
         self._clock = clock
         self._timeouts = timeouts
 
-    def endpoints(self) -> list[Endpoint]:
-        one = "/api/messages/{message}"
-        return [
-            Endpoint(
-                "POST",
-                "/api/messages",
-                "Send a message; the response follows its commit",
-                SEND,
-                self._send,
-                {202: MESSAGE_ACCEPTED},
-                body=MESSAGE,
-                large=True,
-                keyed=False,
-            ),
-            Endpoint(
-                "GET",
-                "/api/messages",
-                "List messages of people, newest first",
-                READ,
-                self._list,
-                {200: page_schema(ASKED_MESSAGE)},
-                query={**PAGING, **_FILTERS},
-            ),
-            Endpoint(
-                "POST", f"{one}/retry", "Let the agent retry a message", OPERATE, self._retry, {200: TimelineView}
-            ),
-            Endpoint(
-                "GET",
-                f"{one}/files/{{number}}",
-                "Download an attachment of a message, numbered from 0",
-                ANYONE,
-                self._file,
-                {200: FILE},
-                names={"number": {**INTEGER, "minimum": 0}},
-                media="*/*",
-            ),
-            Endpoint("GET", one, "Show the timeline of a message", ANYONE, self._show, {200: TimelineView}),
-            Endpoint(
-                "GET",
-                f"{one}/wait",
-                "Wait until the status is final or `waiting`, or for `timeout` seconds, then show the timeline",
-                ANYONE,
-                self._wait,
-                {200: TimelineView},
-                query={"timeout": {**NUMBER, "minimum": 0, "default": _DEFAULT_WAIT}},
-            ),
-        ]
-
+    @route(
+        "POST",
+        _ALL,
+        "Send a message; the response follows its commit",
+        SEND,
+        {202: AcceptedMessageView},
+        body=SentMessage,
+        large=True,
+        keyed=False,
+    )
     async def _send(self, call: Call) -> Response:
-        fields = (await call.fields()).otherwise("id", call.request.headers.get(IDEMPOTENCY_KEY))
-        sender = self._gate.sender(call.identity, fields.label("userId"), fields.display_name("userName"))
-        address = address_for(call.identity, fields.label("channelId") or f"web-{sender.user_id}")
-        sent = await self._parser.send(await self._parser.draft(fields), address, sender)
-        return answer({"ok": True, "messageId": sent.message_id}, 202)
+        body = await call.read(SentMessage)
+        sender = self._gate.sender(call.identity, body.user_id, display_name(body.user_name))
+        address = address_for(call.identity, body.channel_id or f"web-{sender.user_id}")
+        if body.id is None:
+            body.id = NewMessage.read({"id": call.request.headers.get(IDEMPOTENCY_KEY)}).id
+        sent = await self._parser.send(await self._parser.draft(body), address, sender)
+        return answer(AcceptedMessageView(ok=True, message_id=sent.message_id), 202)
 
+    @route(
+        "GET",
+        _ALL,
+        "List messages of people, newest first",
+        READ,
+        {200: Page[AskedMessageView]},
+        query={**PAGING, **_FILTERS},
+    )
     async def _list(self, call: Call) -> Response:
         status = call.choice("status", MessageStatus)
         which = MessageFilter(
@@ -293,8 +275,9 @@ class MessageRoutes:
             text=call.query("q"),
         )
         page = await self._insights.asked_messages(which, limit=call.limit, cursor=call.query("cursor"))
-        return answer(page_view([asked_view(each) for each in page.items], page.next_cursor))
+        return answer_page([AskedMessageView.of(each) for each in page.items], page.next_cursor)
 
+    @route("POST", f"{_ONE}/retry", "Let the agent retry a message", OPERATE, {200: TimelineView})
     async def _retry(self, call: Call) -> Response:
         job = (await self._timeline(call)).job
         if job is None:
@@ -302,6 +285,15 @@ class MessageRoutes:
         await self._operations.retry_job(job.id)
         return await self._show(call)
 
+    @route(
+        "GET",
+        f"{_ONE}/files/{{number}}",
+        "Download an attachment of a message, numbered from 0",
+        ANYONE,
+        {200: FILE},
+        names=_NAMES,
+        media="*/*",
+    )
     async def _file(self, call: Call) -> Response:
         """Return a file of the caller's own message, or of any message for callers who may read everything."""
         await self._timeline(call)
@@ -311,9 +303,18 @@ class MessageRoutes:
             raise NotFound("There is no such file.", fix="Check the address; old files are deleted.")
         return file_response(data, file.filename)
 
+    @route("GET", _ONE, "Show the timeline of a message", ANYONE, {200: TimelineView})
     async def _show(self, call: Call) -> Response:
         return answer(TimelineView.of(await self._timeline(call)))
 
+    @route(
+        "GET",
+        f"{_ONE}/wait",
+        "Wait until the status is final or `waiting`, or for `timeout` seconds, then show the timeline",
+        ANYONE,
+        {200: TimelineView},
+        query={"timeout": {**NUMBER, "minimum": 0, "default": _DEFAULT_WAIT}},
+    )
     async def _wait(self, call: Call) -> Response:
         """Wait for a status. The request subscribes before it reads the status, so that it misses no change."""
         end = self._clock.monotonic() + call.seconds("timeout", _DEFAULT_WAIT, _LONGEST_WAIT)

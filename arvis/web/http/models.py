@@ -29,6 +29,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     create_model,
     model_validator,
 )
@@ -125,11 +126,11 @@ class Body:
         self.__dict__ = fields
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
+    def read(cls, values: Mapping[str, Any], *, lenient: bool = False) -> Self:
         """Return the body with these values. Raise `Unprocessable` for the first wrong field. The error contains no
-        value, because a value can be a secret."""
+        value, because a value can be a secret. With `lenient`, unknown fields are ignored."""
         try:
-            return cls._sent(cls._checks().model_validate(values))
+            return cls._sent(cls._checks().model_validate(values, context=lenient))
         except ValidationError as error:
             refused = _refusal(error)
         raise refused
@@ -164,15 +165,16 @@ class _Checks(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _present(cls, values: Any) -> Any:
-        """Refuse unknown fields, and remove each null, which equals an absent field unless the field is `CLEARING`."""
+    def _present(cls, values: Any, info: ValidationInfo) -> Any:
+        """Refuse unknown fields, or remove them if the context is true. Remove each null, which equals an absent
+        field unless the field is `CLEARING`."""
         if not isinstance(values, dict):
             return values
         fields = {camel(name): CLEARING in field.metadata for name, field in cls.model_fields.items()}
         for name in values:
-            if name not in fields:
+            if name not in fields and not info.context:
                 raise PydanticCustomError(_UNKNOWN, _UNKNOWN, {"name": name, "known": ", ".join(sorted(fields))})
-        return {name: value for name, value in values.items() if value is not None or fields[name]}
+        return {name: value for name, value in values.items() if name in fields and (value is not None or fields[name])}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

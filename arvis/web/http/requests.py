@@ -129,11 +129,6 @@ class Fields:
             raise unusable(name, f"must be 1 to {most} printable characters")
         return value
 
-    def display_name(self, name: str, most: int = 200) -> str | None:
-        """Return a display name without control characters, cut to `most` characters."""
-        value = "".join(letter for letter in self.text(name) or "" if letter >= " " and letter != "\x7f")
-        return value[:most].strip() or None
-
     def whole(self, name: str) -> int | None:
         """Return a whole number that is not negative."""
         value = self._values.get(name)
@@ -174,6 +169,10 @@ class Fields:
         _refuse_others(self._values, schema, "")
 
     @property
+    def values(self) -> Mapping[str, Any]:
+        return self._values
+
+    @property
     def names(self) -> list[str]:
         return list(self._values)
 
@@ -183,6 +182,12 @@ class Fields:
 
     def raw(self, name: str) -> Any:
         return self._values.get(name)
+
+
+def display_name(text: str | None, most: int = 200) -> str | None:
+    """Return a display name without control characters, cut to `most` characters."""
+    name = "".join(letter for letter in text or "" if letter >= " " and letter != "\x7f")
+    return name[:most].strip() or None
 
 
 def unusable(name: str, problem: str) -> Unprocessable:

@@ -44,38 +44,6 @@ def page_schema(schema: Schema) -> Schema:
 ERROR = object_schema({"error": object_schema({"code": STRING, "message": STRING, "fix": STRING})})
 OK = object_schema({"ok": BOOLEAN})
 
-ATTACHMENT = object_schema(
-    {
-        "filename": {**STRING, "description": "A long name is cut."},
-        "contentType": STRING,
-        "data": {"type": "string", "contentEncoding": "base64"},
-        "voice": {**BOOLEAN, "description": "A voice message: its transcript becomes the text of the message."},
-    },
-    required=("filename", "data"),
-)
-MESSAGE = object_schema(
-    {
-        "content": STRING,
-        "userId": {**LABEL, "description": "Used only with an owner key."},
-        "userName": STRING,
-        "channelId": {**LABEL, "description": "Default: `web-USERID`."},
-        "agent": {
-            **LABEL,
-            "description": "The slug or id of the agent that answers; default: the agent of the channel.",
-        },
-        "id": {
-            **LABEL,
-            "description": "Your id of the message. A repeated id on the same channel creates no message.",
-        },
-        "replyTo": {
-            **LABEL,
-            "description": "The id of the message that this message answers, such as a question.",
-        },
-        "attachments": array(ATTACHMENT),
-    },
-    required=(),
-)
-MESSAGE_ACCEPTED = object_schema({"ok": BOOLEAN, "messageId": STRING})
 STEP: Schema = {
     "type": "object",
     "properties": {

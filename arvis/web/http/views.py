@@ -16,7 +16,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import PERSONAL_WAITS, Step, Wait
 from arvis.domain.explanation import explanation
 from arvis.domain.jobs import Job, JobKind, JobStatus
-from arvis.domain.messages import Delivery, MessageStatus, OutgoingFile
+from arvis.domain.messages import ButtonStyle, Delivery, MessageStatus
 from arvis.domain.money import MICROS
 from arvis.domain.platforms import Part
 from arvis.domain.runs import ModelCall
@@ -233,6 +233,29 @@ def agent_view(agent: Agent) -> Json:
     }
 
 
+class FileView(View):
+    name: str
+    content_type: str
+    size: int
+    #: The address of the bytes. A frame does not contain the bytes, because it is sent again to every socket that
+    #: reconnects.
+    url: str
+
+    @classmethod
+    def of_delivery(cls, delivery: Delivery) -> list[Self]:
+        """Return the files of a delivery."""
+        return [
+            cls.showing(file, name=file.filename, url=f"/api/deliveries/{delivery.id}/files/{number}")
+            for number, file in enumerate(delivery.files)
+        ]
+
+
+class ButtonView(View):
+    id: str
+    label: str
+    style: ButtonStyle
+
+
 def delivery_frame(delivery: Delivery) -> Json:
     """Return the frame with which a socket sends a delivery."""
     return {
@@ -244,21 +267,10 @@ def delivery_frame(delivery: Delivery) -> Json:
         "answers": list(delivery.answers),
         "part": delivery.part,
         "seq": delivery.seq,
-        "buttons": [{"id": each.id, "label": each.label, "style": each.style} for each in delivery.buttons],
-        "files": [file_view(delivery, number, file) for number, file in enumerate(delivery.files)],
+        "buttons": [ButtonView.showing(each).to_json() for each in delivery.buttons],
+        "files": [each.to_json() for each in FileView.of_delivery(delivery)],
         "agent": delivery.agent,
         "timestamp": delivery.created_at,
-    }
-
-
-def file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
-    """Return a file with its URL, from which clients download the bytes. A frame does not contain the bytes, because it
-    is sent again to every socket that reconnects."""
-    return {
-        "name": file.filename,
-        "contentType": file.content_type,
-        "size": file.size,
-        "url": f"/api/deliveries/{delivery.id}/files/{number}",
     }
 
 

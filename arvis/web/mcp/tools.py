@@ -14,7 +14,7 @@ from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.routing import can_access
-from arvis.web.api.message_input import MessageParser
+from arvis.web.api.message_input import MessageParser, NewMessage
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
@@ -141,7 +141,7 @@ class ArvisTools:
         if agent is not None and channel is not None:
             raise unusable("channel", "cannot be combined with `agent`")
         seconds = _seconds(fields, "wait_seconds")
-        draft = await self._parser.draft(Fields({"content": fields.required_text("text"), "id": fields.label("id")}))
+        draft = await self._parser.draft(NewMessage(content=fields.required_text("text"), id=fields.label("id")))
         place = channel or (f"{AGENT_CHANNEL}{agent}" if agent is not None else f"web-{identity.user_id}-mcp")
         sent = await self._parser.send(draft, address_for(identity, place), self._gate.sender(identity))
         timeline = await self._rested(sent.message_id, seconds, identity)

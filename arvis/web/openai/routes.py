@@ -26,14 +26,14 @@ from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store
 from arvis.routing import can_access
-from arvis.web.api.message_input import Draft, MessageParser, Sent
+from arvis.web.api.message_input import Draft, MessageParser, NewMessage, Sent
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.http.rate_limits import ConcurrencyLimit
-from arvis.web.http.requests import BodyLimit, Fields, read_json
+from arvis.web.http.requests import BodyLimit, read_json
 from arvis.web.http.schema import LABEL
 from arvis.web.http.streams import EventStream, Timeouts
 from arvis.web.openai.conversation import PlacedRequest, place, request_identity
@@ -193,7 +193,7 @@ class CompletionRoutes:
             "id": placed.request.id,
             "attachments": list(asked.question.files),
         }
-        draft = await self._deps.parser.draft(Fields(fields))
+        draft = await self._deps.parser.draft(NewMessage.read(fields))
         return replace(draft, taint=taint_of_history(history, owner=owner), wishes=asked.parameters.wishes)
 
     async def _agents(self, identity: Identity) -> Sequence[Agent]:

@@ -17,13 +17,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
-from arvis.web.api.message_input import Draft, MessageParser
+from arvis.web.api.message_input import ClickedButton, Draft, MessageParser, NewMessage
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import address_of
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.errors import AWAY, Failure, attempt
 from arvis.web.http.identity import ANYONE, READ, SEND, Identity, Role, address_for
-from arvis.web.http.requests import SMALL, BodyLimit, Fields, parse_fields, unusable
+from arvis.web.http.requests import SMALL, BodyLimit, Fields, display_name, parse_fields, unusable
 from arvis.web.http.streams import Timeouts
 from arvis.web.http.views import delivery_frame
 from arvis.web.realtime.connector import (
@@ -66,7 +66,7 @@ class Handshake:
         key = fields.text("apiKey")
         identity = at_upgrade if key is None else await self._gate.by_key(key, address)
         self._gate.admit(identity, ANYONE)
-        sender = self._gate.sender(identity, fields.label("userId"), fields.display_name("userName"))
+        sender = self._gate.sender(identity, fields.label("userId"), display_name(fields.text("userName")))
         place = address_for(identity, fields.label("channelId") or f"web-{sender.user_id}")
         client = Client(id=self._new_token(), identity=identity, sender=sender, address=place)
         return Greeting(client, fields.whole("lastSeq"))
@@ -271,14 +271,15 @@ class SocketRoute:
 
     async def _message(self, client: Client, fields: Fields) -> None:
         self._gate.admit(client.identity, SEND)
-        await self._deliver(client, await self._parser.draft(fields))
+        await self._deliver(client, await self._parser.draft(NewMessage.read(fields.values, lenient=True)))
 
     async def _click(self, client: Client, fields: Fields) -> None:
         """Handle a click. A button of Arvis itself answers a question or cancels a turn. A click on any other button
         becomes a message to the agent."""
         self._gate.admit(client.identity, SEND)
-        if (click := self._parser.answer(fields, client.address, client.sender)) is None:
-            await self._deliver(client, self._parser.click(fields))
+        button = ClickedButton.read(fields.values, lenient=True)
+        if (click := self._parser.answer(button, client.address, client.sender)) is None:
+            await self._deliver(client, self._parser.click(button))
             return
         clicked = await self._inbox.click(click)
         payload = {"type": "clicked", "buttonId": click.data, "text": clicked.text, "done": clicked.done}

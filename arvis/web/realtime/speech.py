@@ -12,7 +12,7 @@ from collections import OrderedDict
 from arvis.domain.errors import Invalid, TooLarge
 from arvis.ports.clock import Clock
 from arvis.speech import Added, Chunk, StreamBuffer, Utterance, UtteranceDetector, UtteranceRules
-from arvis.web.api.message_input import MessageParser, Sent
+from arvis.web.api.message_input import MessageParser, NewMessage, Sent
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.connector import Client, frame
@@ -74,7 +74,7 @@ class SpeechBuffers:
         """Send the transcript as a message over the person's newest connection."""
         client, first = self._speakers[utterance.key], utterance.chunk_ids[0]
         event_id = _event_id(client.sender.user_id, first)
-        sent = await attempt(self._sent(client, Fields({"content": utterance.text, "id": event_id})))
+        sent = await attempt(self._sent(client, NewMessage(content=utterance.text, id=event_id)))
         if isinstance(sent, Failure):
             self._buffer.forget(utterance)
             payload = {"type": "error", **sent.to_json(), "id": first, "chunkIds": list(utterance.chunk_ids)}
@@ -86,8 +86,8 @@ class SpeechBuffers:
             self._receipts.popitem(last=False)
         _acknowledge(client, sent, utterance)
 
-    async def _sent(self, client: Client, fields: Fields) -> Sent:
-        return await self._parser.send(await self._parser.draft(fields), client.address, client.sender)
+    async def _sent(self, client: Client, message: NewMessage) -> Sent:
+        return await self._parser.send(await self._parser.draft(message), client.address, client.sender)
 
 
 def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:

@@ -385,7 +385,7 @@ export interface Routes {
     path: { conversation: string };
     query: { limit?: number; cursor?: string };
     body: undefined;
-    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; agent: string | null; replyTo: string | null; answeredBy: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; costUsd: number; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null; createdAt: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; replyTo: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; createdAt: number; agent: string | null; answeredBy: string | null; costUsd: number; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null }[]; nextCursor: string | null };
   };
   /** List the summaries of a conversation, newest first. */
   "GET /api/conversations/{conversation}/summaries": {
@@ -594,7 +594,7 @@ export interface Routes {
   "POST /api/messages": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { content?: string; userId?: string; userName?: string; channelId?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[] };
+    body: { content?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[]; userId?: string; userName?: string; channelId?: string };
     answer: { ok: boolean; messageId: string };
   };
   /** Show the timeline of a message. */
