@@ -134,7 +134,7 @@ def test_an_unknown_field_comes_before_every_other_problem() -> None:
 def test_a_lenient_reader_ignores_unknown_fields_at_every_depth() -> None:
     body = NewThing.read({"theName": "a", "type": "thing", "parts": [{"size": "1", "sice": "1"}]}, lenient=True)
     assert (body.the_name, [part.size for part in body.parts or []]) == ("a", ["1"])
-    with pytest.raises(Unprocessable, match="`parts.size` is missing"):
+    with pytest.raises(Unprocessable, match="is missing"):
         NewThing.read({"theName": "a", "parts": [{"sice": "1"}]}, lenient=True)
 
 

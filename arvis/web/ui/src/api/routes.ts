@@ -413,21 +413,21 @@ export interface Routes {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; status?: "cancelled" | "done" | "failed" | "paused" | "running"; graph?: string };
     body: undefined;
-    answer: { items: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number; costUsd: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; steps: number; costUsd: number }[]; nextCursor: string | null };
   };
   /** Show an execution with its steps. */
   "GET /api/executions/{execution}": {
     path: { execution: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[] };
+    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; steps: number }[] };
   };
   /** Cancel an execution and its children. */
   "POST /api/executions/{execution}/cancel": {
     path: { execution: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[] };
+    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; steps: number }[] };
   };
   /** List graphs for agents. */
   "GET /api/graphs": {
