@@ -148,8 +148,8 @@ def test_no_value_of_a_client_is_in_an_error_or_in_the_text_of_a_body() -> None:
 
 def test_null_equals_an_absent_field_unless_it_clears() -> None:
     body = NewThing.read({"theName": "a", "count": None, "colour": None, "limit": None})
-    assert body.changes() == {"the_name": "a", "limit": None}
-    assert NewThing.read({"theName": "a"}).changes() == {"the_name": "a"}
+    assert body.sent() == {"the_name": "a", "limit": None}
+    assert NewThing.read({"theName": "a"}).sent() == {"the_name": "a"}
 
 
 def test_a_body_is_described_as_it_is_checked() -> None:

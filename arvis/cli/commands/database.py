@@ -25,7 +25,7 @@ from arvis.store.backups.swap import finish_restore
 from arvis.store.integrity.repair import make_sound
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
-from arvis.web.http.views import backup_view, page_view
+from arvis.web.http.views import BackupView
 
 #: The timeout in seconds of a backup by the daemon. A large database takes long.
 _TIMEOUT = 24 * 3600.0
@@ -66,8 +66,8 @@ def backup(*, file: Path | None, config: Path | None, data: Path | None) -> Outp
 def _make(database: Database, file: Path | None, *, at_rest: bool) -> Any:
     now = SystemClock().now()
     if file is None:
-        return backup_view(make_backup(database, now, at_rest=at_rest))
-    return backup_view(back_up_to(database, file.absolute(), now, at_rest=at_rest))
+        return BackupView.of(make_backup(database, now, at_rest=at_rest)).to_json()
+    return BackupView.of(back_up_to(database, file.absolute(), now, at_rest=at_rest)).to_json()
 
 
 def _note(backup: Row) -> str | None:
@@ -110,11 +110,12 @@ def _found(database: Database, file: Path) -> Path:
 
 
 def _list(database: Database) -> Output:
-    backups = [backup_view(backup) for backup in list_backups(database)]
+    backups = [BackupView.of(backup).to_json() for backup in list_backups(database)]
+    page = {"items": backups, "nextCursor": None}
     if not backups:
-        return Output(page_view(backups, None), f"There are no backups in {database.backups}.")
+        return Output(page, f"There are no backups in {database.backups}.")
     notes = ["To restore a backup, stop the daemon and run: arvis restore NAME"]
-    return Output(page_view(backups, None), _BACKUPS.text(backups), notes=notes)
+    return Output(page, _BACKUPS.text(backups), notes=notes)
 
 
 def _view(restored: Restored) -> Any:

@@ -95,7 +95,7 @@ class ChangedAccount(Body):
         """Return the fields of the body under their names in the configuration. An empty text becomes None."""
         if holds_login(self.base_url or ""):
             raise unusable("baseUrl", "must not contain a user name or password; send a key as `apiKey`")
-        return {name: None if value == "" else value for name, value in self.changes().items() if name != "name"}
+        return {name: None if value == "" else value for name, value in self.sent().items() if name != "name"}
 
 
 class TestedAccount(ChangedAccount):

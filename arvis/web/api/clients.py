@@ -130,7 +130,7 @@ class ChangedClient(Body):
 
     def applied_to(self, known: Client) -> Client:
         """Return the customer with the fields that the body sets."""
-        changes = self.changes()
+        changes = self.sent()
         changed: dict[str, Any] = {name: changes[name] for name in _PLAIN if name in changes}
         for name in _MONEY:
             if (sent := f"{name}_usd") in changes:

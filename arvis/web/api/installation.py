@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -19,10 +18,11 @@ from arvis.ports.browsing import ConversationFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
-from arvis.web.http.endpoints import FLAG, Call, Endpoint, answer
+from arvis.web.http.endpoints import FLAG, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE, OWN, PLATFORM
-from arvis.web.http.schema import BACKUP, BOOLEAN, OK, STRING, TIME, array, object_schema, one_of, optional, page_schema
-from arvis.web.http.views import backup_view, page_view
+from arvis.web.http.models import About, OkView, Page, Time, View
+from arvis.web.http.schema import one_of
+from arvis.web.http.views import BackupView
 
 # The progress of the first setup. It is derived from existing rows; only the fact that a person dismissed the setup is
 # stored.
@@ -35,23 +35,21 @@ _GIVEN_AGENTS = frozenset({"helper", "conductor"})
 #: of the newest messages in each of these conversations.
 _LOOK = 20
 
-SETUP = object_schema(
-    {
-        "hasPassword": BOOLEAN,
-        "hasAccount": {**BOOLEAN, "description": "An account other than the demo."},
-        "hasOwnAgent": {
-            **BOOLEAN,
-            "description": "An agent besides `helper` and the conductor, or one of these was changed.",
-        },
-        "hasBot": BOOLEAN,
-        "hasReply": {**BOOLEAN, "description": "An agent has replied to a message on the dashboard or the API."},
-        "dismissed": BOOLEAN,
-        "done": {**BOOLEAN, "description": "All steps are done, or the setup was dismissed."},
-    }
-)
+
+class SetupView(View):
+    has_password: bool
+    has_account: Annotated[bool, About("An account other than the demo.")]
+    has_own_agent: Annotated[bool, About("An agent besides `helper` and the conductor, or one of these was changed.")]
+    has_bot: bool
+    has_reply: Annotated[bool, About("An agent has replied to a message on the dashboard or the API.")]
+    dismissed: bool
+    done: Annotated[bool, About("All steps are done, or the setup was dismissed.")]
 
 
-class SetupRoutes:
+_SETUP = "/api/setup"
+
+
+class SetupRoutes(Routes):
     """Routes of the setup. `password`: the configuration has a password."""
 
     def __init__(
@@ -71,29 +69,24 @@ class SetupRoutes:
         self._clock = clock
         self._password = password
 
-    def endpoints(self) -> list[Endpoint]:
-        path = "/api/setup"
-        return [
-            Endpoint("GET", path, "Show the progress of the first setup", OWN, self._show, {200: SETUP}),
-            Endpoint("POST", f"{path}/dismiss", "Dismiss the first setup", OWN, self._dismiss, {200: OK}),
-        ]
-
+    @route("GET", _SETUP, "Show the progress of the first setup", OWN, {200: SetupView})
     async def _show(self, _: Call) -> Response:
         has_password, dismissed, own_agent = await self._store.read(_read_progress)
         registry = self._accounts.book
         usable = (*registry.configured, *registry.usable)
         found = {
-            "hasPassword": self._password or has_password,
-            "hasAccount": any(account.provider != _DEMO for account in usable),
-            "hasOwnAgent": own_agent,
-            "hasBot": any(spec.platform != "console" for spec in self._bots.registry.specs),
-            "hasReply": await self._has_reply(),
+            "has_password": self._password or has_password,
+            "has_account": any(account.provider != _DEMO for account in usable),
+            "has_own_agent": own_agent,
+            "has_bot": any(spec.platform != "console" for spec in self._bots.registry.specs),
+            "has_reply": await self._has_reply(),
         }
-        return answer({**found, "dismissed": dismissed, "done": dismissed or all(found.values())})
+        return answer(SetupView(**found, dismissed=dismissed, done=dismissed or all(found.values())))
 
+    @route("POST", f"{_SETUP}/dismiss", "Dismiss the first setup", OWN, {200: OkView})
     async def _dismiss(self, _: Call) -> Response:
         await self._store.write(_set_dismissed, self._clock.now())
-        return answer({"ok": True})
+        return done()
 
     async def _has_reply(self) -> bool:
         page = await self._insights.talks(ConversationFilter(platform=PLATFORM), limit=_LOOK, cursor=None)
@@ -124,62 +117,59 @@ _KEEP = 5.0
 #: Returns the output of `arvis doctor --json`. If the argument is True, only the security checks run.
 Examine = Callable[[bool], Awaitable[str]]
 
-FINDING = object_schema(
-    {
-        "id": {**STRING, "description": "Stable identifier for programs."},
-        "group": STRING,
-        "status": one_of(("ok", "warn", "fail")),
-        "what": STRING,
-        "why": optional(STRING),
-        "fix": optional(STRING),
-    }
-)
-FINDINGS = object_schema(
-    {
-        "ok": {**BOOLEAN, "description": "No check has failed."},
-        "at": TIME,
-        "items": array(FINDING),
-        "nextCursor": optional(STRING),
-    }
-)
+
+class CheckView(View):
+    id: Annotated[str, About("Stable identifier for programs.")]
+    group: str
+    status: Annotated[str, About(**one_of(("ok", "warn", "fail")))]
+    what: str
+    why: str | None
+    fix: str | None
+
+    @classmethod
+    def of(cls, check: Mapping[str, Any]) -> Self:
+        """Return one finding of the program. Raise `KeyError` or `TypeError` for unexpected output."""
+        shown = {name: str(check[name]) for name in ("id", "group", "status", "what")}
+        return cls(**shown, why=check["why"] or None, fix=check["fix"] or None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
-    at: int
-    ticks: float
-    ok: bool
-    items: Sequence[Mapping[str, Any]]
+class ChecksView(View):
+    ok: Annotated[bool, About("No check has failed.")]
+    at: Time
+    items: list[CheckView]
+    next_cursor: str | None
 
 
-class DoctorRoutes:
+class DoctorRoutes(Routes):
     def __init__(self, *, examine: Examine, clock: Clock) -> None:
         self._examine = examine
         self._clock = clock
         self._examining = asyncio.Lock()
-        self._reports: dict[bool, _Report] = {}
+        #: For each choice of `security`: the newest findings, and the seconds of the clock when they were made.
+        self._kept: dict[bool, tuple[float, ChecksView]] = {}
 
-    def endpoints(self) -> list[Endpoint]:
-        query = {"security": {**FLAG, "description": "Only the security checks."}}
-        return [Endpoint("GET", "/api/doctor", "Run `arvis doctor`", OPERATE, self._show, {200: FINDINGS}, query=query)]
-
+    @route(
+        "GET",
+        "/api/doctor",
+        "Run `arvis doctor`",
+        OPERATE,
+        {200: ChecksView},
+        query={"security": {**FLAG, "description": "Only the security checks."}},
+    )
     async def _show(self, call: Call) -> Response:
-        report = await self._report(call.flag("security", default=False))
-        return answer({"ok": report.ok, "at": report.at, "items": list(report.items), "nextCursor": None})
-
-    async def _report(self, security: bool) -> _Report:
+        security = call.flag("security", default=False)
         async with self._examining:
-            known = self._reports.get(security)
-            if known is None or self._clock.monotonic() - known.ticks > _KEEP:
+            kept = self._kept.get(security)
+            if kept is None or self._clock.monotonic() - kept[0] > _KEEP:
                 ok, items = await self._findings(security)
-                known = _Report(self._clock.now(), self._clock.monotonic(), ok, items)
-                self._reports[security] = known
-            return known
+                shown = ChecksView(ok=ok, at=self._clock.now(), items=items, next_cursor=None)
+                kept = self._kept[security] = self._clock.monotonic(), shown
+        return answer(kept[1])
 
-    async def _findings(self, security: bool) -> tuple[bool, Sequence[Mapping[str, Any]]]:
+    async def _findings(self, security: bool) -> tuple[bool, list[CheckView]]:
         try:
             found = json.loads(await self._examine(security))
-            return bool(found["ok"]), [_item(check) for check in found["checks"]]
+            return bool(found["ok"]), [CheckView.of(check) for check in found["checks"]]
         except ToolError as error:
             why = error.what
         except (ValueError, KeyError, TypeError):
@@ -188,33 +178,18 @@ class DoctorRoutes:
         raise Unavailable("The checks did not finish.", why=why, fix=fix)
 
 
-def _item(check: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one finding from the program's output. Raise `KeyError` or `TypeError` for unexpected output."""
-    shown = {name: str(check[name]) for name in ("id", "group", "status", "what")}
-    return {**shown, "why": check["why"] or None, "fix": check["fix"] or None}
+_BACKUPS = "/api/backups"
 
 
-class BackupRoutes:
+class BackupRoutes(Routes):
     def __init__(self, *, backups: Backups) -> None:
         self._backups = backups
 
-    def endpoints(self) -> list[Endpoint]:
-        path = "/api/backups"
-        return [
-            Endpoint(
-                "GET",
-                path,
-                "List the backups in the data folder, newest first",
-                OWN,
-                self._list,
-                {200: page_schema(BACKUP)},
-            ),
-            Endpoint("POST", path, "Create a backup; may take minutes", OWN, self._make, {201: BACKUP}),
-        ]
-
+    @route("GET", _BACKUPS, "List the backups in the data folder, newest first", OWN, {200: Page[BackupView]})
     async def _list(self, _: Call) -> Response:
-        return answer(page_view([backup_view(backup) for backup in await self._backups.all()], None))
+        return answer_page([BackupView.of(backup) for backup in await self._backups.all()], None)
 
+    @route("POST", _BACKUPS, "Create a backup; may take minutes", OWN, {201: BackupView})
     async def _make(self, _: Call) -> Response:
         try:
             made = await self._backups.make()
@@ -224,4 +199,4 @@ class BackupRoutes:
             # As a `Conflict`, the error is shown to the owner who requested the backup. A `StoreError` would count as a
             # defect of the daemon.
             raise Conflict(error.what, why=error.why, fix=error.fix, code=error.code) from error
-        return answer(backup_view(made), 201)
+        return answer(BackupView.of(made), 201)

@@ -61,7 +61,7 @@ class ChangedProject(Body):
 
     def written(self) -> dict[str, Any]:
         """Return the fields that the body sets, named as in `Project`."""
-        return {"agent_id" if name == "agent" else name: value for name, value in self.changes().items()}
+        return {"agent_id" if name == "agent" else name: value for name, value in self.sent().items()}
 
 
 class NewProject(ChangedProject):

@@ -101,7 +101,7 @@ class ChangedWebhook(Body):
 
     def written(self) -> dict[str, Any]:
         """Return the fields that the body sets, named as in `Webhook`, without the secret."""
-        changes = {_OTHERS.get(name, name): value for name, value in self.changes().items() if name != "secret"}
+        changes = {_OTHERS.get(name, name): value for name, value in self.sent().items() if name != "secret"}
         return {**changes, "graph": changes["graph"] or None} if "graph" in changes else changes
 
 

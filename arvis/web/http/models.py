@@ -145,7 +145,7 @@ class Body:
     def _sent(cls, checked: BaseModel) -> Self:
         return cls(**{name: value for name, value in checked if name in checked.model_fields_set})
 
-    def changes(self) -> dict[str, Any]:
+    def sent(self) -> dict[str, Any]:
         """Return the fields that the client has sent, by their names in Python. Null counts only if it clears."""
         return dict(self.__dict__)
 

@@ -71,24 +71,6 @@ AGENT = object_schema(
         "status": one_of(AgentStatus),
     }
 )
-BACKUP = object_schema(
-    {
-        "name": STRING,
-        "path": STRING,
-        "bytes": INTEGER,
-        "createdAt": TIME,
-        "migration": {
-            **optional(STRING),
-            "description": "The migration that it was made for; null: none.",
-        },
-        "messages": {**optional(INTEGER), "description": "The number of messages in it; null if it cannot be read."},
-        "missingAttachments": {
-            **INTEGER,
-            "description": "The number of attachments whose bytes were already lost when it was made.",
-        },
-    }
-)
-
 HEALTH = object_schema(
     {"status": STRING, "version": STRING, "eventLoop": object_schema({"blocked": INTEGER, "longestMs": INTEGER})}
 )

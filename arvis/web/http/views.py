@@ -274,16 +274,26 @@ def delivery_frame(delivery: Delivery) -> Json:
     }
 
 
-def backup_view(backup: BackupFile) -> Json:
-    return {
-        "name": backup.path.name,
-        "path": str(backup.path),
-        "bytes": backup.bytes,
-        "createdAt": backup.created_at,
-        "migration": backup.before,
-        "messages": backup.messages,
-        "missingAttachments": backup.missing,
-    }
+class BackupView(View):
+    name: str
+    path: str
+    bytes: int
+    created_at: Time
+    migration: Annotated[str | None, About("The migration that it was made for; null: none.")]
+    messages: Annotated[int | None, About("The number of messages in it; null if it cannot be read.")]
+    missing_attachments: Annotated[
+        int, About("The number of attachments whose bytes were already lost when it was made.")
+    ]
+
+    @classmethod
+    def of(cls, backup: BackupFile) -> Self:
+        return cls.showing(
+            backup,
+            name=backup.path.name,
+            path=str(backup.path),
+            migration=backup.before,
+            missing_attachments=backup.missing,
+        )
 
 
 def page_view(items: Sequence[Json], next_cursor: str | None) -> Json:
