@@ -9,7 +9,6 @@ from typing import Any
 
 from arvis import __version__
 from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
-from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
 from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
@@ -59,9 +58,6 @@ NAMED: Mapping[str, Schema] = {
     "AgentVersion": VERSION,
     "Binding": BINDING,
     "Error": ERROR,
-    "Fact": FACT,
-    "FactChange": FACT_CHANGE,
-    "FactDetail": FACT_DETAIL,
     "Occurrence": OCCURRENCE,
     "Ok": OK,
     "Problem": PROBLEM,
@@ -70,7 +66,6 @@ NAMED: Mapping[str, Schema] = {
     "RunLine": LOG_LINE,
     "Schedule": SCHEDULE,
     "ScheduleDetail": SCHEDULE_DETAIL,
-    "State": STATE,
     "Step": STEP,
     "Workflow": WORKFLOW,
     "WorkflowDetail": WORKFLOW_DETAIL,

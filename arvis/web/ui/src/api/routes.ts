@@ -538,7 +538,7 @@ export interface Routes {
   "POST /api/memory": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { agent: string; content: string; category?: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; scope?: string };
+    body: { agent: string; scope?: string; content: string; category?: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference" };
     answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; outcome: string; previousId: string | null };
   };
   /** Delete a value. */
