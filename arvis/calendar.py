@@ -12,13 +12,13 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import islice, pairwise, takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 
 _LONGEST_TEXT = 200

@@ -13,7 +13,6 @@ import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -23,6 +22,7 @@ from arvis.config.catalog import Setting, keys_at_once, with_values_of
 from arvis.config.loading import Loaded, Origin, OriginKind, look
 from arvis.config.stored import KEY, Changes, Sifted, settings_with, sift, stored_changes
 from arvis.domain.changes import ChangeTopic
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, Conflict, Unprocessable
 from arvis.domain.events import Changed, Event, NoticesMissed, SettingsChanged
 from arvis.domain.versions import Version, Versioned, version_before

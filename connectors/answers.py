@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
+from arvis.domain.dataclass import dataclass
 from arvis.ports.connector import SendError
 
 T = TypeVar("T")

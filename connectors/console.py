@@ -15,9 +15,9 @@ import stat
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain, repeat
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import Address, Button, Delivery, IncomingMessage, PrincipalRole, Sender
 from arvis.domain.platforms import Click, Part, Piece

@@ -6,12 +6,13 @@ Everything is checked before the first write, so a refused action writes nothing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from arvis.actions.context import ActionContext
 from arvis.actions.report import done, quoted
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission, flaws_of_binding
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.messages import Address

@@ -5,13 +5,11 @@ asker or the agent no longer has the rights, the action is not carried out. The 
 (`changes_of`), with the values that will be written, including defaults for fields that the tag leaves out.
 """
 
-# ruff: noqa: RUF009 - `stored` declares fields, as `field` does
-
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from arvis.actions.administration import Plan, known_agent, plan_of, wanted_client
@@ -22,6 +20,7 @@ from arvis.actions.report import LISTS, not_done, report, wish
 from arvis.actions.schedules import found_schedule, wanted_changes, wanted_schedule
 from arvis.approvals import change, change_question, line, verdict_of
 from arvis.domain.agents import Agent, Binding
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import Execution, WaitKind

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.taint import Taint

@@ -6,13 +6,12 @@ that gave the task, so it never has more rights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from arvis.actions.context import ActionContext, Limits
 from arvis.actions.gate import Lineage, lineage_of, room_below
 from arvis.actions.report import done, quoted
 from arvis.approvals import visible
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import EffectResult, Proposal
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Execution

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from arvis.app.foundation import Base
 from arvis.bots.connectors import ConnectorFactory, ConnectorPool, connector_services
@@ -13,6 +12,7 @@ from arvis.bots.registry import BotRegistry
 from arvis.bots.service import BotService
 from arvis.bots.supervisor import BotSupervisor, RunnerParts
 from arvis.commands.registry import command_hints
+from arvis.domain.dataclass import dataclass
 from arvis.inbox import InboxService
 from arvis.messaging import owner_alerts
 from arvis.web.realtime.connector import WebConnector

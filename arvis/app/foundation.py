@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -14,6 +13,7 @@ import structlog
 from arvis.app.database import Reaching, database_of
 from arvis.bus import Bridge, EventBus
 from arvis.config import Config
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreLost
 from arvis.llm.accounts import AccountRegistry
 from arvis.ports.bus import Topic

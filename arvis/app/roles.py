@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_supervisor
@@ -15,6 +14,7 @@ from arvis.app.speech import Speech
 from arvis.app.telemetry import traced
 from arvis.app.tools import Toolbox
 from arvis.delivery import Deliverer, LateReplies, Presence
+from arvis.domain.dataclass import dataclass
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 
 from arvis.config.speech import Speech as Settings
+from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import Account
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient

@@ -7,13 +7,13 @@ import importlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.config import Config
 from arvis.config.sections import Tools
+from arvis.domain.dataclass import dataclass
 from arvis.extensions import read_declarations
 from arvis.graphs.agent.tools import ToolRules
 from arvis.plugins import InstalledPlugins, Plugins

@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.config.schema import BotEntry, Config
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 from arvis.domain.messages import Address
 from arvis.extensions import CONNECTORS, installed

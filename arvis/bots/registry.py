@@ -10,11 +10,12 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from arvis.config.schema import BotEntry
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import SecretLost, sentences
 from arvis.domain.platforms import StoredBot
 from arvis.ports.secrets import SecretBox

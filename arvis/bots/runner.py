@@ -11,10 +11,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from arvis.bots.registry import BotSpec
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, StoreError
 from arvis.domain.events import BotStateChanged
 from arvis.domain.platforms import BotState

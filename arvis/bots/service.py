@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from arvis.bots.connectors import ConnectorFactory, describe
 from arvis.bots.registry import BotRegistry, BotSpec, Key, Source, is_secret, opened_of, request_restart, seal_all
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
 from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot

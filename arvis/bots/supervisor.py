@@ -7,11 +7,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 
 from arvis.bots.connectors import Bot, ConnectorPool
 from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.bots.runner import BotRun, StatusReport, StatusReporter, TellOwner
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import BotsChanged, NoticesMissed
 from arvis.domain.platforms import BotState

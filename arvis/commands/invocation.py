@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, Principal, Sender
 from arvis.domain.plugins import PluginCommand
 from arvis.messaging.streaming import Shown, nothing_shown

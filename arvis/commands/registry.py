@@ -4,13 +4,13 @@ message."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from arvis.commands.conversation import agents, how_to_address, is_start, new, reset, start, stop
 from arvis.commands.invocation import CommandAnswer, Invocation, Spoken
 from arvis.commands.memory import memory
 from arvis.commands.reports import usage, why
 from arvis.commands.run import run
+from arvis.domain.dataclass import dataclass
 from arvis.domain.text import split_command
 from arvis.ports.connector import CommandHint
 from arvis.ports.store import Transaction

@@ -4,11 +4,11 @@ file has no entries."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from arvis.config.entries import AccountEntry
 from arvis.config.problems import Problem
 from arvis.config.schema import BotEntry
+from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import Account
 
 DEFAULT_MODELS = {

@@ -5,7 +5,6 @@ of each, and where and when it can be changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -16,6 +15,7 @@ from pydantic.fields import FieldInfo
 from arvis.config.declarations import Section, notes_of
 from arvis.config.schema import SQLITE, Config, ConfigFile
 from arvis.config.values import duration_text
+from arvis.domain.dataclass import dataclass
 
 SET, NOT_SET = "set", "not set"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from arvis.config.values import (
 )
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.agents import flaws, flaws_of_binding
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
 # Environment variables that override the file, such as `ARVIS__WEB__PORT=6000`.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from arvis.config.declarations import section_in
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from arvis.config.problems import KeyPath, dotted
 from arvis.config.yaml_text import Document
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
 #: The old key and its new name. `*` matches each entry of a list. None: the key was removed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +30,7 @@ from arvis.config.sections import (
 from arvis.config.servers import Mcp, Telemetry
 from arvis.config.speech import Speech
 from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretReference, SecretText, TextList, Tokens
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address
 from arvis.domain.runs import Account
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from arvis.config.catalog import Setting, catalog, with_values_of
 from arvis.config.loading import Loaded, OriginKind, look
 from arvis.config.schema import Config
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
 #: The key of the table `settings` under which these values are stored, as a JSON object by dotted key.

@@ -3,8 +3,10 @@ sealed form. A `SecretBox` (`ports/secrets.py`) opens them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from arvis.domain.dataclass import dataclass
 
 
 class AccountStatus(StrEnum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Respond
 from arvis.domain.workflows import PREFIX
 

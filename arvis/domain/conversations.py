@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint
 

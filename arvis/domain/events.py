@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import BotState
 

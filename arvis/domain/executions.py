@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from arvis.domain.dataclass import dataclass
 
 #: A key in the state of a cancelled execution: the names of the nodes at which the execution was when it was cancelled.
 CUT_OFF = "cut_off"

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, Delivery
 
 #: The milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank: arriving one minute

@@ -12,9 +12,9 @@ the running time of each function is proportional to the length of x. `markup_gr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.markup_grammar import (
     BARE,
     FORMS,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from itertools import groupby, pairwise
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.taint import CLEAN, Taint
 
 

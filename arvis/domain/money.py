@@ -4,11 +4,11 @@ of a US dollar (`micros`), so that sums are exact. Days and months begin at midn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import ModelCall
 
 MICROS = 1_000_000

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, Button, Delivery, FeedPosition, OutgoingFile, Sender
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from arvis.domain.dataclass import dataclass
 
 #: Limits in characters. Prompts contain all notes of a project, and each change stores all of them as a new version, so
 #: the notes are limited to about a page.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 

@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import OutgoingFile
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from arvis.domain.dataclass import dataclass
 
 #: The id of the first user: the person with access to the data folder. This user is always an owner.
 FIRST_USER = "owner"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import ExecutionStatus
 
 #: The prefix of graph names that mean a workflow. In executions, the id of the workflow follows the prefix. In agents

@@ -10,9 +10,10 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Concatenate, ParamSpec, Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.events import Event
 from arvis.domain.executions import Answer, Cursor, Effect, EffectState, Execution, WaitKind
 from arvis.ports.store import Transaction

@@ -7,9 +7,10 @@ parts of their callers' transactions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import (
     CUT_OFF,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, assert_never
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ExecutionError
 from arvis.domain.events import Event
 from arvis.domain.executions import (

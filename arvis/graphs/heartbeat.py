@@ -6,16 +6,15 @@ After a blocked cycle, a further cycle begins with the reason in its prompt, eve
 further cycle is blocked too, the heartbeat continues only if the reason is a new one and `max_cycles` is not reached.
 Otherwise the heartbeat ends and an owner gets an alert. Without open work no model is called."""
 
-# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
-
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.markup import escape

@@ -7,11 +7,11 @@ ends, a crash only restarts the reset, and the next conversation does not wait f
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import NewJob, Priority
 from arvis.engine import lifecycle
 from arvis.engine.graph import Decision, End, Graph, NodeContext

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from arvis.approvals import answer_question
 from arvis.domain.changes import ChangeTopic
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import ExecutionStatus

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import RunRequest
 from arvis.llm.selection import Choice
 

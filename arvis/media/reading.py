@@ -11,11 +11,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.messages import Attachment, FileKind
 from arvis.domain.text import storable

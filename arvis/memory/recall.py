@@ -8,8 +8,9 @@ same and can be cached.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import Category, Fact, State, asked_words, is_personal
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, asked_words
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import CLEAN

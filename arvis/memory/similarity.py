@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import words_of
 
 #: Two texts are near if the letters that differ are less than this share of the longer text.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import (

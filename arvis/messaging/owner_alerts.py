@@ -7,8 +7,8 @@ the same cause are sent at most once per interval. The functions are parts of tr
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Fail, Job, JobKind, Priority
 from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
 import idna
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, FetchRefused
 
 #: The maximum length of a name. Longer names cannot be looked up, and some conversions take quadratic time.

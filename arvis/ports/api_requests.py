@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from arvis.domain.dataclass import dataclass
 
 #: The time (ms) for which an `Idempotency-Key` is remembered.
 KEYS_KEPT_MS = 86_400_000

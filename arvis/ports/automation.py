@@ -4,9 +4,9 @@ All times are in milliseconds."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.projects import Project, ProjectStatus
 from arvis.domain.schedules import MadeBy, Occurrence, Schedule, ScheduleKind
 from arvis.domain.webhooks import Webhook

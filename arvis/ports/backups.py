@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from arvis.domain.dataclass import dataclass
 
 #: The `kv` key of the time (ms) of the last restore. Earlier times of schedules do not count as missed, because their
 #: work ran with the replaced database.

@@ -4,11 +4,11 @@ so that a page needs only one request."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from arvis.domain.conversations import Compaction
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import AuditEntry, EffectKind
 from arvis.domain.versions import Version, Versioned
 from arvis.ports.pages import Page

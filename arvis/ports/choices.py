@@ -4,10 +4,11 @@ installation."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.ports.tool import Tool
 
 

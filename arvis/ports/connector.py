@@ -8,10 +8,11 @@ creates the connector.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, Button, Delivery
 from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock

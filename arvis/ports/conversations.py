@@ -7,10 +7,10 @@ of one conversation run one at a time, and a turn that has lost its lease cannot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arvis.domain.conversations import Compaction
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import PastMessage
 from arvis.ports.pages import Page
 

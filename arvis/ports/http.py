@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
+
+from arvis.domain.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ methods raise `Unavailable`; the connector then lets the platform report the eve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, IncomingMessage, MessageStatus
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 

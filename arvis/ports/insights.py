@@ -4,12 +4,12 @@ database."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage

@@ -4,9 +4,9 @@ for the store (`Claimer`). All times are integer milliseconds."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import Job, NewJob, Settlement
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
 from arvis.domain.taint import Taint
 from arvis.ports.pages import Page

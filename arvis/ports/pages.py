@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from arvis.domain.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ times are integer milliseconds."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.platforms import Pairing
 from arvis.domain.users import StoredKey, User

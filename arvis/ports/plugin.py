@@ -8,11 +8,11 @@ Each method of a plugin is a hook. A hook may take one second, and the size of i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, StoredMessage
 from arvis.domain.plugins import (
     Addition,

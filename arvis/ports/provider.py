@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient

@@ -6,12 +6,12 @@ All times are integer milliseconds. All ids are texts that sort by creation time
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent, AgentVersion, Binding
 from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer, Cursor, Effect, Execution, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.messages import (
     Address,

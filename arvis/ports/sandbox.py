@@ -4,9 +4,11 @@ both."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
+
+from arvis.domain.dataclass import dataclass
 
 #: The path of a task's folder inside the sandbox.
 WORKSPACE = "/workspace"

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, OutgoingFile
 from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.tools import Risk, ToolDeclaration, ToolSpec

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from arvis.domain.dataclass import dataclass
 
 
 class SpeechError(Exception):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, ExecutionStatus, WaitKind
 from arvis.domain.workflows import LogEntry, RunStatus, Trigger, Workflow, WorkflowRun, WorkflowVersion
 from arvis.ports.pages import Page

@@ -17,9 +17,10 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, DataFolderInUse, DiskFull
 
 #: Seconds between two checks.

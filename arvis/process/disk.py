@@ -10,11 +10,11 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DiskLow
 from arvis.ports.clock import Clock
 

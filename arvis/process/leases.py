@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import structlog
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, StoreError
 from arvis.ports.clock import Clock
 from arvis.ports.repositories import RoleLease

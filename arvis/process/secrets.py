@@ -16,10 +16,11 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, SecretLost, TooMany
 
 T = TypeVar("T")

@@ -19,11 +19,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 import structlog
+
+from arvis.domain.dataclass import dataclass
 
 #: The number of new objects after which the garbage collector scans its youngest generation.
 _GATHERED = 10_000

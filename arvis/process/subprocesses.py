@@ -15,10 +15,10 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task, Worker
 

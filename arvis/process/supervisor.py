@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DatabaseAway
 from arvis.ports.clock import Clock
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from arvis.domain.conversations import Compaction
+from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import escape
 from arvis.domain.memory import Fact, State
 from arvis.domain.taint import CLEAN, Taint

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import escape
 from arvis.domain.runs import RunRequest, Turn, joined
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec

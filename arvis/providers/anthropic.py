@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
 import anthropic
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock

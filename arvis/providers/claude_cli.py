@@ -19,12 +19,12 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock

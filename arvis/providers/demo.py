@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.markup import unescape
 from arvis.domain.runs import Account, RunRequest, RunResult

@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.ports.clock import Clock

@@ -13,10 +13,11 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import END, LENGTH, Account, RunRequest, RunResult
 from arvis.domain.text import ends_in_half, paired, storable, storable_json, strict_json

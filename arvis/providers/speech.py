@@ -16,9 +16,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
 from arvis.ports.http import FormFile, HttpClient, HttpError, HttpResponse

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 import structlog
 
 from arvis.domain.changes import ChangeTopic
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
 from arvis.domain.events import Changed
 from arvis.domain.jobs import (

@@ -8,11 +8,12 @@ which the daemon did not run: no run, one run, or a run for each of the last 24 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
 from arvis.calendar import At, Every, ScheduleText, last_times, next_times, parse
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.schedules import Cause, Missed, Occurrence, OccurrenceStatus, Schedule
 from arvis.ports.backups import RESTORED_AT

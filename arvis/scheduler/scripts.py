@@ -14,9 +14,9 @@ import math
 import operator
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, ToolError
 from arvis.domain.jobs import Done, Job, JobResult, Priority, Unfinished
 from arvis.domain.markup import escape

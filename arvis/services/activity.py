@@ -5,10 +5,10 @@ made from their result."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
 from arvis.domain.messages import Address

@@ -7,8 +7,9 @@ operators is ten times as high. The counts are rows, so they survive a restart a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import TooMany
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.ports.people import Allowance

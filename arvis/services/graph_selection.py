@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from arvis.domain.agents import Agent, graph_named
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import UsageError, sentences
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint

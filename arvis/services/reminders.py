@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from arvis.calendar import Every, for_people, parse
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError, UsageError, sentences
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.executions import Execution

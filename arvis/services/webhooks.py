@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent, AgentStatus
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound, Unavailable, Unprocessable, UsageError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, Priority

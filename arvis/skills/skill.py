@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import re2  # type: ignore[import-untyped]  # it ships no types
 
 from arvis.config.yaml_text import UnreadableText, read_texts
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 from arvis.domain.text import storable
 

@@ -12,11 +12,12 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from importlib import resources
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, Unavailable
 from arvis.ports.clock import Clock
 

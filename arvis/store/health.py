@@ -8,11 +8,11 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from arvis.domain.accounts import StoredAccount, Variable
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import DeliveryState

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from arvis.domain.dataclass import dataclass
 from arvis.store.blobs import Blobs
 
 

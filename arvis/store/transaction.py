@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import Job
 from arvis.ports.job_store import Claimer, JobStore, Slots

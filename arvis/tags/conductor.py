@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from textwrap import dedent
 from typing import Any
 
 from arvis.domain.agents import CONDUCTOR
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import CONDUCTOR_KINDS, EffectKind, Proposal
 from arvis.domain.markup import Tag
 from arvis.domain.text import strict_json

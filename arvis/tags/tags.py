@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import EffectKind, Proposal
 from arvis.domain.markup import Tag, scan, visible
 from arvis.domain.markup_grammar import (

@@ -6,15 +6,14 @@ people involved: the person for whom the work is done, and the authors of the te
 `may_reach` adds the rules for work that an agent gives to another agent.
 """
 
-# ruff: noqa: RUF009 - `stored` declares fields, as `field` does
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender

@@ -8,10 +8,11 @@ of calls are stored as effects of the execution; only the outputs of refused cal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import SecretLost
 from arvis.domain.executions import Effect, EffectState, Execution
 from arvis.domain.messages import StoredMessage

@@ -4,15 +4,14 @@ The classes of states are not frozen, because they are created several times in 
 instance takes several times as long. No code assigns to their fields.
 """
 
-# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from enum import StrEnum
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer, ExecutionStatus
 from arvis.domain.messages import FileKind, OutgoingFile, StoredMessage
 from arvis.domain.runs import Image

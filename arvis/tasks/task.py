@@ -8,10 +8,11 @@ conversation with the agent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal, Role, StoredMessage

@@ -13,11 +13,11 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ArvisError
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.receipts import ModelCall, Receipts, ToolUse

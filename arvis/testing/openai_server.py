@@ -12,10 +12,12 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from aiohttp import web
+
+from arvis.domain.dataclass import dataclass
 
 SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8"}
 

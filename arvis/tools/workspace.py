@@ -15,9 +15,9 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.messages import OutgoingFile
 from arvis.ports.store import Store

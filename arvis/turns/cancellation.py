@@ -4,10 +4,10 @@ after the commit."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.events import Changed, JobSettled, RunAdvanced, StatusChanged
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind

@@ -1,16 +1,15 @@
 """The results of a workflow run at its end: the last line of its log, and the report to the agent that started it,
 which becomes the agent's next turn. The functions are parts of transaction scripts."""
 
-# ruff: noqa: RUF009 - `stored` declares fields, as `field` does
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from arvis.approvals import visible
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Priority
 from arvis.domain.taint import Label, Taint, taint_in

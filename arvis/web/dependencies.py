@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from arvis.bots.service import BotService
 from arvis.config.sections import Limits, Web
+from arvis.domain.dataclass import dataclass
 from arvis.domain.money import SpendingLimits
 from arvis.llm.accounts import AccountService
 from arvis.ports.backups import Backups

@@ -13,11 +13,11 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DiskLow, SecretLost, TooMany, Unauthorised, Unavailable
 from arvis.domain.text import storable, storable_json
 from arvis.domain.webhooks import Preset, Webhook, fill

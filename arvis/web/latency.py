@@ -11,9 +11,10 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.money import day_of
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock

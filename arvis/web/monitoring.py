@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -17,6 +16,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from arvis import __version__
+from arvis.domain.dataclass import dataclass
 from arvis.domain.events import DeliverySettled, JobSettled, MessageReceived, StatusChanged
 from arvis.domain.messages import FINAL_STATUSES
 from arvis.ports.bus import Bus

@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ from discord.file import File
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
 
+from arvis.domain.dataclass import dataclass
 from arvis.ports.connector import SendError
 from connectors import answers
 from connectors.answers import Done, Failure, PlatformError, PlatformResponse, Refused, RetryLater, Uncertain

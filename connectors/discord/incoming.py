@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Respond, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from connectors.discord.files import source_of

@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from discord.http import Route
 
+from arvis.domain.dataclass import dataclass
 from connectors import answers
 from connectors.answers import Uncertain
 from connectors.discord.client import LOGIN_SECONDS, BotHttp, CallFailed, Endpoints

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 
+from arvis.domain.dataclass import dataclass
 from connectors.formatting.units import ends_grapheme, last_end
 
 # Fenced code. Models indent fences, quote them and begin them after a list marker: all of these count as fences. So

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from arvis.domain.dataclass import dataclass
 from arvis.ports.connector import SendError
 from connectors import answers
 from connectors.answers import Done, Failure, PlatformError, PlatformResponse, Refused, RetryLater, Uncertain

@@ -7,11 +7,11 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import FeedPosition
 from arvis.domain.text import storable_json
 from arvis.ports.inbox import Clicked, Inbox

@@ -10,9 +10,10 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from connectors.slack.settings import SlackConfig

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 import telegram
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import OutgoingFile
 from arvis.ports.connector import FetchError
 from connectors import answers

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import telegram
 from telegram.constants import ChatMemberStatus, ChatType, MessageEntityType
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageEdit
 from connectors.telegram.formatting import sound

@@ -32,6 +32,7 @@ SQL_FILES = re.compile(r"(migrations|arvis/store/queries(/postgres)?|tests/fixtu
 # The brackets keep this file from matching its own patterns.
 REGISTRIES = re.compile(r"py[p]i\.org|python[h]osted|npm[j]s\.(org|com)|deb[i]an\.org/debian")
 MACHINE_PATHS = re.compile(r"(?<![\w.~])/(work|root|home|Users)/\w")
+STANDARD_DATACLASS = re.compile(r"^from dataclasses import .*\bdataclass\b|@dataclasses\.dataclass")
 MOCKS = re.compile(r"\bunittest(\.| import )mock\b|^\s*(from|import) mock\b")
 TYPE_ONLY = re.compile(r"\b(import|typing\.)\s*TYPE_CHECKING\b|\bif TYPE_CHECKING\b")
 VERSIONS = re.compile(r"""^(__version__|version)\s*=\s*["']""")
@@ -101,6 +102,11 @@ def test_sql_files_lie_in_two_folders() -> None:
 
 def test_no_import_is_for_types_only() -> None:
     assert lines_with(TYPE_ONLY, python_files()) == []
+
+
+def test_dataclasses_are_those_of_the_domain() -> None:
+    """The decorator of the standard library makes the start and each object slower."""
+    assert lines_with(STANDARD_DATACLASS, modules()) == []
 
 
 def test_no_mocking_library() -> None:

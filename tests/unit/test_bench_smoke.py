@@ -153,7 +153,7 @@ def test_a_message_whose_marks_are_missing_is_left_out() -> None:
 
 
 async def test_processor_time_is_told_by_thread_and_by_module(tmp_path: Path) -> None:
-    used, sampler = await processor_time(tmp_path, 2)
+    used, sampler = await processor_time(tmp_path, 20)
     assert used["event loop"] > 0
     assert used["arvis-writer"] > 0
     assert math.isclose(sum(sampler.threads.values()), sum(sampler.modules.values()))

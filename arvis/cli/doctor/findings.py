@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from arvis.cli.doctor.scene import Scene
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ArvisError
 
 

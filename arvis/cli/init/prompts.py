@@ -9,7 +9,6 @@ import json
 import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -20,6 +19,7 @@ import click
 
 from arvis.cli.api_client import left_in
 from arvis.config.accounts import DEFAULT_MODELS, accounts_from_environment
+from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import Account
 from arvis.extensions import PROVIDERS, installed
 from arvis.process.data_folder import address_file

@@ -6,10 +6,11 @@ message, and a retry builds its prompt from the rows at the time of the retry (d
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Self, TypeVar
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.tools import ToolSpec

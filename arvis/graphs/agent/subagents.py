@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.events import RunAdvanced
 from arvis.domain.executions import Answer, Execution

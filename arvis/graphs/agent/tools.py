@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from arvis.approvals import fingerprint, question, verdict_of
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.runs import RunResult
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob, Priority

@@ -3,16 +3,15 @@
 Each message from one agent to another is a hop. A handover is refused if too few hops would be left to answer all
 waiting agents, so every waiting agent gets its answer, and every turn ends (docs/adr/0027)."""
 
-# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from arvis.approvals import visible
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import escape
 from arvis.engine.state import stored
 from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer
 from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes

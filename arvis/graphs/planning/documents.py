@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from arvis.config.yaml_text import UnreadableText, read_texts
+from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import escape
 
 FINAL_PRD = "FINAL_PRD"

@@ -4,10 +4,10 @@ reuses its result."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.engine.graph import NodeContext

@@ -1,16 +1,15 @@
 """The state of a planning execution: its lanes, its limits, the evidence of its tools, and the calls of agents for
 parts of the work."""
 
-# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
-
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import PERSONAL_WAITS, Execution
 from arvis.domain.messages import OutgoingFile, PastMessage, Role
 from arvis.domain.taint import Taint, taint_in

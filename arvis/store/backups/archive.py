@@ -16,11 +16,12 @@ import tarfile
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import arvis
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged, NotFound
 from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged
 from arvis.ports.backups import BackupFile
 from arvis.store.backups.archive import Manifest, read_manifest

@@ -11,11 +11,11 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
 from arvis.ports.backups import BackupFile
 from arvis.ports.clock import Clock

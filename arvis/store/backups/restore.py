@@ -17,10 +17,11 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.ids import encode, moment_of

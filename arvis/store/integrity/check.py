@@ -13,9 +13,9 @@ import contextlib
 import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
+from arvis.domain.dataclass import dataclass
 from arvis.store.sqlite.checkpoint import PageSums, SumsDamaged, kept_log, log_file, sums_file
 from arvis.store.sqlite.session import looking_at
 from arvis.store.sqlite.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix

@@ -12,11 +12,12 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.store.backups.folder import stamp
 from arvis.store.backups.restore import Restored, Settlement, restore_newest, settle

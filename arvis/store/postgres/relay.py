@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import psycopg
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.ports.bus import Topic
 from arvis.store.postgres.errors import with_options

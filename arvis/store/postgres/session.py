@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -15,6 +14,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
+from arvis.domain.dataclass import dataclass
 from arvis.store.postgres.errors import failure, with_options
 from arvis.store.sql.session import IdMaker, Notices, PostgresDialect, Row, Snapshot, load_queries
 from arvis.store.transaction import CommitUnknown

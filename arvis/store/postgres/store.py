@@ -16,12 +16,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import psycopg
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.insights import MessageTimeline, TimelineStep

@@ -11,11 +11,11 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import arvis
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 
 #: The comment before a statement that is only for one of the databases.

@@ -8,10 +8,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
+from arvis.domain.dataclass import dataclass
 from arvis.ports.pages import Page
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
 

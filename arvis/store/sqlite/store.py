@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,6 +24,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import aiosqlite
 import structlog
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction

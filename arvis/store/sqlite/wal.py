@@ -15,9 +15,10 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from arvis.domain.dataclass import dataclass
 
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24

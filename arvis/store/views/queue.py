@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import JobKind, JobStatus
 from arvis.domain.messages import Address

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from textwrap import dedent
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import find_tags, visible
 from arvis.domain.markup_grammar import MARKERS_OF, MESSAGE_MARK, METADATA, OPENING, name_of, opens
 

@@ -12,13 +12,14 @@ import json
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.markup import escape
 from arvis.domain.text import strict_json

@@ -12,12 +12,12 @@ import contextlib
 import importlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import structlog
 
 from arvis.config.servers import McpServer
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
 from arvis.ports.tool import Tool

@@ -8,13 +8,13 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Self
 
 from starlette.responses import FileResponse, Response
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE

@@ -10,12 +10,13 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from arvis.config.sections import Limits
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
 from arvis.config.accounts import DEFAULT_MODELS
 from arvis.domain.agents import GRAPHS
+from arvis.domain.dataclass import dataclass
 from arvis.domain.tools import Need, Permit, Risk
 from arvis.ports.choices import Choices, OfferedModel, OfferedPlatform, Origin
 from arvis.ports.tool import Tool, declaration_of

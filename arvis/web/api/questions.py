@@ -6,13 +6,13 @@ A credential with the role `chat` sees only questions in its person's own conver
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
 from arvis.approvals import beginning, question_of
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, NotFound
 from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.messages import Address, Principal
@@ -41,7 +41,7 @@ _WHOLE = "Open the question to read all of it. An answer applies to the whole te
 class AskingState(State):
     """The fields in the state of an execution that describe its question."""
 
-    address: Address | None = stored(None, read=Address.from_json)  # noqa: RUF009 - it declares a field
+    address: Address | None = stored(None, read=Address.from_json)
     conversation: str | None = None
     #: The state of the turn that proposes a change. This field and the next three are set only for a proposed change.
     turn: Mapping[str, Any] | None = stored(None, key="from")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.events import RunAdvanced
 from arvis.domain.executions import Execution, WaitKind

@@ -8,11 +8,11 @@ on. If there are more than `_MOST_KEYS` pairs of kind and address in an hour, fu
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 import structlog
 from starlette.requests import HTTPConnection
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import AccessKind, Attempt, AuditEntry, Outcome
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, Unauthorised, Unprocessable
 from arvis.domain.events import SessionEnded
 from arvis.domain.messages import PrincipalRole

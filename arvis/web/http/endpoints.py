@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import partial
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.changes import ChangeTopic
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.events import Changed
 from arvis.domain.text import storable

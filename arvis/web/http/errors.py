@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import (
     ArvisError,
     Conflict,

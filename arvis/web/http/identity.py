@@ -10,9 +10,9 @@ that people who write to the same agent do not see one another's messages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden
 from arvis.domain.messages import Address, PrincipalRole, Sender
 from arvis.domain.users import FIRST_USER

@@ -8,7 +8,6 @@ and a field in the document.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import (
     Annotated,
     Any,
@@ -37,6 +36,7 @@ from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 from arvis.web.http.requests import LONGEST_NAME, unusable
 from arvis.web.http.schema import Schema, one_of, page_schema

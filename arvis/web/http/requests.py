@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
 from arvis.web.http.schema import Schema

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
@@ -19,6 +18,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+
+from arvis.domain.dataclass import dataclass
 
 # Stored files. A browser displays, plays or saves them, but never runs them.
 

@@ -6,9 +6,9 @@ Viewers list and search, other roles may also send, and a chat key sees only its
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 from arvis.ports.api_requests import CompletionRequest
 from arvis.ports.store import Transaction

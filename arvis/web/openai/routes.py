@@ -11,13 +11,14 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ArvisError, NotFound
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.ports.bus import Bus

@@ -9,9 +9,9 @@ import contextlib
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.events import Delta, NoticesMissed, StatusChanged
 from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind

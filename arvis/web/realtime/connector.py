@@ -12,9 +12,10 @@ import contextlib
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError, TooMany
 from arvis.domain.events import (
     AgentMoved,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights

@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.changes import CHANGE_EVENTS, ChangeTopic, changes_of
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound, TooMany, Unprocessable
 from arvis.domain.events import AgentMoved, Changed, DeliveryAdded, Event, NoticesMissed
 from arvis.domain.messages import Address

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
+
+from arvis.domain.dataclass import dataclass
 
 #: Limits of a document: nodes, connections, bytes of its JSON, and depth of nesting. A larger document is refused.
 MOST_NODES, MOST_CONNECTIONS, MOST_BYTES, MOST_DEPTH = 500, 2_000, 1_000_000, 30

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.workflows.document.kinds import ID, KINDS, SUBAGENT, Kind
 
 _ID = re.compile(ID)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from arvis.approvals import fingerprint, question, verdict_of
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Principal
 from arvis.domain.taint import Label, Taint

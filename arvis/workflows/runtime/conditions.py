@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.workflows import as_text
 from arvis.workflows.runtime.templates import MISSING, at_path, data_of
 

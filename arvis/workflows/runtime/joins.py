@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Cursor
 from arvis.domain.workflows import OUTPUT
 from arvis.engine.graph import Opened, Watch

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.workflows import POSITION
 from arvis.graphs.agent.tools import ToolRules
 from arvis.plugins import NoPlugins, Plugins

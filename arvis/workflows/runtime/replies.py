@@ -4,9 +4,10 @@ HAND_BACK."""
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.messaging import notices
 
 #: Added to the instructions of an agent whose node demands a summary.

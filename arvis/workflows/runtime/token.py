@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.workflows import OUTPUT, as_text
 from arvis.engine.graph import Next
 

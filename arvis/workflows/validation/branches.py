@@ -4,10 +4,10 @@ branch."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.workflows.document.kinds import JOIN, JOIN_COUNT, LOOP_BACK, MOST_CONNECTIONS
 from arvis.workflows.document.view import BODY, Connection, Drawing, Node, backwards, circles, components, reach
 from arvis.workflows.validation.fields import is_whole

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.workflows.document.kinds import LARGEST, Field, Form
 from arvis.workflows.document.view import Drawing, Node
 from arvis.workflows.validation.rules import Problem, problem

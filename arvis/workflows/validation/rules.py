@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
+
+from arvis.domain.dataclass import dataclass
 
 _PLACE = re.compile(r"\{([a-z]+)\}")
 #: The maximum characters, in a message, of a value from a document, and of a list of values (`_LISTS`).
