@@ -8,8 +8,6 @@ from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
-from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
-from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
 from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
 from arvis.web.api.workflow_run_models import LOG_LINE, RUN, RUN_DETAIL
@@ -18,7 +16,7 @@ from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
 from arvis.web.http.models import View, schema_of
-from arvis.web.http.schema import AGENT, ERROR, OK, STEP, Components, Schema, for_bodies
+from arvis.web.http.schema import ERROR, OK, STEP, Components, Schema, for_bodies
 
 #: Example bodies, by method and path.
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
@@ -53,19 +51,12 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
 
 #: Schemas that have a name in the document, because several routes use them.
 NAMED: Mapping[str, Schema] = {
-    "Agent": AGENT,
-    "AgentDetail": AGENT_DETAIL,
-    "AgentVersion": VERSION,
-    "Binding": BINDING,
     "Error": ERROR,
-    "Occurrence": OCCURRENCE,
     "Ok": OK,
     "Problem": PROBLEM,
     "Run": RUN,
     "RunDetail": RUN_DETAIL,
     "RunLine": LOG_LINE,
-    "Schedule": SCHEDULE,
-    "ScheduleDetail": SCHEDULE_DETAIL,
     "Step": STEP,
     "Workflow": WORKFLOW,
     "WorkflowDetail": WORKFLOW_DETAIL,

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from arvis.tags import read
-from arvis.web.api import agents, schedules
+from arvis.web.api.agents import ChangedAgent
+from arvis.web.api.schedules import ChangedSchedule
+from arvis.web.http.models import Body
 
 #: Fields that have another name in tags.
-OTHER_NAMES = {"misfirePolicy": "missed", "misfireGraceMs": "grace", "maxIterations": "max_cycles"}
+OTHER_NAMES = {"misfire_policy": "missed", "misfire_grace_ms": "grace", "max_iterations": "max_cycles"}
 #: Fields of the dashboard that no tag sets, with the reason.
 EXCEPT = {
-    "allowUsers": "no tag changes rights",
-    "channelId": "the tag says `channel`",
+    "allow_users": "no tag changes rights",
+    "channel_id": "the tag says `channel`",
     "connector": "the bot of the present channel",
     "thread": "the thread of the present channel",
 }
-
-
-def snake(name: str) -> str:
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
 
 
 def problem_of(text: str) -> str:
@@ -32,19 +26,15 @@ def problem_of(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("shape", "tag"),
-    [
-        (agents.CHANGED_AGENT, "UPDATE_AGENT"),
-        (schedules.CHANGED_SCHEDULE, "UPDATE_CRON"),
-        (schedules.CHANGED_SCHEDULE, "UPDATE_HEARTBEAT"),
-    ],
+    ("body", "tag"),
+    [(ChangedAgent, "UPDATE_AGENT"), (ChangedSchedule, "UPDATE_CRON"), (ChangedSchedule, "UPDATE_HEARTBEAT")],
 )
-def test_a_tag_sets_what_the_page_sets(shape: Mapping[str, Any], tag: str) -> None:
+def test_a_tag_sets_what_the_page_sets(body: type[Body], tag: str) -> None:
     unknown = {}
-    for name in shape["properties"]:
+    for name in body.__annotations__:
         if name not in EXCEPT:
-            problem = problem_of(f"[{tag}:some]\n{OTHER_NAMES.get(name, snake(name))}: 5\n[/{tag}]")
-            if "not known here" in problem:
+            problem = problem_of(f"[{tag}:some]\n{OTHER_NAMES.get(name, name)}: 5\n[/{tag}]")
+            if "is not a key of this tag" in problem:
                 unknown[name] = problem
     assert unknown == {}
 

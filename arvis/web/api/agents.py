@@ -7,7 +7,7 @@ owners' rights.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -20,221 +20,174 @@ from arvis.ports.insights import Insights, UsageBy
 from arvis.ports.store import Store, Transaction
 from arvis.services import agents
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE, OWN, READ
-from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import (
-    AGENT,
-    INTEGER,
-    LABEL,
-    NUMBER,
-    STRING,
-    TIME,
-    Schema,
-    array,
-    object_schema,
-    one_of,
-    optional,
-    page_schema,
-)
-from arvis.web.http.views import Json, agent_view, page_view
+from arvis.web.http.models import CLEARING, MEMBER, About, Body, Page, Texts, Time, View, Whole
+from arvis.web.http.schema import LABEL, one_of
 
 # Requests and responses for agents. The rules for values are in `arvis.domain.agents`.
 
-_TEXTS = ("slug", "name", "role", "description", "prompt", "graph", "completion")
-_LISTS = {
-    "fallbacks": "fallbacks",
-    "tools": "tools",
-    "allow_users": "allowUsers",
-    "plugins": "plugins",
-    "helpers": "helpers",
-}
-
-BINDING = object_schema(
-    {
-        "platform": STRING,
-        "channel": STRING,
-        "permission": one_of(Permission),
-        "respond": {
-            **optional(one_of(Respond)),
-            "description": "The group messages that the agent answers; null: the bot's setting.",
-        },
-        "observe": {
-            **optional(INTEGER),
-            "description": "The number of other messages that it reads as context; null: the bot's setting.",
-        },
-    }
-)
-NEW_BINDING = object_schema(BINDING["properties"], required=("platform", "channel"))
-_MORE: dict[str, Schema] = {
-    "prompt": STRING,
-    "fallbacks": {**array(STRING), "description": "Models to try after `model`, as provider/model."},
-    "tools": {**array(STRING), "description": "Names of tools, or `server.*`."},
-    "completion": one_of(COMPLETIONS),
-    "contextTokens": {
-        **optional(INTEGER),
-        "description": "The maximum size of its prompt in tokens; null: the model's context window.",
-    },
-    "timezone": optional(STRING),
-    "allowUsers": {
-        **optional(array(STRING)),
-        "description": "The only people, besides owners, who may ask it; null: everyone; empty: only owners.",
-    },
-    "onNewMessage": {
-        **optional(one_of(ON_NEW_MESSAGE)),
-        "description": "The effect of a message that arrives while it works.",
-    },
-    "plugins": {**array(STRING), "description": "Plugins that extend its prompts."},
-    "helpers": {**array(STRING), "description": "Slugs of the agents to which it may hand over a conversation."},
-}
-_WRITTEN: dict[str, Schema] = {
-    "name": STRING,
-    "role": STRING,
-    "description": STRING,
-    "model": {**optional(STRING), "description": "provider/model; null: the account's default model."},
-    "graph": {**STRING, "description": "The graph that it runs: one of GET /api/graphs, or `workflow:SLUG`."},
-    **_MORE,
-}
-AGENT_DETAIL = object_schema({**AGENT["properties"], **_MORE, "bindings": array(BINDING)})
-NEW_AGENT = object_schema(
-    {
-        "slug": {**STRING, "pattern": f"^{SLUG.pattern}$"},
-        **_WRITTEN,
-        "name": {**STRING, "description": "Default: the slug."},
-        "bindings": array(NEW_BINDING),
-    },
-    required=("slug",),
-)
-CHANGED_AGENT = {**object_schema(_WRITTEN, required=()), "description": "Omitted fields are unchanged."}
-VERSION = object_schema(
-    {
-        "version": INTEGER,
-        "at": TIME,
-        "by": {**STRING, "description": "The id of a principal, or `configuration`."},
-        "agent": AGENT_DETAIL,
-    }
-)
+_RESPOND = "The group messages that the agent answers; null: the bot's setting."
+_OBSERVE = "The number of other messages that it reads as context; null: the bot's setting."
+_MODEL = "provider/model; null: the account's default model."
+_GRAPH = "The graph that it runs: one of GET /api/graphs, or `workflow:SLUG`."
+_FALLBACKS = "Models to try after `model`, as provider/model."
+_TOOLS = "Names of tools, or `server.*`."
+_CONTEXT = "The maximum size of its prompt in tokens; null: the model's context window."
+_USERS = "The only people, besides owners, who may ask it; null: everyone; empty: only owners."
+_NEW_MESSAGE = "The effect of a message that arrives while it works."
+_PLUGINS = "Plugins that extend its prompts."
+_HELPERS = "Slugs of the agents to which it may hand over a conversation."
+_Completion = Annotated[str, About(**one_of(COMPLETIONS))]
+_OnNewMessage = Annotated[str, About(**one_of(ON_NEW_MESSAGE))]
 
 
-def written(fields: Fields) -> Json:
-    """Return the fields of the body under their names in `Agent`. `null` is a value for fields that can be None in
-    `Agent`; for all other fields it counts as omitted."""
-    found: Json = {name: value for name in _TEXTS if (value := fields.text(name)) is not None}
-    found |= {name: fields.texts(sent) for name, sent in _LISTS.items() if fields.raw(sent) is not None}
-    found |= {name: fields.text(name) for name in ("model", "timezone") if fields.has(name)}
-    if fields.has("allowUsers") and fields.raw("allowUsers") is None:
-        found["allow_users"] = None
-    if fields.has("onNewMessage"):
-        found["on_new_message"] = fields.text("onNewMessage")
-    if fields.has("contextTokens"):
-        found["context_tokens"] = fields.whole("contextTokens")
-    return found
+class BindingView(View):
+    platform: str
+    channel: str
+    permission: Permission
+    respond: Annotated[Respond | None, About(_RESPOND)]
+    observe: Annotated[int | None, About(_OBSERVE)]
 
 
-def binding_of(fields: Fields, agent_id: str) -> Binding:
-    permission = fields.text("permission") or Permission.FULL
-    if permission not in set(Permission):
-        raise unusable("permission", "must be one of " + ", ".join(Permission))
-    respond = fields.text("respond")
-    if respond is not None and respond not in set(Respond):
-        raise unusable("respond", "must be one of " + ", ".join(Respond))
-    return Binding(
-        platform=fields.required_text("platform"),
-        channel=fields.required_text("channel"),
-        agent_id=agent_id,
-        permission=Permission(permission),
-        respond=Respond(respond) if respond is not None else None,
-        observe=fields.whole("observe"),
-    )
+class NewBinding(Body):
+    platform: str
+    channel: str
+    permission: Annotated[Permission | None, MEMBER] = None
+    respond: Annotated[Respond | None, CLEARING, MEMBER, About(_RESPOND)] = None
+    observe: Annotated[Whole | None, CLEARING, About(_OBSERVE)] = None
+
+    def of(self, agent_id: str) -> Binding:
+        return Binding(**self.sent(), agent_id=agent_id)
 
 
-def binding_view(binding: Binding) -> Json:
-    return {
-        "platform": binding.platform,
-        "channel": binding.channel,
-        "permission": binding.permission,
-        "respond": binding.respond,
-        "observe": binding.observe,
-    }
+class AgentView(View):
+    id: str
+    slug: str
+    name: str
+    role: str
+    description: str
+    model: str | None
+    graph: str
+    status: AgentStatus
 
 
-def detail_view(agent: Agent, bindings: Sequence[Binding]) -> Json:
-    return {
-        **agent_view(agent),
-        "prompt": agent.prompt,
-        "fallbacks": list(agent.fallbacks),
-        "tools": list(agent.tools),
-        "completion": agent.completion,
-        "contextTokens": agent.context_tokens,
-        "timezone": agent.timezone,
-        "allowUsers": None if agent.allow_users is None else list(agent.allow_users),
-        "onNewMessage": agent.on_new_message,
-        "plugins": list(agent.plugins),
-        "helpers": list(agent.helpers),
-        "bindings": [binding_view(binding) for binding in bindings],
-    }
+class AgentDetailView(AgentView):
+    prompt: str
+    fallbacks: Annotated[list[str], About(_FALLBACKS)]
+    tools: Annotated[list[str], About(_TOOLS)]
+    completion: _Completion
+    context_tokens: Annotated[int | None, About(_CONTEXT)]
+    timezone: str | None
+    allow_users: Annotated[list[str] | None, About(_USERS)]
+    on_new_message: Annotated[_OnNewMessage | None, About(_NEW_MESSAGE)]
+    plugins: Annotated[list[str], About(_PLUGINS)]
+    helpers: Annotated[list[str], About(_HELPERS)]
+    bindings: list[BindingView]
+
+    @classmethod
+    def of(cls, agent: Agent, bindings: Sequence[Binding]) -> Self:
+        return cls.showing(agent, bindings=[BindingView.showing(binding) for binding in bindings])
 
 
-def version_view(version: AgentVersion) -> Json:
-    return {
-        "version": version.version,
-        "at": version.at,
-        "by": version.by_id,
-        "agent": detail_view(version.agent, version.bindings),
-    }
+class AgentVersionView(View):
+    version: int
+    at: Time
+    by: Annotated[str, About("The id of a principal, or `configuration`.")]
+    agent: AgentDetailView
+
+    @classmethod
+    def of(cls, version: AgentVersion) -> Self:
+        return cls.showing(version, by=version.by_id, agent=AgentDetailView.of(version.agent, version.bindings))
+
+
+class ChangedAgent(Body):
+    """Omitted fields are unchanged."""
+
+    name: str | None = None
+    role: str | None = None
+    description: str | None = None
+    model: Annotated[str | None, CLEARING, About(_MODEL)] = None
+    graph: Annotated[str | None, About(_GRAPH)] = None
+    prompt: str | None = None
+    fallbacks: Annotated[Texts | None, About(_FALLBACKS)] = None
+    tools: Annotated[Texts | None, About(_TOOLS)] = None
+    completion: _Completion | None = None
+    context_tokens: Annotated[Whole | None, CLEARING, About(_CONTEXT)] = None
+    timezone: Annotated[str | None, CLEARING] = None
+    allow_users: Annotated[Texts | None, CLEARING, About(_USERS)] = None
+    on_new_message: Annotated[_OnNewMessage | None, CLEARING, About(_NEW_MESSAGE)] = None
+    plugins: Annotated[Texts | None, About(_PLUGINS)] = None
+    helpers: Annotated[Texts | None, About(_HELPERS)] = None
+
+
+class NewAgent(ChangedAgent):
+    slug: Annotated[str, About(pattern=f"^{SLUG.pattern}$")]
+    name: Annotated[str | None, About("Default: the slug.")] = None
+    bindings: list[NewBinding] | None = None
+
+    def made(self) -> Agent:
+        fields = self.sent()
+        fields.pop("bindings", None)
+        return agents.changed_agent(Agent(id="", slug=self.slug, name=self.slug), fields)
 
 
 _DAY_MS = 86_400_000
 
-_SPAN = object_schema(
-    {"calls": INTEGER, "inputTokens": INTEGER, "outputTokens": INTEGER, "costUsd": NUMBER, "errors": INTEGER}
-)
-STATS = object_schema(
-    {"week": _SPAN, "month": _SPAN, "lastActive": {**optional(TIME), "description": "The time of its newest message."}}
-)
+
+class AgentSpanView(View):
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    errors: int
 
 
-class AgentStatRoutes:
+class AgentStatsView(View):
+    week: AgentSpanView
+    month: AgentSpanView
+    last_active: Annotated[Time | None, About("The time of its newest message.")]
+
+
+class AgentStatRoutes(Routes):
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
         self._store = store
         self._clock = clock
         self._zone = zone
 
-    def endpoints(self) -> list[Endpoint]:
-        path = "/api/agents/{agent}/stats"
-        return [Endpoint("GET", path, "Its calls and costs of the last 7 and 30 days", READ, self._show, {200: STATS})]
-
+    @route(
+        "GET",
+        "/api/agents/{agent}/stats",
+        "Its calls and costs of the last 7 and 30 days",
+        READ,
+        {200: AgentStatsView},
+    )
     async def _show(self, call: Call) -> Response:
         agent = await self._store.read(agents.find, call.id("agent"))
         if agent is None:
             raise agents.no_agent()
         newest = await self._insights.conversations(agent=agent.slug, limit=1, cursor=None)
         return answer(
-            {
-                "week": await self._span(agent, 7),
-                "month": await self._span(agent, 30),
-                "lastActive": newest.items[0].last_message_at if newest.items else None,
-            }
+            AgentStatsView(
+                week=await self._span(agent, 7),
+                month=await self._span(agent, 30),
+                last_active=newest.items[0].last_message_at if newest.items else None,
+            )
         )
 
-    async def _span(self, agent: Agent, days: int) -> dict[str, Any]:
+    async def _span(self, agent: Agent, days: int) -> AgentSpanView:
         now = self._clock.now()
         report = await self._insights.usage(UsageBy.AGENT, now - days * _DAY_MS, now + 1, self._zone)
         sums = next((group.sums for group in report.groups if group.key == agent.id), None)
         if sums is None:
-            return {"calls": 0, "inputTokens": 0, "outputTokens": 0, "costUsd": 0, "errors": 0}
-        return {
-            "calls": sums.calls,
-            "inputTokens": sums.input_tokens,
-            "outputTokens": sums.output_tokens,
-            "costUsd": sums.cost_micros / MICROS,
-            "errors": sums.errors,
-        }
+            return AgentSpanView(calls=0, input_tokens=0, output_tokens=0, cost_usd=0, errors=0)
+        return AgentSpanView.showing(sums, cost_usd=sums.cost_micros / MICROS)
 
 
 _ALL = "/api/agents"
 _ONE = "/api/agents/{agent}"
+_BINDINGS = f"{_ONE}/bindings"
 
 #: The maximum number of versions on a page. It is small because each version contains a whole prompt.
 _MOST_VERSIONS = 20
@@ -243,111 +196,96 @@ _MOST_VERSIONS = 20
 Change = Callable[..., Agent]
 
 
-class AgentRoutes:
+class AgentRoutes(Routes):
     def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate
         self._clock = clock
 
-    def endpoints(self) -> list[Endpoint]:
-        shown, made = {200: AGENT_DETAIL}, {201: AGENT_DETAIL}
-        filters = {"status": one_of(AgentStatus), "role": LABEL}
-        return [
-            Endpoint(
-                "GET",
-                _ALL,
-                "List agents in order of creation",
-                READ,
-                self._list,
-                {200: page_schema(AGENT)},
-                query=filters,
-            ),
-            Endpoint("GET", _ONE, "Show an agent, by id or slug", READ, self._show, shown),
-            Endpoint("POST", _ALL, "Create an agent", OWN, self._create, made, body=NEW_AGENT, large=True),
-            Endpoint(
-                "PATCH", _ONE, "Change the fields in the body", OWN, self._update, shown, CHANGED_AGENT, large=True
-            ),
-            Endpoint("DELETE", _ONE, "Delete an agent; undo restores it", OWN, self._archive, shown),
-            Endpoint(
-                "POST", f"{_ONE}/pause", "Pause an agent, so that it answers no messages", OPERATE, self._pause, shown
-            ),
-            Endpoint("POST", f"{_ONE}/resume", "Resume an agent", OPERATE, self._resume, shown),
-            Endpoint("POST", f"{_ONE}/undo", "Restore the previous version", OWN, self._undo, shown),
-            Endpoint(
-                "GET",
-                f"{_ONE}/versions",
-                "List its versions, newest first",
-                READ,
-                self._versions,
-                {200: page_schema(VERSION)},
-                query={"limit": {**PAGING["limit"], "description": f"{_MOST_VERSIONS} at most."}},
-            ),
-            *self._binding_endpoints(),
-        ]
-
-    def _binding_endpoints(self) -> list[Endpoint]:
-        path, place = f"{_ONE}/bindings", {"platform": LABEL, "channel": LABEL}
-        return [
-            Endpoint(
-                "GET", path, "List the channels that it is bound to", READ, self._bindings, {200: page_schema(BINDING)}
-            ),
-            Endpoint("POST", path, "Bind it to a channel", OWN, self._bind, {201: AGENT_DETAIL}, body=NEW_BINDING),
-            Endpoint("DELETE", path, "Remove it from a channel", OWN, self._unbind, {200: AGENT_DETAIL}, query=place),
-        ]
-
+    @route(
+        "GET",
+        _ALL,
+        "List agents in order of creation",
+        READ,
+        {200: Page[AgentView]},
+        query={"status": one_of(AgentStatus), "role": LABEL},
+    )
     async def _list(self, call: Call) -> Response:
         status, role = call.choice("status", AgentStatus), call.query("role")
         known = await self._insights.agents(archived=status == AgentStatus.ARCHIVED)
         found = [agent for agent in known if status in {None, agent.status} and role in {None, agent.role}]
-        return answer(page_view([agent_view(agent) for agent in found], None))
+        return answer_page([AgentView.showing(agent) for agent in found], None)
 
+    @route("GET", _ONE, "Show an agent, by id or slug", READ, {200: AgentDetailView})
     async def _show(self, call: Call) -> Response:
         return await self._shown(await self._agent(call))
 
+    @route("POST", _ALL, "Create an agent", OWN, {201: AgentDetailView}, body=NewAgent, large=True)
     async def _create(self, call: Call) -> Response:
-        fields = await call.fields()
-        slug = fields.required_text("slug")
-        agent = agents.changed_agent(Agent(id="", slug=slug, name=slug), written(fields))
-        bindings = [binding_of(each, "") for each in fields.objects("bindings")]
+        body = await call.read(NewAgent)
+        bindings = [binding.of("") for binding in body.bindings or ()]
         made = await self._store.write(
-            agents.create, agent, bindings, by=await self._gate.principal_id(call.identity), now=self._clock.now()
+            agents.create, body.made(), bindings, by=await self._gate.principal_id(call.identity), now=self._clock.now()
         )
         return await self._shown(made, 201)
 
+    @route("PATCH", _ONE, "Change the fields in the body", OWN, {200: AgentDetailView}, body=ChangedAgent, large=True)
     async def _update(self, call: Call) -> Response:
-        changes = written(await call.fields())
+        changes = (await call.read(ChangedAgent)).sent()
         return await self._shown(await self._changed(call, agents.update, changes))
 
+    @route("DELETE", _ONE, "Delete an agent; undo restores it", OWN, {200: AgentDetailView})
     async def _archive(self, call: Call) -> Response:
         return await self._shown(await self._changed(call, agents.archive))
 
+    @route("POST", f"{_ONE}/pause", "Pause an agent, so that it answers no messages", OPERATE, {200: AgentDetailView})
     async def _pause(self, call: Call) -> Response:
         return await self._shown(await self._changed(call, agents.set_status, AgentStatus.PAUSED))
 
+    @route("POST", f"{_ONE}/resume", "Resume an agent", OPERATE, {200: AgentDetailView})
     async def _resume(self, call: Call) -> Response:
         return await self._shown(await self._changed(call, agents.set_status, AgentStatus.ACTIVE))
 
+    @route("POST", f"{_ONE}/undo", "Restore the previous version", OWN, {200: AgentDetailView})
     async def _undo(self, call: Call) -> Response:
         return await self._shown(await self._changed(call, agents.undo))
 
+    @route(
+        "GET",
+        f"{_ONE}/versions",
+        "List its versions, newest first",
+        READ,
+        {200: Page[AgentVersionView]},
+        query={"limit": {**PAGING["limit"], "description": f"{_MOST_VERSIONS} at most."}},
+    )
     async def _versions(self, call: Call) -> Response:
         agent = await self._agent(call)
         versions = await self._store.read(agents.versions, agent.id, min(call.limit, _MOST_VERSIONS))
-        return answer(page_view([version_view(version) for version in versions], None))
+        return answer_page([AgentVersionView.of(version) for version in versions], None)
 
+    @route("GET", _BINDINGS, "List the channels that it is bound to", READ, {200: Page[BindingView]})
     async def _bindings(self, call: Call) -> Response:
         bindings = await self._store.read(_bindings_of, (await self._agent(call)).id)
-        return answer(page_view([binding_view(binding) for binding in bindings], None))
+        return answer_page([BindingView.showing(binding) for binding in bindings], None)
 
+    @route("POST", _BINDINGS, "Bind it to a channel", OWN, {201: AgentDetailView}, body=NewBinding)
     async def _bind(self, call: Call) -> Response:
         agent = await self._agent(call)
-        binding = binding_of(await call.fields(), agent.id)
+        binding = (await call.read(NewBinding)).of(agent.id)
         await self._store.write(
             agents.bind, binding, by=await self._gate.principal_id(call.identity), now=self._clock.now()
         )
         return await self._shown(agent, 201)
 
+    @route(
+        "DELETE",
+        _BINDINGS,
+        "Remove it from a channel",
+        OWN,
+        {200: AgentDetailView},
+        query={"platform": LABEL, "channel": LABEL},
+    )
     async def _unbind(self, call: Call) -> Response:
         platform, channel = call.query("platform"), call.query("channel")
         if platform is None or channel is None:
@@ -372,7 +310,7 @@ class AgentRoutes:
         return agent
 
     async def _shown(self, agent: Agent, status: int = 200) -> Response:
-        return answer(detail_view(agent, await self._store.read(_bindings_of, agent.id)), status)
+        return answer(AgentDetailView.of(agent, await self._store.read(_bindings_of, agent.id)), status)
 
 
 def _bindings_of(tx: Transaction, agent_id: str) -> list[Binding]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
@@ -20,195 +19,140 @@ from arvis.services import schedules
 from arvis.services.agents import slugs
 from arvis.services.schedules import Rules
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import (
-    BOOLEAN,
-    INTEGER,
-    LABEL,
-    OK,
-    STRING,
-    TIME,
-    Schema,
-    array,
-    object_schema,
-    one_of,
-    optional,
-    page_schema,
+from arvis.web.http.models import CLEARING, MEMBER, About, AnyObject, Body, Label, OkView, Page, Time, View, Whole
+from arvis.web.http.schema import LABEL, one_of
+
+_SCHEDULE = "`every 5 m`, a cron line, `@daily` or `at 2027-01-15 08:00`."
+_CONNECTOR = "The name of the bot; optional if there is only one."
+_THREAD = "The thread in the channel; empty: the channel itself."
+_MISSED = "Missed times to run. `once`: the last one; `all`: the last 24; `skip`: none. Default: `once`."
+_CLEARED = "Omitted: unchanged. Null: removed."
+_Name = Annotated[str, About(minLength=1, maxLength=200)]
+_Cycles = About("The maximum number of cycles in one run of a heartbeat.", minimum=1, maximum=10)
+_ZONE = "Default or null: the agent's time zone, or else the daemon's."
+_GRACE = "Missed times older than this (ms) are skipped. Null: no limit."
+_GRAPH = (
+    "The graph: agent (also: general), heartbeat (also: overlord), planning, code, handover, or `workflow:SLUG`. Null: "
+    "`agent` for crons, `heartbeat` for heartbeats."
 )
-from arvis.web.http.views import page_view
+_SCRIPT = "For heartbeats: fetch a value and post it, without a model."
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
-_SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a value and post it, without a model."}
-_GRAPH: Schema = {
-    **STRING,
-    "description": "The graph: agent (also: general), heartbeat (also: overlord), planning, code, handover, or "
-    "`workflow:SLUG`. Null: `agent` for crons, `heartbeat` for heartbeats.",
+class ScheduleView(View):
+    id: str
+    kind: ScheduleKind
+    agent: str
+    name: _Name
+    schedule: Annotated[str, About(_SCHEDULE)]
+    timezone: str | None
+    prompt: str
+    platform: _Name
+    connector: Annotated[str, About(_CONNECTOR)]
+    channel_id: _Name
+    thread: Annotated[str, About(_THREAD)]
+    misfire_policy: Annotated[Missed, About(_MISSED)]
+    misfire_grace_ms: Annotated[int, About(_GRACE, minimum=0)] | None
+    graph: str | None
+    max_iterations: Annotated[int, _Cycles]
+    script: AnyObject | None
+    enabled: bool
+    created_by: MadeBy
+    failures: Annotated[int, About("Consecutive failures.")]
+    paused_until: Time | None
+    last_run: Time | None
+    next_run: Time | None
+    created_at: Time
+    updated_at: Time
+
+    @classmethod
+    def of(cls, schedule: Schedule, agents: Mapping[str, str], /, **others: Any) -> Self:
+        """Return a schedule. A deleted agent is shown by its id."""
+        return cls.showing(
+            schedule,
+            agent=agents.get(schedule.agent_id, schedule.agent_id),
+            channel_id=schedule.channel,
+            misfire_policy=schedule.missed,
+            misfire_grace_ms=schedule.grace,
+            max_iterations=schedule.max_cycles,
+            paused_until=schedule.cooldown_until,
+            **others,
+        )
+
+
+class ScheduleDetailView(ScheduleView):
+    next_runs: list[Annotated[int, About("The next five times in ms.")]]
+
+
+class UndoneScheduleView(View):
+    schedule: Annotated[ScheduleDetailView | None, About("Null: the undo removed a new schedule.")]
+
+
+class OccurrenceView(View):
+    id: str
+    due_at: Time
+    cause: Cause
+    status: OccurrenceStatus
+    report: str
+    execution_id: str | None
+    created_at: Time
+    ended_at: Time | None
+
+    @classmethod
+    def of(cls, occurrence: Occurrence) -> Self:
+        return cls.showing(occurrence, due_at=occurrence.due)
+
+
+class ChangedSchedule(Body):
+    name: Label | None = None
+    schedule: Annotated[str | None, About(_SCHEDULE)] = None
+    timezone: Annotated[Annotated[Label, About(_ZONE)] | None, CLEARING, About(_CLEARED)] = None
+    prompt: str | None = None
+    platform: _Name | None = None
+    connector: Annotated[str | None, CLEARING, About(_CONNECTOR)] = None
+    channel_id: _Name | None = None
+    thread: Annotated[str | None, CLEARING, About(_THREAD)] = None
+    misfire_policy: Annotated[Missed | None, MEMBER, About(_MISSED)] = None
+    misfire_grace_ms: Annotated[Annotated[Whole, About(_GRACE)] | None, CLEARING, About(_CLEARED)] = None
+    graph: Annotated[Annotated[Label, About(_GRAPH)] | None, CLEARING, About(_CLEARED)] = None
+    max_iterations: Annotated[Whole | None, _Cycles] = None
+    script: Annotated[Annotated[AnyObject, About(_SCRIPT)] | None, CLEARING, About(_CLEARED)] = None
+    enabled: bool | None = None
+
+    def written(self) -> dict[str, Any]:
+        """Return the fields that the body sets, named as in `Schedule`. Null removes an optional field, and empties a
+        text."""
+        changes = {_OTHERS.get(name, name): value for name, value in self.sent().items()}
+        return changes | {name: changes[name] or "" for name in ("connector", "thread") if name in changes}
+
+
+#: The fields of the body that have another name in `Schedule`.
+_OTHERS = {
+    "channel_id": "channel",
+    "misfire_policy": "missed",
+    "misfire_grace_ms": "grace",
+    "max_iterations": "max_cycles",
 }
-_GRACE: Schema = {
-    **INTEGER,
-    "minimum": 0,
-    "description": "Missed times older than this (ms) are skipped. Null: no limit.",
-}
-_WRITABLE: dict[str, Schema] = {
-    "name": LABEL,
-    "schedule": {**STRING, "description": "`every 5 m`, a cron line, `@daily` or `at 2027-01-15 08:00`."},
-    "timezone": {**STRING, "description": "Default or null: the agent's time zone, or else the daemon's."},
-    "prompt": STRING,
-    "platform": LABEL,
-    "connector": {**STRING, "description": "The name of the bot; optional if there is only one."},
-    "channelId": LABEL,
-    "thread": {**STRING, "description": "The thread in the channel; empty: the channel itself."},
-    "misfirePolicy": {
-        **one_of(Missed),
-        "description": "Missed times to run. `once`: the last one; `all`: the last 24; `skip`: none. Default: `once`.",
-    },
-    "misfireGraceMs": _GRACE,
-    "graph": _GRAPH,
-    "maxIterations": {
-        **INTEGER,
-        "minimum": 1,
-        "maximum": 10,
-        "description": "The maximum number of cycles in one run of a heartbeat.",
-    },
-    "script": _SCRIPT,
-    "enabled": BOOLEAN,
-}
-SCHEDULE = object_schema(
-    {
-        "id": STRING,
-        "kind": one_of(ScheduleKind),
-        "agent": STRING,
-        **_WRITABLE,
-        "timezone": optional(STRING),
-        "misfireGraceMs": optional(_GRACE),
-        "graph": optional(STRING),
-        "script": optional({"type": "object"}),
-        "createdBy": one_of(MadeBy),
-        "failures": {**INTEGER, "description": "Consecutive failures."},
-        "pausedUntil": optional(TIME),
-        "lastRun": optional(TIME),
-        "nextRun": optional(TIME),
-        "createdAt": TIME,
-        "updatedAt": TIME,
-    }
-)
-SCHEDULE_DETAIL = object_schema(
-    {**SCHEDULE["properties"], "nextRuns": array({**INTEGER, "description": "The next five times in ms."})}
-)
-NEW_SCHEDULE = object_schema(
-    {"kind": one_of(ScheduleKind), "agent": LABEL, **_WRITABLE},
-    required=("kind", "agent", "schedule", "platform", "channelId"),
-)
-_TAKEN_AWAY = {
-    name: {**optional(_WRITABLE[name]), "description": "Omitted: unchanged. Null: removed."}
-    for name in ("timezone", "misfireGraceMs", "graph", "script")
-}
-CHANGED_SCHEDULE = object_schema({**_WRITABLE, **_TAKEN_AWAY}, required=())
-UNDONE = object_schema(
-    {"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: the undo removed a new schedule."}}
-)
-OCCURRENCE = object_schema(
-    {
-        "id": STRING,
-        "dueAt": TIME,
-        "cause": one_of(Cause),
-        "status": one_of(OccurrenceStatus),
-        "report": STRING,
-        "executionId": optional(STRING),
-        "createdAt": TIME,
-        "endedAt": optional(TIME),
-    }
-)
-
-#: The fields of the body, and the fields of `Schedule` to which they belong.
-_TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
-#: The fields for which `null` means an empty text.
-_EMPTIED = ("connector", "thread")
 
 
-def changes_of(fields: Fields) -> dict[str, Any]:
-    """Return the fields that the body sets, named as in `Schedule`. Null removes an optional field."""
-    changes: dict[str, Any] = {}
-    for name, field in _TEXTS.items():
-        if (text := fields.text(name)) is not None:
-            changes[field] = text
-    changes |= {name: fields.text(name) or "" for name in _EMPTIED if fields.has(name)}
-    absent: dict[str, Callable[[str], Any]] = {
-        "timezone": fields.label,
-        "script": fields.mapping,
-        "graph": fields.label,
-    }
-    changes |= {name: read(name) for name, read in absent.items() if fields.has(name)}
-    if fields.has("misfireGraceMs"):
-        changes["grace"] = fields.whole("misfireGraceMs")
-    if (cycles := fields.whole("maxIterations")) is not None:
-        changes["max_cycles"] = cycles
-    if (missed := choice_of(fields, "misfirePolicy", Missed)) is not None:
-        changes["missed"] = missed
-    if (enabled := fields.raw("enabled")) is not None:
-        if not isinstance(enabled, bool):
-            raise unusable("enabled", "must be true or false")
-        changes["enabled"] = enabled
-    return changes
+class NewSchedule(ChangedSchedule):
+    kind: Annotated[ScheduleKind, MEMBER]
+    agent: _Name
+    schedule: Annotated[str, About(_SCHEDULE)]
+    platform: _Name
+    channel_id: _Name
+    timezone: Annotated[Label | None, CLEARING, About(_ZONE)] = None
+    misfire_grace_ms: Annotated[Whole | None, CLEARING, About(_GRACE)] = None
+    graph: Annotated[Label | None, CLEARING, About(_GRAPH)] = None
+    script: Annotated[AnyObject | None, CLEARING, About(_SCRIPT)] = None
 
 
-def choice_of(fields: Fields, name: str, kind: type[_Choice]) -> _Choice | None:
-    text = fields.text(name)
-    if text is not None and text not in set(kind):
-        raise unusable(name, f"must be one of {', '.join(kind)}")
-    return None if text is None else kind(text)
-
-
-def schedule_view(schedule: Schedule, agents: Mapping[str, str]) -> dict[str, Any]:
-    """Return a schedule. A deleted agent is shown by its id."""
-    return {
-        "id": schedule.id,
-        "kind": schedule.kind,
-        "agent": agents.get(schedule.agent_id, schedule.agent_id),
-        "name": schedule.name,
-        "schedule": schedule.schedule,
-        "timezone": schedule.timezone,
-        "prompt": schedule.prompt,
-        "platform": schedule.platform,
-        "connector": schedule.connector,
-        "channelId": schedule.channel,
-        "thread": schedule.thread,
-        "misfirePolicy": schedule.missed,
-        "misfireGraceMs": schedule.grace,
-        "graph": schedule.graph,
-        "maxIterations": schedule.max_cycles,
-        "script": schedule.script,
-        "enabled": schedule.enabled,
-        "createdBy": schedule.created_by,
-        "failures": schedule.failures,
-        "pausedUntil": schedule.cooldown_until,
-        "lastRun": schedule.last_run,
-        "nextRun": schedule.next_run,
-        "createdAt": schedule.created_at,
-        "updatedAt": schedule.updated_at,
-    }
-
-
-def occurrence_view(occurrence: Occurrence) -> dict[str, Any]:
-    return {
-        "id": occurrence.id,
-        "dueAt": occurrence.due,
-        "cause": occurrence.cause,
-        "status": occurrence.status,
-        "report": occurrence.report,
-        "executionId": occurrence.execution_id,
-        "createdAt": occurrence.created_at,
-        "endedAt": occurrence.ended_at,
-    }
-
-
+_ALL, _ONE = "/api/schedules", "/api/schedules/{schedule}"
 _FILTERS = {"kind": one_of(ScheduleKind), "agent": LABEL, "createdBy": one_of(MadeBy), "enabled": FLAG}
 
 
-class ScheduleRoutes:
+class ScheduleRoutes(Routes):
     """Routes of schedules. `rules` come from the configuration."""
 
     def __init__(
@@ -221,25 +165,14 @@ class ScheduleRoutes:
         self._clock = clock
         self._rules = rules
 
-    def endpoints(self) -> list[Endpoint]:
-        all_, one = "/api/schedules", "/api/schedules/{schedule}"
-        listed, shown, made = {200: page_schema(SCHEDULE)}, {200: SCHEDULE_DETAIL}, {201: SCHEDULE_DETAIL}
-        query, ran, begun = {**PAGING, **_FILTERS}, {200: page_schema(OCCURRENCE)}, {201: OCCURRENCE}
-        return [
-            Endpoint("GET", all_, "List crons and heartbeats, newest first", OPERATE, self._list, listed, query=query),
-            Endpoint("POST", all_, "Create a cron or heartbeat", OPERATE, self._add, made, body=NEW_SCHEDULE),
-            Endpoint("GET", one, "Show a schedule with its next five times", OPERATE, self._show, shown),
-            Endpoint(
-                "PATCH", one, "Change the fields in the body", OPERATE, self._change, shown, body=CHANGED_SCHEDULE
-            ),
-            Endpoint("DELETE", one, "Delete a schedule; undo restores it", OPERATE, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/undo", "Restore the previous version", OPERATE, self._undo, {200: UNDONE}),
-            Endpoint(
-                "GET", f"{one}/runs", "List its occurrences, newest first", OPERATE, self._runs, ran, query=PAGING
-            ),
-            Endpoint("POST", f"{one}/run", "Run a schedule now; its times do not change", OPERATE, self._run, begun),
-        ]
-
+    @route(
+        "GET",
+        _ALL,
+        "List crons and heartbeats, newest first",
+        OPERATE,
+        {200: Page[ScheduleView]},
+        query={**PAGING, **_FILTERS},
+    )
     async def _list(self, call: Call) -> Response:
         kind, created_by = call.choice("kind", ScheduleKind), call.choice("createdBy", MadeBy)
         page = await self._insights.schedules(
@@ -251,34 +184,33 @@ class ScheduleRoutes:
             cursor=call.query("cursor"),
         )
         agents = await self._store.read(slugs)
-        return answer(page_view([schedule_view(schedule, agents) for schedule in page.items], page.next_cursor))
+        return answer_page([ScheduleView.of(schedule, agents) for schedule in page.items], page.next_cursor)
 
+    @route("POST", _ALL, "Create a cron or heartbeat", OPERATE, {201: ScheduleDetailView}, body=NewSchedule)
     async def _add(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
-        kind = choice_of(fields, "kind", ScheduleKind)
-        if kind is None:
-            raise unusable("kind", "is missing")
-        for name in ("agent", "schedule", "platform", "channelId"):
-            fields.required_text(name)
+        body, by = await call.read(NewSchedule), await self._gate.principal_id(call.identity)
         blank = Schedule(
-            id="", kind=kind, agent_id=fields.required_text("agent"), name="", schedule="", timezone=None, prompt="",
-            platform="", connector="", channel="", script=None, missed=Missed.ONCE, enabled=True, principal_id=by,
-            last_run=None, next_run=None, created_at=0, updated_at=0,
+            id="", kind=body.kind, agent_id=body.agent, name="", schedule="", timezone=None, prompt="", platform="",
+            connector="", channel="", script=None, missed=Missed.ONCE, enabled=True, principal_id=by, last_run=None,
+            next_run=None, created_at=0, updated_at=0,
         )  # fmt: skip
-        wanted = schedules.with_changes(blank, changes_of(fields))
+        changes = {name: value for name, value in body.written().items() if name not in {"kind", "agent"}}
+        wanted = schedules.with_changes(blank, changes)
         made = await self._store.write(schedules.add_schedule, wanted, self._rules, self._clock.now())
         self._bus.publish(SchedulesChanged())
         return await self._shown(made.id, status=201)
 
+    @route("GET", _ONE, "Show a schedule with its next five times", OPERATE, {200: ScheduleDetailView})
     async def _show(self, call: Call) -> Response:
         return await self._shown(call.id("schedule"))
 
+    @route("PATCH", _ONE, "Change the fields in the body", OPERATE, {200: ScheduleDetailView}, body=ChangedSchedule)
     async def _change(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
+        body, by = await call.read(ChangedSchedule), await self._gate.principal_id(call.identity)
         changed = await self._store.write(
             schedules.change_schedule,
             call.id("schedule"),
-            changes_of(fields),
+            body.written(),
             self._rules,
             self._clock.now(),
             by=by,
@@ -286,38 +218,49 @@ class ScheduleRoutes:
         self._bus.publish(SchedulesChanged())
         return await self._shown(changed.id)
 
+    @route("DELETE", _ONE, "Delete a schedule; undo restores it", OPERATE, {200: OkView})
     async def _remove(self, call: Call) -> Response:
         by = await self._gate.principal_id(call.identity)
         await self._store.write(schedules.remove_schedule, call.id("schedule"), self._clock.now(), by=by)
-        return answer({"ok": True})
+        return done()
 
+    @route("POST", f"{_ONE}/undo", "Restore the previous version", OPERATE, {200: UndoneScheduleView})
     async def _undo(self, call: Call) -> Response:
         by = await self._gate.principal_id(call.identity)
         back = await self._store.write(
             schedules.undo_schedule, call.id("schedule"), self._rules, self._clock.now(), by=by
         )
         self._bus.publish(SchedulesChanged())
-        return answer({"schedule": None if back is None else await self._detail(back.id)})
+        return answer(UndoneScheduleView(schedule=None if back is None else await self._detail(back.id)))
 
+    @route(
+        "GET",
+        f"{_ONE}/runs",
+        "List its occurrences, newest first",
+        OPERATE,
+        {200: Page[OccurrenceView]},
+        query=PAGING,
+    )
     async def _runs(self, call: Call) -> Response:
         """List the occurrences of a schedule, also of a deleted one until housekeeping removes them."""
         page = await self._insights.occurrences(call.id("schedule"), limit=call.limit, cursor=call.query("cursor"))
         if not page.items and call.query("cursor") is None:
             await self._store.read(schedules.find_schedule, call.id("schedule"))
-        return answer(page_view([occurrence_view(occurrence) for occurrence in page.items], page.next_cursor))
+        return answer_page([OccurrenceView.of(occurrence) for occurrence in page.items], page.next_cursor)
 
+    @route("POST", f"{_ONE}/run", "Run a schedule now; its times do not change", OPERATE, {201: OccurrenceView})
     async def _run(self, call: Call) -> Response:
         by = await self._gate.principal_id(call.identity)
         begun = await self._store.write(run_now, call.id("schedule"), self._clock.now(), by=by)
-        return answer(occurrence_view(begun), 201)
+        return answer(OccurrenceView.of(begun), 201)
 
     async def _shown(self, schedule_id: str, *, status: int = 200) -> Response:
         return answer(await self._detail(schedule_id), status)
 
-    async def _detail(self, schedule_id: str) -> dict[str, Any]:
+    async def _detail(self, schedule_id: str) -> ScheduleDetailView:
         schedule, agent, times = await self._store.read(_look, schedule_id, self._rules, self._clock.now())
         agents = {agent.id: agent.slug} if agent is not None else {}
-        return {**schedule_view(schedule, agents), "nextRuns": times}
+        return ScheduleDetailView.of(schedule, agents, next_runs=times)
 
 
 def _look(tx: Transaction, schedule_id: str, rules: Rules, now: int) -> tuple[Schedule, Agent | None, list[int]]:

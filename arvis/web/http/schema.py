@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.domain.agents import AgentStatus
-
 Schema = dict[str, Any]
 
 STRING: Schema = {"type": "string"}
@@ -59,18 +57,6 @@ STEP: Schema = {
     "description": "One event; further fields depend on `step`.",
     "additionalProperties": True,
 }
-AGENT = object_schema(
-    {
-        "id": STRING,
-        "slug": STRING,
-        "name": STRING,
-        "role": STRING,
-        "description": STRING,
-        "model": optional(STRING),
-        "graph": STRING,
-        "status": one_of(AgentStatus),
-    }
-)
 HEALTH = object_schema(
     {"status": STRING, "version": STRING, "eventLoop": object_schema({"blocked": INTEGER, "longestMs": INTEGER})}
 )

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import WithJsonSchema
 
-from arvis.domain.agents import Agent
 from arvis.domain.executions import PERSONAL_WAITS, Step, Wait
 from arvis.domain.explanation import explanation
 from arvis.domain.jobs import Job, JobKind, JobStatus
@@ -218,19 +217,6 @@ class TimelineView(View):
         shown = view.to_json()
         shown["explanation"] = explanation({**shown, "job": None if row is None else row.to_json()})
         return view
-
-
-def agent_view(agent: Agent) -> Json:
-    return {
-        "id": agent.id,
-        "slug": agent.slug,
-        "name": agent.name,
-        "role": agent.role,
-        "description": agent.description,
-        "model": agent.model,
-        "graph": agent.graph,
-        "status": agent.status,
-    }
 
 
 class FileView(View):

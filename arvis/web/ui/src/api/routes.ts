@@ -62,7 +62,7 @@ export interface Routes {
   "POST /api/agents": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { slug: string; name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
     answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Delete an agent; undo restores it. */
@@ -839,7 +839,7 @@ export interface Routes {
   "POST /api/schedules": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { kind: "cron" | "heartbeat"; agent: string; name?: string; schedule: string; timezone?: string; prompt?: string; platform: string; connector?: string; channelId: string; thread?: string; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number; graph?: string; maxIterations?: number; script?: Record<string, unknown>; enabled?: boolean };
+    body: { name?: string; schedule: string; timezone?: string | null; prompt?: string; platform: string; connector?: string | null; channelId: string; thread?: string | null; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; script?: Record<string, unknown> | null; enabled?: boolean; kind: "cron" | "heartbeat"; agent: string };
     answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Delete a schedule; undo restores it. */
@@ -860,7 +860,7 @@ export interface Routes {
   "PATCH /api/schedules/{schedule}": {
     path: { schedule: string };
     query: Record<string, never>;
-    body: { name?: string; schedule?: string; timezone?: string | null; prompt?: string; platform?: string; connector?: string; channelId?: string; thread?: string; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; script?: Record<string, unknown> | null; enabled?: boolean };
+    body: { name?: string; schedule?: string; timezone?: string | null; prompt?: string; platform?: string; connector?: string | null; channelId?: string; thread?: string | null; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; script?: Record<string, unknown> | null; enabled?: boolean };
     answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Run a schedule now; its times do not change. */
