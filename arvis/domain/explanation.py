@@ -137,7 +137,7 @@ def job_explanation(job: Json, agent: str | None) -> str:
 
 
 def duration(ms: int) -> str:
-    """Return `0.123 s` below a minute, else hours, minutes and seconds."""
+    """Return the duration as text: seconds, such as `12.345 s`, if it is shorter than a minute, otherwise `H:MM:SS`."""
     if abs(ms) < _MINUTE * _MS:
         return f"{ms / _MS:.3f} s"
     minutes, seconds = divmod(round(ms / _MS), _MINUTE)

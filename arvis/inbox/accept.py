@@ -72,7 +72,7 @@ class EventSource:
 # person writes or the channel is silent for `PAUSE_MS`.
 
 
-#: The maximum number of consecutive turns in one place that are begun by messages of bots.
+#: The maximum number of consecutive turns that messages of bots begin in one place.
 MOST_BOT_TURNS = 5
 #: The same maximum for a channel and all its threads, because some bots begin a new thread with each answer.
 MOST_IN_CHANNEL = 20

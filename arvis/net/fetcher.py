@@ -187,7 +187,7 @@ class GuardedFetcher:
             raise FetchFailed(f"{target.host} redirects to an invalid address.") from None
         following = read_url(joined, self._rules)
         if (target.scheme, following.scheme) == ("https", "http"):
-            raise FetchRefused(f"{target.host} redirects from https to http, which is not followed.")
+            raise FetchRefused(f"{target.host} redirects from https to http. Arvis does not follow such a redirect.")
         return following
 
     async def _ask(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched | str:

@@ -284,7 +284,7 @@ def _fitted(turn: Turn, longest: int, estimator: Estimator) -> Turn:
 
 
 def _bare(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the turns with empty outputs."""
+    """Return copies of all turns in which the content of each tool output is empty."""
     return [
         replace(turn, content=escape(turn.content), outputs=tuple(replace(each, content="") for each in turn.outputs))
         for turn in turns

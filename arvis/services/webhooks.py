@@ -245,7 +245,7 @@ def _check_texts(wanted: Webhook) -> None:
     template = wanted.template
     if not template.strip():
         raise Unprocessable(
-            "`template` is empty.", fix="Write the task for the agent, with the call: `Look at {{payload}}`."
+            "`template` is empty.", fix="Write the task, and insert the data of the call, as in `Look at {{payload}}`."
         )
     if len(template.encode(errors="replace")) > _LARGEST_TEMPLATE or storable(template) != template:
         raise Unprocessable(f"`template` must be a text of at most {_LARGEST_TEMPLATE} bytes.", fix="Shorten it.")

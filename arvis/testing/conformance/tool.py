@@ -21,7 +21,9 @@ class ToolConformance:
 
     @pytest.fixture
     def point(self) -> EntryPoint:
-        raise NotImplementedError("Return the tool's entry point: its name, `module:function` and `arvis.tools`.")
+        raise NotImplementedError(
+            "Return the tool's entry point, such as EntryPoint('dice', 'dice:create', 'arvis.tools')."
+        )
 
     @pytest.fixture
     async def tool(self) -> Tool:

@@ -80,7 +80,7 @@ export const texts = words({
     replacePrompt: "Replace the prompt?",
     replacePromptWhy: "The prompt that you chose replaces your text.",
     replace: "Replace",
-    modelHint: "Prices are US dollars per million tokens, in and out.",
+    modelHint: "Prices are in US dollars per million tokens: first for input, then for output.",
     otherModel: "Another model…",
     otherModelName: "Model name",
     otherModelHint: "Use the form provider/model, such as openrouter/some/model.",
