@@ -8,8 +8,6 @@ from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
-from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
-from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
 from arvis.web.api.workflow_run_models import LOG_LINE, RUN, RUN_DETAIL
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, Endpoint
 from arvis.web.http.errors import STATUSES
@@ -53,14 +51,10 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
 NAMED: Mapping[str, Schema] = {
     "Error": ERROR,
     "Ok": OK,
-    "Problem": PROBLEM,
     "Run": RUN,
     "RunDetail": RUN_DETAIL,
     "RunLine": LOG_LINE,
     "Step": STEP,
-    "Workflow": WORKFLOW,
-    "WorkflowDetail": WORKFLOW_DETAIL,
-    "WorkflowVersion": WORKFLOW_VERSION,
 }
 
 

@@ -17,33 +17,29 @@ from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.services.workflow_runs import find
 from arvis.web.api.workflow_models import (
-    CHANGED_WORKFLOW,
-    CHECKED,
-    EXAMPLE,
-    IMPORTED_WORKFLOW,
-    KINDS,
-    NAMES,
-    NEW_WORKFLOW,
     SCHEMA,
-    TO_CHECK,
-    VERSION,
-    VERSION_DETAIL,
-    WORKFLOW,
-    WORKFLOW_DETAIL,
-    detail_view,
-    kinds_view,
-    names_view,
-    problems_view,
-    version_view,
-    workflow_view,
+    ChangedWorkflow,
+    CheckedBody,
+    CheckedWorkflowView,
+    ExampleView,
+    ImportedWorkflow,
+    NamesView,
+    NewWorkflow,
+    NodeKindsView,
+    WorkflowDetailView,
+    WorkflowVersionDetailView,
+    WorkflowVersionView,
+    WorkflowView,
+    all_kinds,
+    problem_views,
 )
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import OPERATE, READ
-from arvis.web.http.requests import BodyLimit, Fields, read_json, unusable
-from arvis.web.http.schema import FILE, INTEGER, LABEL, OK, one_of, page_schema
-from arvis.web.http.views import Json, page_view
+from arvis.web.http.models import OkView, Page
+from arvis.web.http.requests import BodyLimit, unusable
+from arvis.web.http.schema import FILE, INTEGER, LABEL, one_of
 from arvis.workflows import service
 from arvis.workflows.document import model
 from arvis.workflows.document.model import MOST_MARKS, write
@@ -56,11 +52,12 @@ ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
 #: The limit of a body that contains a document with its name and description.
 LIMIT = BodyLimit(size=1_048_576, marks=MOST_MARKS)
 _NUMBER = {"version": {**INTEGER, "minimum": 1}}
+_VERSIONS, _VERSION = f"{ONE}/versions", f"{ONE}/versions/{{version}}"
 _REFUSED = 422
 _MEDIA = {"json": "application/octet-stream", "yaml": "application/yaml"}
 
 
-class WorkflowRoutes:
+class WorkflowRoutes(Routes):
     def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, choices: Choices) -> None:
         self._insights = insights
         self._store = store
@@ -68,156 +65,76 @@ class WorkflowRoutes:
         self._clock = clock
         self._choices = choices
 
-    def endpoints(self) -> list[Endpoint]:
-        shown, made = {200: WORKFLOW_DETAIL}, {201: WORKFLOW_DETAIL}
-        filters = {**PAGING, "q": LABEL, "enabled": FLAG}
-        listed = {200: page_schema(WORKFLOW)}
-        return [
-            *self._of_documents(),
-            Endpoint("GET", ALL, "List workflows, newest first", READ, self._list, listed, query=filters),
-            Endpoint("POST", ALL, "Create a workflow", OPERATE, self._create, made, NEW_WORKFLOW, large=True),
-            Endpoint("GET", ONE, "Show a workflow with its newest document, by id or slug", READ, self._show, shown),
-            Endpoint(
-                "PATCH",
-                ONE,
-                "Change the fields in the body",
-                OPERATE,
-                self._update,
-                shown,
-                CHANGED_WORKFLOW,
-                large=True,
-            ),
-            Endpoint(
-                "DELETE",
-                ONE,
-                "Delete a workflow; its active runs continue to their end",
-                OPERATE,
-                self._remove,
-                {200: OK},
-            ),
-            *self._of_versions(),
-        ]
-
-    def _of_documents(self) -> list[Endpoint]:
-        made, examples = {201: WORKFLOW_DETAIL}, {200: page_schema(EXAMPLE)}
-        return [
-            Endpoint(
-                "POST", f"{ALL}/validate", "Validate a document", READ, self._check, {200: CHECKED}, TO_CHECK,
-                large=True, keyed=False,
-            ),
-            Endpoint(
-                "GET", "/api/names", "List the names that documents may use", READ, self._names, {200: NAMES},
-                query={"workflow": {**LABEL, "description": "The saved workflow of the document."}},
-            ),
-            Endpoint("GET", f"{ALL}/kinds", "List the kinds of nodes and their fields", READ, self._kinds, {200: KINDS}),
-            Endpoint("GET", f"{ALL}/schema", "Show the JSON schema of documents", READ, self._schema, {200: SCHEMA}),
-            Endpoint("GET", f"{ALL}/examples", "List example workflows", READ, self._examples, examples),
-            Endpoint(
-                "POST", f"{ALL}/import", "Import a workflow from a text", OPERATE, self._import, made, IMPORTED_WORKFLOW,
-                large=True,
-            ),
-            Endpoint(
-                "GET", f"{ONE}/export", "Export a document as a file", READ, self._export, {200: FILE},
-                query={"form": one_of(("json", "yaml")), **_NUMBER}, media="application/octet-stream, application/yaml",
-            ),
-        ]  # fmt: skip
-
-    def _of_versions(self) -> list[Endpoint]:
-        all_, one = f"{ONE}/versions", f"{ONE}/versions/{{version}}"
-        listed, shown, saved = {200: page_schema(VERSION)}, {200: VERSION_DETAIL}, {200: WORKFLOW_DETAIL}
-        return [
-            Endpoint("GET", all_, "List its versions, newest first", READ, self._versions, listed, query=PAGING),
-            Endpoint("GET", one, "Show a version with its document", READ, self._version, shown, names=_NUMBER),
-            Endpoint(
-                "POST", f"{one}/restore", "Create a new version with the document of this one", OPERATE, self._restore,
-                saved, names=_NUMBER,
-            ),
-        ]  # fmt: skip
-
-    # -- workflows -------------------------------------------------------------------------------------------
-
-    async def _list(self, call: Call) -> Response:
-        page = await self._insights.workflows(
-            text=call.query("q"),
-            enabled=None if call.query("enabled") is None else call.flag("enabled", default=True),
-            limit=call.limit,
-            cursor=call.query("cursor"),
-        )
-        return answer(page_view([workflow_view(row) for row in page.items], page.next_cursor))
-
-    async def _create(self, call: Call) -> Response:
-        fields = await _fields(call, NEW_WORKFLOW)
-        raw = fields.mapping("document")
-        return await self._made(call, fields, raw, name=fields.required_text("name"), draft=raw is None)
-
-    async def _show(self, call: Call) -> Response:
-        return await self._shown(call.id("workflow"))
-
-    async def _update(self, call: Call) -> Response:
-        fields = await _fields(call, CHANGED_WORKFLOW)
-        raw, draft = fields.mapping("document"), _switch(fields, "draft")
-        checked = None if raw is None else await self._checked(raw, call.id("workflow"))
-        if checked is not None and checked.errors and not draft:
-            return _refused(checked)
-        wanted = replace(_wanted(fields, checked), name=fields.text("name"), expected=fields.whole("version"))
-        known = await self._store.write(
-            service.update,
-            call.id("workflow"),
-            wanted,
-            self._clock.now(),
-            by=await self._gate.principal_id(call.identity),
-        )
-        return await self._shown(known.id)
-
-    async def _remove(self, call: Call) -> Response:
-        await self._store.write(
-            service.remove, call.id("workflow"), self._clock.now(), by=await self._gate.principal_id(call.identity)
-        )
-        return answer({"ok": True})
-
-    async def _made(
-        self, call: Call, fields: Fields, raw: Mapping[str, Any] | None, *, name: str, draft: bool = False
-    ) -> Response:
-        draft = bool(_switch(fields, "draft")) or draft
-        checked = await self._checked(raw if raw is not None else model.BLANK)
-        if checked.errors and not draft:
-            return _refused(checked)
-        wanted = replace(_wanted(fields, checked), name=name)
-        made = await self._store.write(
-            service.create, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
-        )
-        return await self._shown(made.id, 201)
-
     # -- documents -------------------------------------------------------------------------------------------
 
+    @route(
+        "POST",
+        f"{ALL}/validate",
+        "Validate a document",
+        READ,
+        {200: CheckedWorkflowView},
+        body=CheckedBody,
+        large=True,
+        keyed=False,
+    )
     async def _check(self, call: Call) -> Response:
-        fields = await _fields(call, TO_CHECK)
-        raw = fields.mapping("document")
-        if raw is None:
-            raise unusable("document", "is missing")
-        checked = await self._checked(raw, fields.text("workflow"))
-        found = problems_view(checked.problems)
-        return answer({"document": checked.document, "problems": found, "runnable": not checked.errors})
+        body = await call.read(CheckedBody, LIMIT)
+        checked = await self._checked(body.document, body.workflow)
+        found = problem_views(checked.problems)
+        return answer(CheckedWorkflowView(document=dict(checked.document), problems=found, runnable=not checked.errors))
 
+    @route(
+        "GET",
+        "/api/names",
+        "List the names that documents may use",
+        READ,
+        {200: NamesView},
+        query={"workflow": {**LABEL, "description": "The saved workflow of the document."}},
+    )
+    async def _names(self, call: Call) -> Response:
+        return answer(NamesView.of(await self._known(call.query("workflow"))))
+
+    @route("GET", f"{ALL}/kinds", "List the kinds of nodes and their fields", READ, {200: NodeKindsView})
     async def _kinds(self, _call: Call) -> Response:
-        return answer(kinds_view())
+        return answer(all_kinds())
 
+    @route("GET", f"{ALL}/schema", "Show the JSON schema of documents", READ, {200: SCHEMA})
     async def _schema(self, _call: Call) -> Response:
         return answer(schema())
 
+    @route("GET", f"{ALL}/examples", "List example workflows", READ, {200: Page[ExampleView]})
     async def _examples(self, _call: Call) -> Response:
         found = await asyncio.to_thread(examples)
-        return answer(page_view([each.to_json() for each in found], None))
+        return answer_page([ExampleView.showing(each) for each in found], None)
 
+    @route(
+        "POST",
+        f"{ALL}/import",
+        "Import a workflow from a text",
+        OPERATE,
+        {201: WorkflowDetailView},
+        body=ImportedWorkflow,
+        large=True,
+    )
     async def _import(self, call: Call) -> Response:
-        fields = await _fields(call, IMPORTED_WORKFLOW)
-        raw = await asyncio.to_thread(model.imported, fields.required_text("text"), fields.text("form") or "auto")
+        body = await call.read(ImportedWorkflow, LIMIT)
+        raw = await asyncio.to_thread(model.imported, body.text, body.form or "auto")
         texts = {name: text for name in ("name", "description") if isinstance(text := raw.get(name), str) and text}
-        name = fields.text("name") or texts.get("name") or "Imported workflow"
-        if "description" in texts:
-            fields = fields.otherwise("description", texts["description"])
-        return await self._made(call, fields, raw, name=name)
+        checked = await self._checked(raw)
+        wanted = body.wanted(checked, name=body.name or texts.get("name") or "Imported workflow")
+        if body.description is None:
+            wanted = replace(wanted, description=texts.get("description"))
+        return await self._made(call, wanted, checked, draft=bool(body.draft))
 
+    @route(
+        "GET",
+        f"{ONE}/export",
+        "Export a document as a file",
+        READ,
+        {200: FILE},
+        query={"form": one_of(("json", "yaml")), **_NUMBER},
+        media="application/octet-stream, application/yaml",
+    )
     async def _export(self, call: Call) -> Response:
         form, version = call.query("form") or "json", call.query("version")
         if form not in _MEDIA:
@@ -229,21 +146,105 @@ class WorkflowRoutes:
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
         return Response(text, media_type=_MEDIA[form], headers=headers)
 
+    # -- workflows -------------------------------------------------------------------------------------------
+
+    @route(
+        "GET",
+        ALL,
+        "List workflows, newest first",
+        READ,
+        {200: Page[WorkflowView]},
+        query={**PAGING, "q": LABEL, "enabled": FLAG},
+    )
+    async def _list(self, call: Call) -> Response:
+        page = await self._insights.workflows(
+            text=call.query("q"),
+            enabled=None if call.query("enabled") is None else call.flag("enabled", default=True),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        return answer_page([WorkflowView.of(row) for row in page.items], page.next_cursor)
+
+    @route("POST", ALL, "Create a workflow", OPERATE, {201: WorkflowDetailView}, body=NewWorkflow, large=True)
+    async def _create(self, call: Call) -> Response:
+        body = await call.read(NewWorkflow, LIMIT)
+        checked = await self._checked(model.BLANK if body.document is None else body.document)
+        draft = body.draft or body.document is None
+        return await self._made(call, body.wanted(checked, name=body.name), checked, draft=draft)
+
+    @route("GET", ONE, "Show a workflow with its newest document, by id or slug", READ, {200: WorkflowDetailView})
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(call.id("workflow"))
+
+    @route(
+        "PATCH",
+        ONE,
+        "Change the fields in the body",
+        OPERATE,
+        {200: WorkflowDetailView},
+        body=ChangedWorkflow,
+        large=True,
+    )
+    async def _update(self, call: Call) -> Response:
+        body = await call.read(ChangedWorkflow, LIMIT)
+        checked = None if body.document is None else await self._checked(body.document, call.id("workflow"))
+        if checked is not None and checked.errors and not body.draft:
+            return _refused(checked)
+        known = await self._store.write(
+            service.update,
+            call.id("workflow"),
+            body.wanted(checked, name=body.name, expected=body.version),
+            self._clock.now(),
+            by=await self._gate.principal_id(call.identity),
+        )
+        return await self._shown(known.id)
+
+    @route("DELETE", ONE, "Delete a workflow; its active runs continue to their end", OPERATE, {200: OkView})
+    async def _remove(self, call: Call) -> Response:
+        await self._store.write(
+            service.remove, call.id("workflow"), self._clock.now(), by=await self._gate.principal_id(call.identity)
+        )
+        return done()
+
+    async def _made(self, call: Call, wanted: Wanted, checked: CheckedDocument, *, draft: bool) -> Response:
+        if checked.errors and not draft:
+            return _refused(checked)
+        made = await self._store.write(
+            service.create, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
+        )
+        return await self._shown(made.id, 201)
+
     # -- versions --------------------------------------------------------------------------------------------
 
+    @route(
+        "GET",
+        _VERSIONS,
+        "List its versions, newest first",
+        READ,
+        {200: Page[WorkflowVersionView]},
+        query=PAGING,
+    )
     async def _versions(self, call: Call) -> Response:
         workflow = await self._store.read(find, call.id("workflow"))
         page = await self._insights.workflow_versions(workflow.id, limit=call.limit, cursor=call.query("cursor"))
-        return answer(page_view([version_view(row) for row in page.items], page.next_cursor))
+        return answer_page([WorkflowVersionView.of(row) for row in page.items], page.next_cursor)
 
+    @route("GET", _VERSION, "Show a version with its document", READ, {200: WorkflowVersionDetailView}, names=_NUMBER)
     async def _version(self, call: Call) -> Response:
         number = _number(str(call.request.path_params["version"]))
         workflow, kept = await self._store.read(_look, call.id("workflow"), number)
         page = await self._insights.workflow_versions(workflow.id, limit=1, cursor=str(number + 1))
-        problems = (await self._checked(kept.document, workflow.id)).problems
-        found = problems_view(problems)
-        return answer({**version_view(page.items[0]), "document": kept.document, "problems": found})
+        problems = problem_views((await self._checked(kept.document, workflow.id)).problems)
+        return answer(WorkflowVersionDetailView.of(page.items[0], document=kept.document, problems=problems))
 
+    @route(
+        "POST",
+        f"{_VERSION}/restore",
+        "Create a new version with the document of this one",
+        OPERATE,
+        {200: WorkflowDetailView},
+        names=_NUMBER,
+    )
     async def _restore(self, call: Call) -> Response:
         number = _number(str(call.request.path_params["version"]))
         known = await self._known(call.id("workflow"))
@@ -265,7 +266,9 @@ class WorkflowRoutes:
         if row is None:
             raise NotFound("There is no such workflow.", fix="Look it up in the list (GET /api/workflows).")
         checked = await self._checked(newest.document, None if workflow.removed_at else workflow.id)
-        return answer(detail_view(replace(row, workflow=workflow), newest, checked.problems), status)
+        problems = problem_views(checked.problems)
+        row = replace(row, workflow=workflow)
+        return answer(WorkflowDetailView.of(row, document=newest.document, note=newest.note, problems=problems), status)
 
     async def _checked(self, raw: Mapping[str, Any], workflow: str | None = None) -> CheckedDocument:
         """Validate the document in a thread, because a large document would block the event loop. `workflow`: the id of
@@ -275,38 +278,12 @@ class WorkflowRoutes:
     async def _known(self, workflow: str | None) -> KnownNames:
         return await names_in(self._store, self._choices, workflow)
 
-    async def _names(self, call: Call) -> Response:
-        return answer(names_view(await self._known(call.query("workflow"))))
-
 
 async def names_in(store: Store, choices: Choices, workflow: str | None) -> KnownNames:
     """Return the names that the document of this workflow may use. `workflow` is None for an unsaved workflow."""
     tools = {tool.spec.name for tool in await choices.tools()}
     available = AvailableNames(tools=tools, servers=set(choices.servers()), models=choices.served())
     return await store.read(service.known_in, available, workflow)
-
-
-async def _fields(call: Call, schema: Mapping[str, Any]) -> Fields:
-    fields = await read_json(call.request, LIMIT)
-    fields.refuse_others(dict(schema))
-    return fields
-
-
-def _wanted(fields: Fields, checked: CheckedDocument | None) -> Wanted:
-    return Wanted(
-        slug=fields.text("slug"),
-        description=fields.text("description"),
-        enabled=_switch(fields, "enabled"),
-        checked=checked,
-        note=fields.text("note") or "",
-    )
-
-
-def _switch(fields: Fields, name: str) -> bool | None:
-    value = fields.raw(name)
-    if value is not None and not isinstance(value, bool):
-        raise unusable(name, "must be true or false")
-    return value
 
 
 def _number(text: str) -> int:
@@ -323,8 +300,7 @@ def _refused(checked: CheckedDocument) -> Response:
         fix="Fix the `problems`, or send `draft: true` to store it with them.",
         code="problems",
     )
-    found: list[Json] = problems_view(checked.problems)
-    return answer({**failure_of(error).to_json(), "problems": found}, _REFUSED)
+    return answer({**failure_of(error).to_json(), "problems": problem_views(checked.problems)}, _REFUSED)
 
 
 def _look(tx: Transaction, name: str, version: int | None) -> tuple[Workflow, WorkflowVersion]:

@@ -105,9 +105,10 @@ class Call:
     #: The body that the route declares.
     body: Schema | type[Body] | None = None
 
-    async def read(self, body: type[B]) -> B:
-        """Return the body of the request. Raise `Unprocessable` for an unknown or wrong field."""
-        return body.read(await read_object(self.request, self.body_limit))
+    async def read(self, body: type[B], limit: BodyLimit | None = None) -> B:
+        """Return the body of the request. Raise `Unprocessable` for an unknown or wrong field. `limit` is a limit other
+        than that of the route."""
+        return body.read(await read_object(self.request, limit or self.body_limit))
 
     async def fields(self) -> Fields:
         """Return the fields of the body. Raise `Unprocessable` for a field that the schema does not describe."""

@@ -1133,7 +1133,7 @@ export interface Routes {
   "POST /api/workflows": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { name: string; slug?: string; description?: string; document?: Record<string, unknown>; draft?: boolean; note?: string; enabled?: boolean };
+    body: { slug?: string; description?: string; draft?: boolean; note?: string; enabled?: boolean; name: string; document?: Record<string, unknown> };
     answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
   };
   /** List example workflows. */
@@ -1147,7 +1147,7 @@ export interface Routes {
   "POST /api/workflows/import": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { text: string; form?: "auto" | "json" | "yaml"; name?: string; slug?: string; description?: string; draft?: boolean; note?: string; enabled?: boolean };
+    body: { slug?: string; description?: string; draft?: boolean; note?: string; enabled?: boolean; text: string; form?: "auto" | "json" | "yaml"; name?: string };
     answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
   };
   /** List the kinds of nodes and their fields. */
@@ -1189,7 +1189,7 @@ export interface Routes {
   "PATCH /api/workflows/{workflow}": {
     path: { workflow: string };
     query: Record<string, never>;
-    body: { name?: string; slug?: string; description?: string; document?: Record<string, unknown>; draft?: boolean; note?: string; enabled?: boolean; version?: number };
+    body: { slug?: string; description?: string; draft?: boolean; note?: string; enabled?: boolean; name?: string; document?: Record<string, unknown>; version?: number };
     answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
   };
   /** Export a document as a file. */
