@@ -35,7 +35,7 @@ from arvis.domain.events import (
     TypingRequested,
 )
 from arvis.domain.messages import Address, MessageStatus
-from arvis.ports.bus import NOTICE_BYTES, Bus, Relay, Topic
+from arvis.ports.bus import NOTICE_BYTES, Relay, Topic
 
 #: The events that are sent to other processes, and the processes (`Topic`) that receive them.
 CROSSING: Mapping[type[Any], Topic] = {
@@ -74,7 +74,7 @@ class Bridge:
     """The connection to the other processes. It sends them the events of this process. It publishes an event of another
     process in this process if the event belongs to `topics`."""
 
-    def __init__(self, *, bus: Bus, relay: Relay, topics: Collection[Topic]) -> None:
+    def __init__(self, *, bus: EventBus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus
         self._relay = relay
         self._topics = topics
@@ -179,19 +179,21 @@ E = TypeVar("E", bound=Event)
 
 
 class EventBus:
-    """Implements `arvis.ports.bus.Bus`. Use it only in the thread of the event loop, which also runs the listeners."""
+    """The events inside one process. Use it only in the thread of the event loop, which also runs the listeners."""
 
     def __init__(self, *, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(__name__)
         self._listeners: dict[type[Any], tuple[_Subscription, ...]] = {}
 
     def publish(self, event: Event) -> None:
+        """Call every listener that subscribed to the type of this event. Never raises and never waits."""
         # The tuple is never changed in place, so listeners may subscribe and unsubscribe during the loop.
         for subscription in self._listeners.get(type(event), ()):
             if subscription.active:
                 self._notify(subscription, event)
 
     def subscribe(self, kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
+        """Call `listener` for each event of this type from now on. The returned function ends the subscription."""
         subscription = _Subscription(listener)
         self._listeners[kind] = (*self._listeners.get(kind, ()), subscription)
 

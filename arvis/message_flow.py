@@ -28,6 +28,7 @@ from dataclasses import replace
 from arvis.actions.context import Limits
 from arvis.actions.delegation import on_turn_end
 from arvis.actions.turn_end import TurnEnd, TurnResult
+from arvis.bus import EventBus
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -44,7 +45,6 @@ from arvis.graphs.compaction.scripts import COMPACTION
 from arvis.llm import RunFailed, Unserved
 from arvis.messaging import messages, notices
 from arvis.messaging.owner_alerts import alert_dead_letter
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.services import workflow_runs
@@ -76,7 +76,7 @@ class MessageFlow:
         *,
         store: Store,
         engine: Engine,
-        bus: Bus,
+        bus: EventBus,
         clock: Clock,
         zone: str = "UTC",
         limits: Limits | None = None,

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.approvals import APPROVERS, Approvers, answer_question, asked_of, may_answer
+from arvis.bus import EventBus
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import DeliveryState, Principal
 from arvis.engine import lifecycle
 from arvis.messaging.streaming import Shown, StreamedTexts, nothing_shown
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
@@ -30,7 +30,7 @@ class StoreOperations:
     approve a tool call."""
 
     def __init__(
-        self, *, store: Store, bus: Bus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
+        self, *, store: Store, bus: EventBus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
     ) -> None:
         self._approvers = approvers
         self._store = store

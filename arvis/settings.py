@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from arvis.bus import EventBus
 from arvis.config import Config
 from arvis.config.catalog import Setting, keys_at_once, with_values_of
 from arvis.config.loading import Loaded, Origin, OriginKind, look
@@ -26,7 +27,6 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, Conflict, Unprocessable
 from arvis.domain.events import Changed, Event, NoticesMissed, SettingsChanged
 from arvis.domain.versions import Version, Versioned, version_before
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
@@ -76,7 +76,7 @@ class SettingsService:
     start. Await `begin` before any other method."""
 
     def __init__(
-        self, *, given: Config, store: Store, bus: Bus, clock: Clock, environ: Callable[[], Mapping[str, str]]
+        self, *, given: Config, store: Store, bus: EventBus, clock: Clock, environ: Callable[[], Mapping[str, str]]
     ) -> None:
         self._given = given
         self._running = given

@@ -14,11 +14,11 @@ from contextlib import suppress
 from typing import Protocol
 
 from arvis.bots.registry import BotSpec
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, StoreError
 from arvis.domain.events import BotStateChanged
 from arvis.domain.platforms import BotState
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import BotUp, Connector, TokenRefused
 from arvis.ports.inbox import Inbox
@@ -59,7 +59,7 @@ class StatusReporter:
     lease of the bot."""
 
     def __init__(
-        self, *, platform: str, name: str, store: Store, bus: Bus, clock: Clock, holding: Holding, tell: TellOwner
+        self, *, platform: str, name: str, store: Store, bus: EventBus, clock: Clock, holding: Holding, tell: TellOwner
     ) -> None:
         self._platform = platform
         self._name = name

@@ -14,11 +14,11 @@ from typing import Any
 
 from arvis.bots.connectors import ConnectorFactory, describe
 from arvis.bots.registry import BotRegistry, BotSpec, Key, Source, is_secret, opened_of, request_restart, seal_all
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
 from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import BadSetting, ChecksSetup, Connector, SetupFinding
 from arvis.ports.secrets import SecretBox
@@ -53,7 +53,7 @@ class BotService:
         maker: ConnectorFactory,
         store: Store,
         secrets: SecretBox,
-        bus: Bus,
+        bus: EventBus,
         clock: Clock,
     ) -> None:
         self._registry = registry

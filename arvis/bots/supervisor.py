@@ -11,11 +11,11 @@ from contextlib import ExitStack, suppress
 from arvis.bots.connectors import Bot, ConnectorPool
 from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.bots.runner import BotRun, StatusReport, StatusReporter, TellOwner
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import BotsChanged, NoticesMissed
 from arvis.domain.platforms import BotState
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Store, Transaction
@@ -54,7 +54,7 @@ class BotSupervisor:
         registry: BotRegistry,
         fleet: ConnectorPool,
         store: Store,
-        bus: Bus,
+        bus: EventBus,
         clock: Clock,
         running: RunnerParts | None,
     ) -> None:

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
+from arvis.bus import EventBus
 from arvis.delivery import drafts, sender
 from arvis.delivery.drafts import locate as locate_draft
 from arvis.delivery.late_replies import ChannelBackoff, LateReplies, Timing, marked
@@ -21,7 +22,6 @@ from arvis.domain.jobs import Done, Fail, Job, JobResult, Retry, Snooze, Unfinis
 from arvis.domain.messages import Address, Delivery, DeliveryState
 from arvis.domain.platforms import ChannelStatus, Part, PartState, Piece
 from arvis.messaging.owner_alerts import alert_dead_letter
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
@@ -117,7 +117,7 @@ class Deliverer:
         store: Store,
         connector_of: OfAddress,
         clock: Clock,
-        bus: Bus,
+        bus: EventBus,
         late_replies: LateReplies | None = None,
         release: Callable[[str, Address], Awaitable[None]] = _no_drafts,
         backoff: ChannelBackoff | None = None,

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from arvis.bus import EventBus
 from arvis.delivery import drafts
 from arvis.delivery.drafts import DraftStream, Pace, locate
 from arvis.delivery.late_replies import ChannelBackoff
@@ -20,7 +21,6 @@ from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import Draft
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, SendError, ShowsDrafts, ShowsTyping
 from arvis.ports.store import Store
@@ -59,7 +59,7 @@ class Presence:
         self,
         *,
         store: Store,
-        bus: Bus,
+        bus: EventBus,
         connector_of: Callable[[Address], Connector | None],
         clock: Clock,
         pace: Pace | None = None,

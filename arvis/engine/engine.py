@@ -20,6 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+from arvis.bus import EventBus
 from arvis.domain.errors import ExecutionError, LeaseLost
 from arvis.domain.events import ExecutionPaused, JobSettled
 from arvis.domain.executions import (
@@ -49,7 +50,6 @@ from arvis.engine.graph import (
 )
 from arvis.engine.lifecycle import OnComplete
 from arvis.engine.unit_of_work import ExecutionUpdate
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
@@ -175,7 +175,7 @@ class Engine:
         store: Store,
         graphs: Mapping[str, Graph],
         clock: Clock,
-        bus: Bus,
+        bus: EventBus,
         new_id: Callable[[], str],
         drawn: lifecycle.Drawn | None = None,
     ) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import Protocol
 
 from arvis import commands
 from arvis.approvals import APPROVERS, Approvers
@@ -35,7 +34,7 @@ from arvis.messaging.streaming import Shown, nothing_shown
 from arvis.ports.inbox import Received
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
-from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed
+from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed, Router
 from arvis.services import allowances
 from arvis.services.allowances import Allowed
 from arvis.services.people import PAIRABLE, offer_pairing
@@ -172,10 +171,6 @@ _TOO_MANY = "too_many_messages"
 _LONGEST_DROPPED = 2_000
 
 
-class Routes(Protocol):
-    def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Handled:
     """The result of a message."""
@@ -192,7 +187,7 @@ def handle_message(
     message: IncomingMessage,
     uploads: Sequence[Attachment],
     *,
-    router: Routes,
+    router: Router,
     rules: InboxRules,
     code: str,
     now: int,

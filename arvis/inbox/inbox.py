@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from arvis.approvals import answer_question
+from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
@@ -41,7 +42,6 @@ from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import STOP, WAIT
 from arvis.messaging.owner_alerts import alert_owner
 from arvis.messaging.streaming import StreamedTexts, nothing_shown
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Clicked, Received
 from arvis.ports.operations import WaitAnswer
@@ -243,7 +243,7 @@ class InboxService:
         admit: Callable[[], None],
         store: Store,
         router: Router,
-        bus: Bus,
+        bus: EventBus,
         clock: Clock,
         rules: InboxRules,
         new_code: Callable[[], str],

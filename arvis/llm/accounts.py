@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from arvis.bus import EventBus
 from arvis.config.accounts import DEFAULT_MODELS, account_problems
 from arvis.config.accounts import account as account_of
 from arvis.config.entries import AccountEntry
@@ -35,7 +36,6 @@ from arvis.domain.events import AccountsChanged, NoticesMissed
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.llm.attempts import RunFailed
 from arvis.llm.selection import DEMO
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.provider import Providers
 from arvis.ports.secrets import SecretBox
@@ -116,7 +116,7 @@ class AccountRegistry:
             known = (*self._configured.values(), *usable)
             self._usable, self._left_out = known if known or rows else (DEMO,), left_out
 
-    async def follow(self, bus: Bus, up: Callable[[], None]) -> None:
+    async def follow(self, bus: EventBus, up: Callable[[], None]) -> None:
         """Load the accounts and call `up`. Then load them again after each change and at least every minute, until
         cancelled. Raise `StoreError`."""
         changed = asyncio.Event()
@@ -203,7 +203,14 @@ class AccountService:
     an account of the configuration or a name that exists already."""
 
     def __init__(
-        self, *, book: AccountRegistry, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
+        self,
+        *,
+        book: AccountRegistry,
+        store: Store,
+        secrets: SecretBox,
+        providers: Providers,
+        bus: EventBus,
+        clock: Clock,
     ) -> None:
         self._book = book
         self._store = store

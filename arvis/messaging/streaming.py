@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from arvis.bus import EventBus
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.markup import Scanner
 from arvis.domain.messages import FINAL_STATUSES
-from arvis.ports.bus import Bus
 
 # The text of unfinished answers that people have seen. If a turn is stopped, this text is stored as its reply.
 
@@ -30,7 +30,7 @@ class StreamedTexts:
     """The streamed texts of unfinished answers, by the id of the answered message. `shown` can be called on any
     thread."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._texts: dict[str, str] = {}
         bus.subscribe(Delta, self._add)
         bus.subscribe(StatusChanged, self._settle)

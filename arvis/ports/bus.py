@@ -1,14 +1,12 @@
-"""Events inside one process (`Bus`), and notices between the processes that share a database (`Relay`). A notice may be
-lost, so receivers read the data from the database."""
+"""Notices between the processes that share a database. A notice may be lost, so receivers read the data from the
+database."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Protocol, TypeVar
-
-from arvis.domain.events import Event
+from typing import Protocol
 
 #: The maximum size of a notice, in bytes of UTF-8.
 NOTICE_BYTES = 7_000
@@ -34,17 +32,4 @@ class Relay(Protocol):
     def listen(self, topics: Collection[Topic]) -> AbstractAsyncContextManager[AsyncIterator[Sequence[str]]]:
         """Return a context manager whose value yields the notices that other processes send while the `async with`
         block runs. Raises `StoreError` if the connection breaks; notices are lost until the next call of `listen`."""
-        ...
-
-
-E = TypeVar("E", bound=Event)
-
-
-class Bus(Protocol):
-    def publish(self, event: Event) -> None:
-        """Call every listener that subscribed to the type of this event. Never raises and never waits."""
-        ...
-
-    def subscribe(self, kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
-        """Call `listener` for each event of this type from now on. The returned function ends the subscription."""
         ...

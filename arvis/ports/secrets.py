@@ -1,20 +1,8 @@
-"""The protection of stored secrets. Secrets that people enter are sealed before they are stored; passwords are stored
-only as hashes."""
+"""The protection of stored secrets: secrets that people enter are sealed before they are stored."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-
-class Passwords(Protocol):
-    async def hashed(self, password: str) -> str:
-        """Return the hash of a password for storing. Raises `TooMany` if too many calls are already waiting."""
-        ...
-
-    async def matches(self, password: str, kept: str | None) -> bool:
-        """Return whether `kept` is the stored hash of this password. If `kept` is None, return False, but only after
-        the time that a comparison takes. Raises `TooMany` if too many calls are already waiting."""
-        ...
 
 
 class SecretBox(Protocol):

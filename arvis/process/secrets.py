@@ -38,16 +38,19 @@ _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZ
 
 
 class Argon2Passwords:
-    """Implements `Passwords` with libsodium. A thread computes the hashes, one after the other."""
+    """The hashes of passwords, by libsodium. A thread computes the hashes, one after the other."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._running: set[asyncio.Task[object]] = set()
 
     async def hashed(self, password: str) -> str:
+        """Return the hash of a password for storing. Raises `TooMany` if too many calls are already waiting."""
         return await self._in_turn(lambda: _hashed(password))
 
     async def matches(self, password: str, kept: str | None) -> bool:
+        """Return whether `kept` is the stored hash of this password. If `kept` is None, return False, but only after
+        the time that a comparison takes. Raises `TooMany` if too many calls are already waiting."""
         same = await self._in_turn(lambda: _matches(password, kept or _NOBODYS))
         return same and kept is not None
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
@@ -34,7 +35,6 @@ from arvis.domain.jobs import (
     Snooze,
     Unfinished,
 )
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.queue.outages import PAUSE_SECONDS, RETRY_SECONDS, Contact, RetryingStore
@@ -467,7 +467,7 @@ class Noticed:
     """A `Handler` that calls another handler. It publishes a change of the job before and after each run, and before each
     announcement."""
 
-    def __init__(self, *, handler: Handler, bus: Bus) -> None:
+    def __init__(self, *, handler: Handler, bus: EventBus) -> None:
         self._handler = handler
         self._bus = bus
 

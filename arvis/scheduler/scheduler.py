@@ -13,11 +13,11 @@ from typing import Any
 
 import structlog
 
+from arvis.bus import EventBus
 from arvis.domain.errors import StoreError
 from arvis.domain.events import NoticesMissed, SchedulesChanged
 from arvis.domain.jobs import Fail, Job, JobResult, Unfinished
 from arvis.domain.schedules import OccurrenceStatus
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
@@ -95,7 +95,7 @@ class Scheduler:
     daemon's time zone. Only one process runs the scheduler of a database. Even if two do so for a moment, each time is
     run once."""
 
-    def __init__(self, *, store: Store, bus: Bus, clock: Clock, poll_seconds: float, zone: str) -> None:
+    def __init__(self, *, store: Store, bus: EventBus, clock: Clock, poll_seconds: float, zone: str) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock

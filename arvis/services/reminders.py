@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from arvis.bus import EventBus
 from arvis.calendar import Every, for_people, parse
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError, UsageError, sentences
@@ -21,7 +22,6 @@ from arvis.domain.markup import escape
 from arvis.domain.messages import Address
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
@@ -72,7 +72,7 @@ class Wish:
 class ReminderService:
     """The implementation of the port `Reminders`, which runs the scripts of this module."""
 
-    def __init__(self, *, store: Store, bus: Bus, clock: Clock, rules: Rules) -> None:
+    def __init__(self, *, store: Store, bus: EventBus, clock: Clock, rules: Rules) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
@@ -17,7 +18,6 @@ from arvis.engine import lifecycle
 from arvis.messaging import notices
 from arvis.messaging.notices import with_mark
 from arvis.messaging.streaming import Shown, nothing_shown
-from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
@@ -81,7 +81,7 @@ def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn
     return CancelledTurn(end_turn(tx, execution, ending, now), jobs)
 
 
-def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
+def announce_cancelled(bus: EventBus, turn: CancelledTurn) -> None:
     """Publish the events of a cancelled turn or run after the commit. The events also end the tasks that run its
     jobs."""
     for job_id in turn.jobs:

@@ -7,6 +7,7 @@ an agent could otherwise start workflows without end.
 
 from __future__ import annotations
 
+from arvis.bus import EventBus
 from arvis.domain.errors import ToolError, UsageError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Priority
@@ -14,7 +15,6 @@ from arvis.domain.markup import escape
 from arvis.domain.workflows import Workflow
 from arvis.engine import lifecycle
 from arvis.engine.state import changes
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
@@ -35,7 +35,7 @@ _LISTED, _LONGEST = 30, 120
 class WorkflowStarter:
     """The implementation of the port `WorkflowStarts`."""
 
-    def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:
+    def __init__(self, *, store: Store, bus: EventBus, clock: Clock) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock

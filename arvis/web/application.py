@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from arvis.bus import EventBus
 from arvis.domain.errors import Unprocessable
-from arvis.ports.bus import Bus
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, change_by
 from arvis.web.http.errors import STOPPING, Failure, attempt, failure_of_http
@@ -34,7 +34,7 @@ class EndpointHandler:
     the endpoint's format."""
 
     def __init__(
-        self, *, gate: Authorizer, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: Bus
+        self, *, gate: Authorizer, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: EventBus
     ) -> None:
         self._gate = gate
         self._metrics = metrics

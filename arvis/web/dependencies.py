@@ -7,20 +7,21 @@ from dataclasses import field
 from pathlib import Path
 
 from arvis.bots.service import BotService
+from arvis.bus import EventBus
 from arvis.config.sections import Limits, Web
 from arvis.domain.dataclass import dataclass
 from arvis.domain.money import SpendingLimits
 from arvis.llm.accounts import AccountService
 from arvis.ports.backups import Backups
-from arvis.ports.bus import Bus
 from arvis.ports.choices import Choices
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
-from arvis.ports.secrets import Passwords, SecretBox
+from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
+from arvis.process.secrets import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
@@ -65,10 +66,10 @@ class WebDependencies:
     #: Returns the connector of an enabled bot, by platform and name.
     bot_connector: Callable[[str, str], Connector | None]
     secrets: SecretBox
-    passwords: Passwords
+    passwords: Argon2Passwords
     store: Store
     connector: WebConnector
-    bus: Bus
+    bus: EventBus
     clock: Clock
     #: Creates URL-safe texts of at least 128 random bits.
     new_token: Callable[[], str]

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
 
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.money import day_of
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Answers, Insights
 from arvis.ports.store import Store, Transaction
@@ -136,7 +136,7 @@ class LatencySeries:
         self._warming: asyncio.Task[object] | None = None
 
     @contextlib.contextmanager
-    def listening(self, _: Bus) -> Iterator[None]:
+    def listening(self, _: EventBus) -> Iterator[None]:
         """Take a sample of the queue every minute while the context is open."""
         sampling = asyncio.create_task(self._keep_sampling())
         self._listens = True

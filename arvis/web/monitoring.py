@@ -16,10 +16,10 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from arvis import __version__
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.events import DeliverySettled, JobSettled, MessageReceived, StatusChanged
 from arvis.domain.messages import FINAL_STATUSES
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, UsageBy, UsageGroup
 from arvis.ports.store import Store, Transaction
@@ -162,7 +162,7 @@ class Metrics:
         ProcessCollector(registry=registry)
 
     @contextlib.contextmanager
-    def listening(self, bus: Bus) -> Iterator[None]:
+    def listening(self, bus: EventBus) -> Iterator[None]:
         subscriptions = [
             bus.subscribe(MessageReceived, self._message_received),
             bus.subscribe(StatusChanged, self._status_changed),

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from arvis.app.administration import InstalledChoices
+from arvis.bus import EventBus
 from arvis.config import load
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.llm.prices import Prices
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store
 from arvis.ports.tool import Tool
@@ -23,7 +23,7 @@ from arvis.web.dependencies import AdminServices
 async def admin_services(
     folder: Path,
     store: Store,
-    bus: Bus,
+    bus: EventBus,
     clock: Clock,
     *,
     text: str | None = None,

@@ -10,13 +10,12 @@ import pytest
 from arvis.bus import EventBus
 from arvis.domain.events import JobSettled, MessageReceived, TypingRequested
 from arvis.domain.messages import Address
-from arvis.ports.bus import Bus
 
 PLACE = Address("web", "main", "c")
 
 
 def test_an_event_reaches_the_listeners_of_its_type_in_order() -> None:
-    bus: Bus = EventBus()
+    bus: EventBus = EventBus()
     heard: list[str] = []
     bus.subscribe(JobSettled, lambda event: heard.append(f"first {event.job_id}"))
     bus.subscribe(JobSettled, lambda event: heard.append(f"second {event.job_id}"))

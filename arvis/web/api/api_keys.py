@@ -9,11 +9,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 from starlette.responses import Response
 
+from arvis.bus import EventBus
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.events import SessionEnded
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.users import StoredKey, UserRole
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth.api_keys import PREFIX, key_hash, user_of_key
@@ -60,7 +60,7 @@ _ALL = "/api/keys"
 class ApiKeyRoutes(Routes):
     """Routes of API keys. `new_token` creates URL-safe texts of at least 128 random bits."""
 
-    def __init__(self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str]) -> None:
+    def __init__(self, *, store: Store, clock: Clock, bus: EventBus, new_token: Callable[[], str]) -> None:
         self._store = store
         self._clock = clock
         self._bus = bus

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from arvis.bus import EventBus
 from arvis.domain.errors import ArvisError, Conflict, NotFound
 from arvis.domain.events import NoticesMissed, StatusChanged
 from arvis.domain.messages import FINAL_STATUSES, Attachment, MessageStatus, OutgoingFile
 from arvis.ports.browsing import MessageFilter
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
@@ -84,7 +84,7 @@ class StatusWaiter:
         self._closed = False
 
     @contextlib.contextmanager
-    def listening(self, bus: Bus) -> Iterator[None]:
+    def listening(self, bus: EventBus) -> Iterator[None]:
         """Subscribe to the bus while the context is open."""
         self._closed = False
         subscriptions = [

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
+from arvis.bus import EventBus
 from arvis.domain.agents import Agent
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.schedules import Cause, MadeBy, Missed, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
@@ -156,7 +156,7 @@ class ScheduleRoutes(Routes):
     """Routes of schedules. `rules` come from the configuration."""
 
     def __init__(
-        self, *, insights: Insights, store: Store, gate: Authorizer, bus: Bus, clock: Clock, rules: Rules
+        self, *, insights: Insights, store: Store, gate: Authorizer, bus: EventBus, clock: Clock, rules: Rules
     ) -> None:
         self._insights = insights
         self._store = store

@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import NotFound
 from arvis.domain.events import Changed, RunAdvanced
 from arvis.domain.executions import CUT_OFF, ExecutionStatus, WaitKind
 from arvis.domain.workflows import ENDS, OUTPUT, LogEntry, LogType, RunStatus
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow, RunView
@@ -337,7 +337,7 @@ class RunStream:
 
 
 @contextlib.contextmanager
-def waking(bus: Bus, run_id: str, watch: Watch) -> Iterator[None]:
+def waking(bus: EventBus, run_id: str, watch: Watch) -> Iterator[None]:
     """Wake the watch at every event of this run, while the context is open."""
 
     def advanced(news: RunAdvanced) -> None:

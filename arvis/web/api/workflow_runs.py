@@ -8,12 +8,12 @@ from typing import Any
 
 from starlette.responses import Response
 
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.events import RunAdvanced
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.workflows import STATE, RunStatus
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer
@@ -74,7 +74,7 @@ class RunDependencies:
     store: Store
     gate: Authorizer
     board: StatusWaiter
-    bus: Bus
+    bus: EventBus
     clock: Clock
     timeouts: Timeouts
 

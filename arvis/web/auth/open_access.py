@@ -11,10 +11,10 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 
+from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import Unauthorised
 from arvis.domain.events import Changed, NoticesMissed, SessionEnded
-from arvis.ports.bus import Bus
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import Identity
 
@@ -47,7 +47,7 @@ class OpenAccess:
         self._checking: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
-    def listening(self, bus: Bus) -> Iterator[None]:
+    def listening(self, bus: EventBus) -> Iterator[None]:
         endings = [
             bus.subscribe(Changed, self._on_change),
             bus.subscribe(SessionEnded, self._session_ended),

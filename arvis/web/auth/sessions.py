@@ -10,16 +10,16 @@ import hashlib
 import hmac
 from collections.abc import Callable, Sequence
 
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, Unauthorised, Unprocessable
 from arvis.domain.events import SessionEnded
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, User
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.people import LoginSession
-from arvis.ports.secrets import Passwords
 from arvis.ports.store import Store, Transaction
+from arvis.process.secrets import Argon2Passwords
 from arvis.web.auth import users
 from arvis.web.http.identity import Identity, Role
 from arvis.web.http.rate_limits import LoginLimiter
@@ -100,7 +100,7 @@ class Sessions:
     """The sessions of dashboard users. `new_token` creates URL-safe texts of at least 128 random bits."""
 
     def __init__(
-        self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str], life: SessionLifetime
+        self, *, store: Store, clock: Clock, bus: EventBus, new_token: Callable[[], str], life: SessionLifetime
     ) -> None:
         self._store = store
         self._clock = clock
@@ -260,7 +260,7 @@ class LoginService:
         *,
         store: Store,
         clock: Clock,
-        passwords: Passwords,
+        passwords: Argon2Passwords,
         limiter: LoginLimiter,
         sessions: Sessions,
         configured: str | None,

@@ -17,11 +17,11 @@ from typing import Any
 
 from starlette.responses import Response
 
+from arvis.bus import EventBus
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ArvisError, NotFound
 from arvis.domain.messages import Address, PrincipalRole
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
@@ -65,7 +65,7 @@ class CompletionDependencies:
     insights: Insights
     gate: Authorizer
     board: StatusWaiter
-    bus: Bus
+    bus: EventBus
     clock: Clock
     timeouts: Timeouts
     message_bytes: int

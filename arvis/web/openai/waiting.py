@@ -11,6 +11,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.events import Delta, NoticesMissed, StatusChanged
@@ -18,7 +19,6 @@ from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
 from arvis.domain.explanation import in_words
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, MessageStatus
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction
@@ -82,7 +82,7 @@ class AnswerEvents:
         self._look = False
 
     @contextlib.contextmanager
-    def listening(self, bus: Bus) -> Iterator[None]:
+    def listening(self, bus: EventBus) -> Iterator[None]:
         subscriptions = [
             bus.subscribe(Delta, self._delta),
             bus.subscribe(StatusChanged, self._status_changed),

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError, TooMany
 from arvis.domain.events import (
@@ -28,7 +29,6 @@ from arvis.domain.events import (
 )
 from arvis.domain.messages import Address, Delivery, MessageStatus, Sender
 from arvis.domain.platforms import Part, Piece
-from arvis.ports.bus import Bus
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.web.http.identity import PLATFORM, Identity
@@ -276,7 +276,7 @@ class WebConnector:
             self._rooms.pop(client.address, None)
 
     @contextlib.contextmanager
-    def listening(self, bus: Bus) -> Iterator[None]:
+    def listening(self, bus: EventBus) -> Iterator[None]:
         """Forward the bus events of this platform."""
         subscriptions = [
             bus.subscribe(TypingRequested, self._typing_requested),

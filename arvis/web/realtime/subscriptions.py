@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from typing import Any
 
+from arvis.bus import EventBus
 from arvis.domain.changes import CHANGE_EVENTS, ChangeTopic, changes_of
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound, TooMany, Unprocessable
 from arvis.domain.events import AgentMoved, Changed, DeliveryAdded, Event, NoticesMissed
 from arvis.domain.messages import Address
 from arvis.domain.money import MICROS, SpendingLimits, day_of
-from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Headline, Insights
 from arvis.ports.store import Store, Transaction
@@ -163,7 +163,7 @@ class Subscriptions:
         self._zone = zone
         self._limits = limits
         self._pace = pace or Intervals()
-        self._bus: Bus | None = None
+        self._bus: EventBus | None = None
         self._watchers: dict[Client, Subscriber] = {}
         self._watched: Counter[str] = Counter()
         self._places: dict[Address, set[str]] = {}
@@ -175,7 +175,7 @@ class Subscriptions:
         self._counting: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
-    def listening(self, bus: Bus) -> Iterator[None]:
+    def listening(self, bus: EventBus) -> Iterator[None]:
         """Allow clients to watch topics while the context is open. This object subscribes to the bus only while a
         client watches a topic."""
         self._bus = bus
