@@ -126,6 +126,6 @@ def test_what_is_no_json_is_a_failure(body: bytes) -> None:
 
 @pytest.mark.parametrize("value", [{"x": ["y" * 50] * 16_000}, "y " * 450_000, " " * 900_000])
 def test_a_large_answer_that_is_named_again_and_again_takes_no_time(value: object) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(render("{{a}}" * 800, {"a": value})) <= LONGEST_TEXT
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1

@@ -184,7 +184,7 @@ def test_a_stream_is_shown_up_to_where_a_document_begins(size: int) -> None:
 
 def test_a_long_stream_in_small_pieces_takes_little_time() -> None:
     guard = Guard(lambda _offset, _piece: None)
-    begun = time.perf_counter()
+    begun = time.process_time()
     for start in range(0, 240_000, 4):
         guard.add(start, "abc<")
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

@@ -133,14 +133,14 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_no_pattern_takes_long(pattern: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     try:
         matches = compile_pattern(pattern)
     except BadPattern:
         pass
     else:
         matches("a" * 16_000 + "!")
-    assert time.perf_counter() - begun < 0.5
+    assert time.process_time() - begun < 0.5
 
 
 @settings(max_examples=150, deadline=None)

@@ -52,7 +52,7 @@ def test_case_and_width_do_not_count(text: str) -> None:
 
 
 def test_a_long_text_is_cut_in_no_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for text in ("喝茶" * 5_000_000, "a-" * 5_000_000, "x" * 10_000_000, "\u0301" * 10_000_000):
         asked_words(text)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

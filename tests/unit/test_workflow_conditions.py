@@ -113,9 +113,9 @@ def test_values_of_rules_hold_templates() -> None:
 
 def test_a_pattern_never_searches_without_end() -> None:
     rules = [{"field": "", "operator": "matches", "value": "*a" * 100}]
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert decide(rules, "and", "a" * 1_999 + "b", str) is False
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize(
