@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
-from arvis.web.api.workflow_run_models import LOG_LINE, RUN, RUN_DETAIL
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, Endpoint
 from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
@@ -51,9 +50,6 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
 NAMED: Mapping[str, Schema] = {
     "Error": ERROR,
     "Ok": OK,
-    "Run": RUN,
-    "RunDetail": RUN_DETAIL,
-    "RunLine": LOG_LINE,
     "Step": STEP,
 }
 

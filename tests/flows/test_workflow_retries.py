@@ -46,9 +46,9 @@ async def test_a_step_that_is_tried_again_says_so_in_the_run_and_in_its_log(app:
 
     view = await app.until(waiting)
     shown = nodes_view(view, ONE)["a"]
-    assert (shown["state"], shown["retry"]["attempts"]) == ("running", 1)
-    assert shown["retry"]["nextAt"] > app.clock.now()
-    assert "the model said timeout" in shown["retry"]["reason"]
+    assert (shown.state, shown.retry.attempts) == ("running", 1)
+    assert shown.retry.next_at > app.clock.now()
+    assert "the model said timeout" in shown.retry.reason
     (warning,) = await lines(app, run_id, "warning")
     assert warning.startswith("Attempt 1 failed: ")
     assert "the model said timeout" in warning
@@ -57,7 +57,7 @@ async def test_a_step_that_is_tried_again_says_so_in_the_run_and_in_its_log(app:
     assert (await ended(app, run_id)).status is ExecutionStatus.DONE
     over = await app.insights.run(run_id)
     assert over is not None
-    assert "retry" not in nodes_view(over, ONE)["a"]
+    assert "retry" not in nodes_view(over, ONE)["a"].to_json()
 
 
 async def test_the_job_of_a_step_that_failed_the_run_is_not_tried_again_by_itself(app: AppHarness) -> None:

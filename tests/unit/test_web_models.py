@@ -14,6 +14,7 @@ from arvis.domain.errors import Unprocessable
 from arvis.web.http.endpoints import Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.models import (
+    ABSENT,
     CLEARING,
     MEMBER,
     About,
@@ -216,3 +217,15 @@ def test_a_route_is_declared_at_its_handler() -> None:
     document = describe([endpoint])
     assert document["components"]["schemas"].keys() == {"Thing", "Part", "Error"}
     assert document["paths"]["/api/things"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+
+
+class NoteView(View):
+    text: str
+    author: str = ABSENT
+
+
+def test_a_view_omits_what_may_be_absent() -> None:
+    assert NoteView(text="a").to_json() == {"text": "a"}
+    assert NoteView(text="a", author="ann").author == "ann"
+    assert schema_of(NoteView)["required"] == ["text"]
+    assert list(schema_of(NoteView)["properties"]) == ["text", "author"]

@@ -26,10 +26,10 @@ from arvis.tasks.rounds import Rounds
 from arvis.web.auth.authorization import Authorizer, is_own_place
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import ANYONE, READ, SEND
-from arvis.web.http.models import MEMBER, About, AnyObject, Body, Page, View, schema_of
+from arvis.web.http.models import MEMBER, About, AnyObject, Body, Page, View
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL, one_of
-from arvis.web.http.views import Json, OpenQuestionView
+from arvis.web.http.views import OpenQuestionView
 
 # The views of questions for the page Questions: the agent, the reason, and the exact action that an approval allows.
 
@@ -109,14 +109,6 @@ class QuestionView(OpenQuestionView):
 
 def _listed(text: str) -> str:
     return beginning(text, _WHOLE)
-
-
-#: The schema of a question, for the schemas of runs.
-WAIT = schema_of(QuestionView)
-
-
-def question_view(view: WaitView, rights: WaitRights) -> Json:
-    return QuestionView.of_view(view, rights).to_json()
 
 
 def conversation_of(view: WaitView) -> str | None:

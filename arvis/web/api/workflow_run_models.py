@@ -10,34 +10,24 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from enum import StrEnum
+from typing import Annotated, Any, Self, TypeVar
 
 from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import NotFound
 from arvis.domain.events import Changed, RunAdvanced
 from arvis.domain.executions import CUT_OFF, ExecutionStatus, WaitKind
-from arvis.domain.workflows import ENDS, OUTPUT, LogEntry, LogType, RunStatus
+from arvis.domain.workflows import ENDS, OUTPUT, STATE, LogEntry, LogType, RunStatus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
-from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow, RunView
+from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow
+from arvis.ports.workflows import RunView as RunPage
 from arvis.web.api.messages import Watch
-from arvis.web.api.questions import WAIT
+from arvis.web.api.questions import QuestionView
 from arvis.web.http.errors import Failure, attempt
-from arvis.web.http.schema import (
-    ANYTHING,
-    BOOLEAN,
-    INTEGER,
-    LABEL,
-    NUMBER,
-    STRING,
-    TIME,
-    Schema,
-    array,
-    object_schema,
-    one_of,
-    optional,
-)
+from arvis.web.http.models import ABSENT, MEMBER, About, AnyObject, Body, Label, Time, View, Whole
+from arvis.web.http.schema import one_of
 from arvis.web.http.streams import KEEP_ALIVE, Timeouts
 from arvis.workflows.document.kinds import LOG_TYPES
 from arvis.workflows.runtime.joins import gate_of
@@ -47,44 +37,168 @@ from arvis.workflows.runtime.parts import drawn_id, name_of
 # reached.
 
 
-Json = dict[str, Any]
-
 _Somewhere = TypeVar("_Somewhere", Place, RunChild)
 
 #: The maximum number of characters of a shown output. The stored output can be longer.
 LONGEST_OUTPUT = 4_000
 _MICROS = 1_000_000
+NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
+
+
+class NewRun(Body):
+    input: Annotated[Any, About("A text or any other JSON value; default: the input in its start node.")] = None
+    version: Annotated[Whole | None, About("Default: the version that new runs use.", minimum=1)] = None
+    entry: Annotated[Label | None, About("The start or trigger node to begin at; default: its start node.")] = None
+
+
+class RerunVersion(StrEnum):
+    SAME = "same"
+    NEWEST = "newest"
+
+
+class Rerun(Body):
+    node: Annotated[Label | None, About("The node to begin at; default: the entry of the earlier run.")] = None
+    version: Annotated[RerunVersion | None, MEMBER, About("Default: same.")] = None
+
+
+class ApprovalDecision(StrEnum):
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class ResumedRun(Body):
+    decision: Annotated[ApprovalDecision, MEMBER, About("The answer to the open approval.")]
+    note: str | None = None
+
+
+class RunWorkflowView(View):
+    id: str
+    slug: str
+    name: str
+
+
+class RunView(View):
+    id: str
+    workflow: RunWorkflowView
+    version: int
+    status: RunStatus
+    waiting_for_input: bool
+    current_node_id: Annotated[str | None, About("The node with the oldest open question.")]
+    source: Annotated[str, About("Its trigger: api, chat, message, schedule:ID, webhook:ID …")]
+    entry: Annotated[str, About("The node at which it began.")]
+    rerun_of: Annotated[str | None, About("The run that it repeats.")]
+    error: str | None
+    started_at: Time
+    ended_at: Time | None
+    cost_usd: Annotated[float, About("Including its child executions.")]
+
+    @classmethod
+    def of(cls, row: RunRow, /, **others: Any) -> Self:
+        run = row.run
+        return cls.showing(
+            run,
+            id=run.execution_id,
+            workflow=RunWorkflowView(id=run.workflow_id, slug=row.slug, name=row.name),
+            status=row.status,
+            waiting_for_input=bool(row.open_questions),
+            current_node_id=_asking_node(row),
+            error=row.error,
+            started_at=run.created_at,
+            ended_at=row.ended_at,
+            cost_usd=row.cost_micros / _MICROS,
+            **others,
+        )
+
+
+class RetryView(View):
+    attempts: int
+    next_at: Time
+    reason: str
+
+
+class NodeView(View):
+    state: Annotated[str, About(**one_of(NODE_STATES))]
+    visits: int
+    output: Annotated[Any, About("Its newest output, cut to 4,000 characters.")] = ABSENT
+    at: Annotated[Time | None, About("The time of this output.")] = ABSENT
+    tainted: Annotated[bool, About("It contains text from other people or sources.")] = ABSENT
+    error: str | None = ABSENT
+    retry: Annotated[
+        RetryView,
+        About("While its child waits for the next attempt: the failures so far and the last reason."),
+    ] = ABSENT
+    warnings: Annotated[
+        list[str], About("Problems that did not stop the run, such as an answer that named no route.")
+    ] = ABSENT
+
+
+class ChildView(View):
+    id: str
+    graph: str
+    status: ExecutionStatus
+    created_at: Time
+
+
+class RunLineView(View):
+    number: int
+    timestamp: Time
+    node_id: str
+    type: Annotated[str, About(**one_of((*LogType, *LOG_TYPES)))]
+    content: str
+
+    @classmethod
+    def of(cls, entry: LogEntry) -> Self:
+        return cls.showing(entry, timestamp=entry.at)
+
+
+class RunDetailView(RunView):
+    questions: Annotated[list[QuestionView], About("The open questions, the oldest first.")]
+    nodes: Annotated[dict[str, NodeView], About("By node id. During the run, nodes that were not reached are omitted.")]
+    state: Annotated[AnyObject, About("Outputs by node id.", additionalProperties=True)]
+    result: Annotated[Any, About("Its result, once it has ended.")]
+    input: Any
+    message_id: Annotated[str | None, About("The message that it answers.")]
+    children: list[ChildView]
+    logs: Annotated[list[RunLineView], About("The newest 100 lines; GET /api/runs/{run}/log returns all.")]
+    logs_total: int
+
+    @classmethod
+    def of_page(cls, page: RunPage, document: Mapping[str, Any], /, **others: Any) -> Self:
+        return cls.of(
+            page.row,
+            nodes=nodes_view(page, document),
+            state=outputs_view(page),
+            result=result_view(page.execution.result),
+            input=shortened(page.execution.state.get(STATE, {}).get("input")),
+            message_id=page.message_id,
+            children=[ChildView.showing(child) for child in page.children],
+            logs_total=page.row.run.entries,
+            **others,
+        )
+
+
+class RunLogView(View):
+    items: list[RunLineView]
+    last_number: Annotated[int, About("The number of the last line, for `after`.")]
+    has_more: bool
+
+
+class RunDocumentView(View):
+    workflow_id: str
+    version: int
+    document: Annotated[AnyObject, About(additionalProperties=True)]
 
 
 def is_over(row: RunRow) -> bool:
     return row.status in ENDS.values()
 
 
-def run_view(row: RunRow) -> Json:
-    run = row.run
-    return {
-        "id": run.execution_id,
-        "workflow": {"id": run.workflow_id, "slug": row.slug, "name": row.name},
-        "version": run.version,
-        "status": row.status,
-        "waitingForInput": bool(row.open_questions),
-        "currentNodeId": _asking_node(row),
-        "source": run.source,
-        "entry": run.entry,
-        "rerunOf": run.rerun_of,
-        "error": row.error,
-        "startedAt": run.created_at,
-        "endedAt": row.ended_at,
-        "costUsd": row.cost_micros / _MICROS,
-    }
-
-
-def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
+def nodes_view(view: RunPage, document: Mapping[str, Any]) -> dict[str, NodeView]:
     """Return the state of each node of the run's version, by node id. Until the run has ended, leave out the nodes that
     the run has not reached."""
     asking = {drawn_id(each.node) for each in view.row.open_questions if each.node is not None}
     places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
-    found: Json = {}
+    found: dict[str, NodeView] = {}
     for node_id in _ids(document):
         here = [*places.get(name_of(node_id), ()), *places.get(gate_of(node_id), ())]
         retries = [each.retry for each in retried.get(name_of(node_id), ()) if each.retry is not None]
@@ -94,7 +208,7 @@ def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
     return found
 
 
-def outputs_view(view: RunView) -> Json:
+def outputs_view(view: RunPage) -> AnyObject:
     state = view.execution.state
     kept = {key.removeprefix(OUTPUT): each for key, each in state.items() if key.startswith(OUTPUT)}
     return {node_id: shortened(each.get("output")) for node_id, each in kept.items() if isinstance(each, Mapping)}
@@ -125,17 +239,19 @@ def _by_node(each_somewhere: Sequence[_Somewhere]) -> dict[str | None, list[_Som
     return found
 
 
-def _node(view: RunView, node_id: str, here: list[Place], retries: Sequence[RunRetry], *, asks: bool) -> Json | None:
+def _node(
+    view: RunPage, node_id: str, here: list[Place], retries: Sequence[RunRetry], *, asks: bool
+) -> NodeView | None:
     kept = view.execution.state.get(OUTPUT + node_id)
     given: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {}
     state = _state(view, name_of(node_id), given, here, asks=asks)
     if state is None:
         return None
     busy = sum(place.node == name_of(node_id) for place in here) if not is_over(view.row) else 0
-    shown: Json = {"state": state, "visits": view.visits.get(name_of(node_id), 0) + busy}
+    shown: AnyObject = {"state": state, "visits": view.visits.get(name_of(node_id), 0) + busy}
     if retries and not is_over(view.row):
         last = max(retries, key=lambda each: each.next_at)
-        shown["retry"] = {"attempts": last.attempts, "nextAt": last.next_at, "reason": last.reason}
+        shown["retry"] = RetryView.showing(last)
     if given:
         error = {} if given.get("failed") is None else {"error": str(given["failed"])}
         shown |= {"output": shortened(given.get("output")), "at": given.get("at"), **error}
@@ -143,10 +259,10 @@ def _node(view: RunView, node_id: str, here: list[Place], retries: Sequence[RunR
         shown |= {"warnings": list(given["warnings"])} if given.get("warnings") else {}
     elif state == "failed":
         shown["error"] = view.row.error
-    return shown
+    return NodeView(**shown)
 
 
-def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place], *, asks: bool) -> str | None:
+def _state(view: RunPage, name: str, given: Mapping[str, Any], here: list[Place], *, asks: bool) -> str | None:
     over = is_over(view.row)
     if given.get("failed") is not None and (over or not here):
         return "failed"
@@ -161,116 +277,19 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
     return "skipped" if over else None
 
 
-def _has_logged_failure(view: RunView) -> bool:
+def _has_logged_failure(view: RunPage) -> bool:
     """Return whether a node has stored its failure. If no node has, a failed run has failed at the nodes at which it
     stopped."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
 
-def _is_blocked(view: RunView, place: Place) -> bool:
+def _is_blocked(view: RunPage, place: Place) -> bool:
     """Return whether the token is blocked: it waits for something other than its child execution, it waits for other
     branches before a node that joins them, or it pauses because another branch asks a question."""
     if place.waits_for is not None:
         return place.waits_for is not WaitKind.CHILD
     return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED
-
-
-NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
-NEW_RUN = object_schema(
-    {
-        "input": {"description": "A text or any other JSON value; default: the input in its start node."},
-        "version": {**INTEGER, "minimum": 1, "description": "Default: the version that new runs use."},
-        "entry": {**LABEL, "description": "The start or trigger node to begin at; default: its start node."},
-    },
-    required=(),
-)
-AGAIN = object_schema(
-    {
-        "node": {**LABEL, "description": "The node to begin at; default: the entry of the earlier run."},
-        "version": {**one_of(("same", "newest")), "description": "Default: same."},
-    },
-    required=(),
-)
-RESUMED = object_schema(
-    {
-        "decision": {**one_of(("approve", "reject")), "description": "The answer to the open approval."},
-        "note": STRING,
-    },
-    required=("decision",),
-)
-RUN = object_schema(
-    {
-        "id": STRING,
-        "workflow": object_schema({"id": STRING, "slug": STRING, "name": STRING}),
-        "version": INTEGER,
-        "status": one_of(RunStatus),
-        "waitingForInput": BOOLEAN,
-        "currentNodeId": {**optional(STRING), "description": "The node with the oldest open question."},
-        "source": {**STRING, "description": "Its trigger: api, chat, message, schedule:ID, webhook:ID …"},
-        "entry": {**STRING, "description": "The node at which it began."},
-        "rerunOf": {**optional(STRING), "description": "The run that it repeats."},
-        "error": optional(STRING),
-        "startedAt": TIME,
-        "endedAt": optional(TIME),
-        "costUsd": {**NUMBER, "description": "Including its child executions."},
-    }
-)
-NODE: Schema = object_schema(
-    {
-        "state": one_of(NODE_STATES),
-        "visits": INTEGER,
-        "output": {"description": "Its newest output, cut to 4,000 characters."},
-        "at": {**optional(TIME), "description": "The time of this output."},
-        "tainted": {**BOOLEAN, "description": "It contains text from other people or sources."},
-        "error": optional(STRING),
-        "retry": {
-            **object_schema({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
-            "description": "While its child waits for the next attempt: the failures so far and the last reason.",
-        },
-        "warnings": {
-            **array(STRING),
-            "description": "Problems that did not stop the run, such as an answer that named no route.",
-        },
-    },
-    required=("state", "visits"),
-)
-CHILD = object_schema({"id": STRING, "graph": STRING, "status": one_of(ExecutionStatus), "createdAt": TIME})
-LOG_LINE = object_schema(
-    {"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of((*LogType, *LOG_TYPES)), "content": STRING}
-)
-RUN_DETAIL = object_schema(
-    {
-        **RUN["properties"],
-        "questions": {**array(WAIT), "description": "The open questions, the oldest first."},
-        "nodes": {
-            "type": "object",
-            "additionalProperties": NODE,
-            "description": "By node id. During the run, nodes that were not reached are omitted.",
-        },
-        "state": {
-            "type": "object",
-            "additionalProperties": True,
-            "description": "Outputs by node id.",
-        },
-        "result": {**ANYTHING, "description": "Its result, once it has ended."},
-        "input": ANYTHING,
-        "messageId": {**optional(STRING), "description": "The message that it answers."},
-        "children": array(CHILD),
-        "logs": {**array(LOG_LINE), "description": "The newest 100 lines; GET /api/runs/{run}/log returns all."},
-        "logsTotal": INTEGER,
-    }
-)
-LOG = object_schema(
-    {
-        "items": array(LOG_LINE),
-        "lastNumber": {**INTEGER, "description": "The number of the last line, for `after`."},
-        "hasMore": BOOLEAN,
-    }
-)
-RUN_DOCUMENT = object_schema(
-    {"workflowId": STRING, "version": INTEGER, "document": {"type": "object", "additionalProperties": True}}
-)
 
 
 # The run as a stream of events: each line of its log exactly once and in order, and each change of its status.
@@ -288,7 +307,7 @@ class RunStream:
     async def events(self, run_id: str, after: int, watch: Watch) -> AsyncIterator[str]:
         """Yield the log lines after the line with number `after` and the changes of the status, until the run ends. An
         error becomes the last event."""
-        last_status: Json | None = None
+        last_status: AnyObject | None = None
         while True:
             # The status is read before the lines, so that a finished run has all its lines.
             row = await attempt(self._row(run_id))
@@ -296,10 +315,10 @@ class RunStream:
                 yield event("error", row.to_json())
                 return
             if last_status is None:
-                yield event("start", run_view(row))
+                yield event("start", RunView.of(row).to_json())
             async for entry in self._lines(run_id, after):
                 after = entry.number
-                yield event("log", line_view(entry), number=after)
+                yield event("log", RunLineView.of(entry).to_json(), number=after)
             now = run_status(row)
             if now != last_status:
                 last_status = now
@@ -333,7 +352,7 @@ class RunStream:
         view = await attempt(self._insights.run(row.run.execution_id))
         result = None if view is None or isinstance(view, Failure) else result_view(view.execution.result)
         kind = "error" if row.status is RunStatus.FAILED else "done"
-        return event(kind, {**run_view(row), "result": result})
+        return event(kind, {**RunView.of(row).to_json(), "result": result})
 
 
 @contextlib.contextmanager
@@ -356,18 +375,8 @@ def waking(bus: EventBus, run_id: str, watch: Watch) -> Iterator[None]:
             end()
 
 
-def line_view(entry: LogEntry) -> Json:
-    return {
-        "number": entry.number,
-        "timestamp": entry.at,
-        "nodeId": entry.node_id,
-        "type": entry.type,
-        "content": entry.content,
-    }
-
-
-def run_status(row: RunRow) -> Json:
-    shown = run_view(row)
+def run_status(row: RunRow) -> AnyObject:
+    shown = RunView.of(row).to_json()
     return {name: shown[name] for name in ("status", "waitingForInput", "currentNodeId")}
 
 
@@ -380,4 +389,5 @@ def result_view(result: Any) -> Any:
 def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> str:
     """Format a server-sent event. The JSON contains no line breaks, so one data line is enough."""
     named = "" if number is None else f"id: {number}\n"
-    return f"{named}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
+    text = json.dumps(data, default=View.to_json, ensure_ascii=False, separators=(",", ":"))
+    return f"{named}event: {kind}\ndata: {text}\n\n"

@@ -13,41 +13,37 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.events import RunAdvanced
 from arvis.domain.executions import Execution, WaitKind
-from arvis.domain.workflows import STATE, RunStatus
+from arvis.domain.workflows import RunStatus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer
 from arvis.ports.store import Store, Transaction
-from arvis.ports.workflows import RunView
+from arvis.ports.workflows import RunView as RunPage
 from arvis.services import workflow_runs
 from arvis.web.api.messages import StatusWaiter
-from arvis.web.api.questions import question_view
+from arvis.web.api.questions import QuestionView
 from arvis.web.api.workflow_run_models import (
-    AGAIN,
-    LOG,
-    NEW_RUN,
-    RESUMED,
-    RUN,
-    RUN_DETAIL,
-    RUN_DOCUMENT,
+    NewRun,
+    Rerun,
+    RerunVersion,
+    ResumedRun,
+    RunDetailView,
+    RunDocumentView,
+    RunLineView,
+    RunLogView,
     RunStream,
-    line_view,
-    nodes_view,
-    outputs_view,
-    result_view,
-    run_view,
-    shortened,
+    RunView,
     waking,
 )
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.idempotency import request_of
 from arvis.web.http.identity import OPERATE, READ
+from arvis.web.http.models import Page
 from arvis.web.http.rate_limits import ConcurrencyLimit
-from arvis.web.http.requests import BodyLimit, read_json, unusable
-from arvis.web.http.schema import INTEGER, LABEL, STRING, one_of, page_schema
+from arvis.web.http.requests import BodyLimit
+from arvis.web.http.schema import INTEGER, LABEL, STRING, one_of
 from arvis.web.http.streams import EventStream, Timeouts
-from arvis.web.http.views import Json, page_view
 from arvis.workflows import reruns
 
 _RUNS, _ONE = "/api/runs", "/api/runs/{run}"
@@ -79,85 +75,88 @@ class RunDependencies:
     timeouts: Timeouts
 
 
-class WorkflowRunRoutes:
+class WorkflowRunRoutes(Routes):
     def __init__(self, *, deps: RunDependencies) -> None:
         self._deps = deps
         self._insights = deps.insights
         self._stream = RunStream(insights=deps.insights, clock=deps.clock, timeouts=deps.timeouts)
         self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
-    def endpoints(self) -> list[Endpoint]:
-        listed, shown, begun = {200: page_schema(RUN)}, {200: RUN_DETAIL}, {201: RUN_DETAIL}
-        every = {**PAGING, **_STATUS, "workflow": LABEL, "source": LABEL}
-        of_one = {**PAGING, **_STATUS}
-        return [
-            Endpoint("POST", _OF_WORKFLOW, "Start a run", OPERATE, self._begin, begun, NEW_RUN, large=True, repeatable=True),
-            Endpoint("GET", _OF_WORKFLOW, "List runs of a workflow, newest first", READ, self._list, listed, query=of_one),
-            Endpoint("GET", _RUNS, "List runs of all workflows, newest first", READ, self._list, listed, query=every),
-            Endpoint("GET", _ONE, "Show a run and its state", READ, self._show, shown),
-            Endpoint(
-                "GET", f"{_ONE}/document", "Show the document of a run's version", READ, self._document,
-                {200: RUN_DOCUMENT},
-            ),
-            Endpoint(
-                "GET", f"{_ONE}/log", "List the log of a run, in order", READ, self._log, {200: LOG},
-                query={**_AFTER, "limit": PAGING["limit"]},
-            ),
-            Endpoint(
-                "GET", f"{_ONE}/events",
-                "Follow a run as server-sent events: start, log, state, done, error", READ, self._events,
-                {200: STRING}, query=_AFTER, media="text/event-stream",
-            ),
-            Endpoint("POST", f"{_ONE}/cancel", "Cancel a run and its child executions", OPERATE, self._cancel, shown),
-            Endpoint(
-                "POST", f"{_ONE}/resume", "Answer the oldest open approval of a run; the first answer wins", OPERATE,
-                self._resume, shown, RESUMED,
-            ),
-            Endpoint(
-                "POST", f"{_ONE}/rerun", "Run it again, from its entry or from a node", OPERATE, self._again, begun, AGAIN,
-                repeatable=True,
-            ),
-        ]  # fmt: skip
-
+    @route(
+        "POST",
+        _OF_WORKFLOW,
+        "Start a run",
+        OPERATE,
+        {201: RunDetailView},
+        body=NewRun,
+        large=True,
+        repeatable=True,
+    )
     async def _begin(self, call: Call) -> Response:
-        fields = await read_json(call.request, _INPUT)
-        fields.refuse_others(NEW_RUN)
-        version, entry = fields.whole("version"), fields.label("entry")
+        body = await call.read(NewRun, _INPUT)
         begun = await self._deps.store.write(
-            _begin, call.id("workflow"), fields.raw("input"), self._deps.clock.now(),
-            version=version, entry=entry, by=await self._by(call), request=request_of(call),
+            _begin, call.id("workflow"), body.input, self._deps.clock.now(),
+            version=body.version, entry=body.entry, by=await self._by(call), request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)
 
-    async def _list(self, call: Call) -> Response:
-        named = call.request.path_params.get("workflow") or call.query("workflow")
-        workflow_id = None if named is None else await self._deps.store.read(_id_of, str(named))
-        status = call.choice("status", RunStatus)
-        page = await self._insights.runs(
-            workflow_id=workflow_id,
-            status=RunStatus(status) if status else None,
-            source=call.query("source"),
-            limit=call.limit,
-            cursor=call.query("cursor"),
-        )
-        return answer(page_view([run_view(row) for row in page.items], page.next_cursor))
+    @route(
+        "GET",
+        _OF_WORKFLOW,
+        "List runs of a workflow, newest first",
+        READ,
+        {200: Page[RunView]},
+        query={**PAGING, **_STATUS},
+    )
+    async def _list_of_one(self, call: Call) -> Response:
+        return await self._listed(call, str(call.request.path_params["workflow"]))
 
+    @route(
+        "GET",
+        _RUNS,
+        "List runs of all workflows, newest first",
+        READ,
+        {200: Page[RunView]},
+        query={**PAGING, **_STATUS, "workflow": LABEL, "source": LABEL},
+    )
+    async def _list(self, call: Call) -> Response:
+        return await self._listed(call, call.query("workflow"))
+
+    @route("GET", _ONE, "Show a run and its state", READ, {200: RunDetailView})
     async def _show(self, call: Call) -> Response:
         return await self._shown(call, call.id("run"))
 
+    @route("GET", f"{_ONE}/document", "Show the document of a run's version", READ, {200: RunDocumentView})
     async def _document(self, call: Call) -> Response:
-        version = await self._deps.store.read(_document_of, call.id("run"))
-        return answer({"workflowId": version[0], "version": version[1], "document": version[2]})
+        workflow_id, version, document = await self._deps.store.read(_document_of, call.id("run"))
+        return answer(RunDocumentView(workflow_id=workflow_id, version=version, document=document))
 
+    @route(
+        "GET",
+        f"{_ONE}/log",
+        "List the log of a run, in order",
+        READ,
+        {200: RunLogView},
+        query={**_AFTER, "limit": PAGING["limit"]},
+    )
     async def _log(self, call: Call) -> Response:
         after, limit = _after(call), call.limit
         found = await self._insights.run_log(call.id("run"), after=after, limit=limit + 1)
         if found is None:
             raise _no_run()
-        shown = [line_view(entry) for entry in found[:limit]]
-        last = shown[-1]["number"] if shown else after
-        return answer({"items": shown, "lastNumber": last, "hasMore": len(found) > limit})
+        lines = [RunLineView.of(entry) for entry in found[:limit]]
+        last = lines[-1].number if lines else after
+        return answer(RunLogView(items=lines, last_number=last, has_more=len(found) > limit))
 
+    @route(
+        "GET",
+        f"{_ONE}/events",
+        "Follow a run as server-sent events: start, log, state, done, error",
+        READ,
+        {200: STRING},
+        query=_AFTER,
+        media="text/event-stream",
+    )
     async def _events(self, call: Call) -> Response:
         run_id, after = call.id("run"), _after(call)
         if await self._insights.run_head(run_id) is None:
@@ -169,6 +168,7 @@ class WorkflowRunRoutes:
             events = self._stream.events(run_id, after, watch)
             return EventStream(events, held=held.pop_all(), headers={"Cache-Control": "no-store"})
 
+    @route("POST", f"{_ONE}/cancel", "Cancel a run and its child executions", OPERATE, {200: RunDetailView})
     async def _cancel(self, call: Call) -> Response:
         run_id = call.id("run")
         if await self._insights.run_head(run_id) is None:
@@ -178,28 +178,50 @@ class WorkflowRunRoutes:
         self._deps.bus.publish(RunAdvanced(run_id))
         return await self._shown(call, run_id)
 
+    @route(
+        "POST",
+        f"{_ONE}/resume",
+        "Answer the oldest open approval of a run; the first answer wins",
+        OPERATE,
+        {200: RunDetailView},
+        body=ResumedRun,
+    )
     async def _resume(self, call: Call) -> Response:
-        fields, run_id = await call.fields(), call.id("run")
-        decision = fields.required_text("decision")
-        if decision not in {"approve", "reject"}:
-            raise unusable("decision", "must be approve or reject")
+        body, run_id = await call.read(ResumedRun), call.id("run")
         by = await self._deps.gate.principal(self._deps.gate.sender(call.identity))
         wait_id = await self._open_question(run_id)
-        given = WaitAnswer(decision=decision, note=fields.text("note"))
-        await self._deps.operations.answer_wait(wait_id, given, by)
+        await self._deps.operations.answer_wait(wait_id, WaitAnswer(decision=body.decision, note=body.note), by)
         self._deps.bus.publish(RunAdvanced(run_id))
         return await self._shown(call, run_id)
 
+    @route(
+        "POST",
+        f"{_ONE}/rerun",
+        "Run it again, from its entry or from a node",
+        OPERATE,
+        {201: RunDetailView},
+        body=Rerun,
+        repeatable=True,
+    )
     async def _again(self, call: Call) -> Response:
-        fields = await call.fields()
-        newest = fields.text("version")
-        if newest not in {None, "same", "newest"}:
-            raise unusable("version", "must be same or newest")
+        body = await call.read(Rerun)
         begun = await self._deps.store.write(
-            reruns.rerun, call.id("run"), fields.label("node"), self._deps.clock.now(),
-            by=await self._by(call), newest=newest == "newest", request=request_of(call),
+            reruns.rerun, call.id("run"), body.node, self._deps.clock.now(),
+            by=await self._by(call), newest=body.version is RerunVersion.NEWEST, request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)
+
+    async def _listed(self, call: Call, named: str | None) -> Response:
+        workflow_id = None if named is None else await self._deps.store.read(_id_of, named)
+        status = call.choice("status", RunStatus)
+        page = await self._insights.runs(
+            workflow_id=workflow_id,
+            status=RunStatus(status) if status else None,
+            source=call.query("source"),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        return answer_page([RunView.of(row) for row in page.items], page.next_cursor)
 
     async def _open_question(self, run_id: str) -> str:
         """Return the id of the run's oldest open approval. Raise `Conflict` if there is none."""
@@ -221,39 +243,23 @@ class WorkflowRunRoutes:
         return (await self._deps.gate.principal(self._deps.gate.sender(call.identity))).id
 
     async def _shown(self, call: Call, run_id: str, status: int = 200) -> Response:
-        view = await self._insights.run(run_id)
-        if view is None:
+        page = await self._insights.run(run_id)
+        if page is None:
             raise _no_run()
         _, _, document = await self._deps.store.read(_document_of, run_id)
-        newest = await self._insights.run_log(run_id, after=max(view.row.run.entries - _LOGS, 0), limit=_LOGS)
-        logs = [line_view(entry) for entry in newest or ()]
-        return answer({**_detail(view, document), "logs": logs, "questions": await self._waits(call, view)}, status)
+        newest = await self._insights.run_log(run_id, after=max(page.row.run.entries - _LOGS, 0), limit=_LOGS)
+        logs = [RunLineView.of(entry) for entry in newest or ()]
+        questions = await self._questions(call, page)
+        return answer(RunDetailView.of_page(page, document, logs=logs, questions=questions), status)
 
-    async def _waits(self, call: Call, view: RunView) -> list[Json]:
-        found = [await self._insights.question(asked.wait_id) for asked in view.row.open_questions]
+    async def _questions(self, call: Call, page: RunPage) -> list[QuestionView]:
+        found = [await self._insights.question(asked.wait_id) for asked in page.row.open_questions]
         known = [each for each in found if each is not None]
         if not known:
             return []
         by = await self._deps.gate.asker(call.identity)
         rights = await self._deps.operations.wait_rights([each.wait for each in known], by)
-        return [question_view(each, right) for each, right in zip(known, rights, strict=True)]
-
-
-def _detail(view: RunView, document: Any) -> Json:
-    part = view.execution.state.get(STATE, {})
-    return {
-        **run_view(view.row),
-        "nodes": nodes_view(view, document),
-        "state": outputs_view(view),
-        "result": result_view(view.execution.result),
-        "input": shortened(part.get("input")),
-        "messageId": view.message_id,
-        "children": [
-            {"id": each.id, "graph": each.graph, "status": each.status, "createdAt": each.created_at}
-            for each in view.children
-        ],
-        "logsTotal": view.row.run.entries,
-    }
+        return [QuestionView.of_view(each, right) for each, right in zip(known, rights, strict=True)]
 
 
 def _begin(

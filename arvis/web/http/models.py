@@ -105,6 +105,8 @@ class _Clearing:
 
 
 CLEARING = _Clearing()
+#: The default of a field that a view can omit.
+ABSENT: Any = None
 #: A member of an enumeration, which a body names by its value.
 MEMBER = Field(strict=False)
 
@@ -233,14 +235,22 @@ def _reader(names: Mapping[str, str], given: Sequence[str]) -> _Reader:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class View:
+    """The fields of a response. A view has no field that is `ABSENT` and not given."""
+
     #: The names of the fields in Python and in JSON.
     _names: ClassVar[Mapping[str, str]] = {}
     #: The functions of `showing`, by the names of the given fields.
     _readers: ClassVar[dict[tuple[str, ...], _Reader]] = {}
+    _optional: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls._names = {**cls._names, **{name: camel(name) for name in vars(cls).get("__annotations__", {})}}
+        own = vars(cls).get("__annotations__", {})
+        optional = own.keys() & vars(cls).keys()
+        for name in optional:
+            delattr(cls, name)
+        cls._optional |= optional
+        cls._names = {**cls._names, **{name: camel(name) for name in own}}
         cls._readers = {}
 
     def __init__(self, **fields: Any) -> None:
@@ -270,7 +280,9 @@ class View:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         hints = get_type_hints(cls, include_extras=True)
         fields = {
-            name: core_schema.typed_dict_field(handler.generate_schema(hints[field]))
+            name: core_schema.typed_dict_field(
+                handler.generate_schema(hints[field]), required=field not in cls._optional
+            )
             for field, name in cls._names.items()
         }
         return core_schema.typed_dict_schema(fields, cls=cls)
