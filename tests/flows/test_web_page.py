@@ -20,7 +20,6 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     (folder / "assets").mkdir(parents=True)
     (folder / ".vite").mkdir()
     (folder / "index.html").write_text("<title>Arvis</title>")
-    (folder / "assets" / "index-1a2b.js").write_text(SCRIPT)
     (folder / "assets" / "index-1a2b.js.gz").write_bytes(gzip.compress(SCRIPT.encode()))
     (folder / ".vite" / "manifest.json").write_text("{}")
     (folder / ".stamp").write_text("made of these sources")

@@ -8,6 +8,7 @@ opens a path that is neither a file nor a route of the API gets this document.
 from __future__ import annotations
 
 import functools
+import gzip
 import hashlib
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -108,13 +109,13 @@ ADDRESSES = frozenset(
 @dataclass(frozen=True, slots=True)
 class Asset:
     file: Path
-    packed: Path | None
+    compressed: bool
     media_type: str
 
 
 class Page:
-    """The dashboard: the files in `folder` whose type is known, and their routes. If there is also a compressed copy of
-    a file (`.gz`), clients that accept gzip get the copy."""
+    """The dashboard: the files in `folder` whose type is known, and their routes. The build compresses the larger ones
+    (`.gz`); a client that does not accept gzip gets the decompressed content."""
 
     def __init__(self, folder: Path) -> None:
         self._assets = _assets_in(folder)
@@ -148,8 +149,10 @@ class Page:
         asset = self._assets.get(path)
         if asset is None:
             return PlainTextResponse(_MISSING, 404)
-        packed = asset.packed is not None and "gzip" in request.headers.get("accept-encoding", "")
-        content = (asset.packed if packed and asset.packed else asset.file).read_bytes()
+        content = asset.file.read_bytes()
+        packed = asset.compressed and "gzip" in request.headers.get("accept-encoding", "")
+        if asset.compressed and not packed:
+            content = gzip.decompress(content)
         headers = {
             "cache-control": _FOREVER if path.startswith(_LASTING) else "no-cache",
             "etag": f'"{hashlib.sha256(content).hexdigest()[:32]}"',
@@ -165,15 +168,11 @@ class Page:
 @functools.cache
 def _assets_in(folder: Path) -> Mapping[str, Asset]:
     """Return the files by path. Files whose name begins with a dot are internal files of the build."""
-    return {
-        f"/{path.relative_to(folder).as_posix()}": _asset(path)
-        for path in sorted(folder.rglob("*.*"))
-        if path.is_file()
-        and path.suffix in _TYPES
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    }
-
-
-def _asset(path: Path) -> Asset:
-    packed = path.with_name(f"{path.name}.gz")
-    return Asset(path, packed if packed.is_file() else None, _TYPES[path.suffix])
+    found = {}
+    for file in sorted(folder.rglob("*.*")):
+        compressed = file.suffix == ".gz"
+        name = file.relative_to(folder).as_posix().removesuffix(".gz")
+        kind = _TYPES.get(Path(name).suffix)
+        if kind is not None and file.is_file() and not any(part.startswith(".") for part in name.split("/")):
+            found[f"/{name}"] = Asset(file, compressed, kind)
+    return found

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
@@ -11,7 +11,7 @@ const COMPRESSIBLE = /\.(css|html|js|json|svg|webmanifest)$/;
 /** Smaller files fit into one packet as they are. */
 const WORTH_COMPRESSING = 1000;
 
-/** Write a `.gz` next to each larger text file, so that the daemon never compresses while serving. */
+/** Replace each larger text file by its `.gz`, which almost all clients get as it is. */
 function compressed(): Plugin {
   return {
     name: "compressed",
@@ -21,6 +21,7 @@ function compressed(): Plugin {
         const content = COMPRESSIBLE.test(name) ? readFileSync(join(OUT, name)) : Buffer.alloc(0);
         if (content.length > WORTH_COMPRESSING) {
           writeFileSync(join(OUT, `${name}.gz`), gzipSync(content, { level: constants.Z_BEST_COMPRESSION }));
+          rmSync(join(OUT, name));
         }
       }
     },
