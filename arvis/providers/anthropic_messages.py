@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import TOOL_CALLS, Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.providers import failures
 from arvis.providers.prompts import asked_at, origin_of
-from arvis.providers.reply import CallDrafts, ReplyText, ThinkingBlocks, printable, token_count
+from arvis.providers.reply import Answer, ReplyText, ThinkingBlocks, printable, token_count
 
 # -- prompts -----------------------------------------------------------------------------------------------------------
 
@@ -187,19 +187,14 @@ _TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?
 _NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 
 
-class AnthropicResponse:
+class AnthropicResponse(Answer):
     """One answer, built from JSON documents as they arrive. `finished` is True after the vendor has given a reason for
     the end."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
-        self.account = account
-        self.finished = False
-        self._reply = reply
-        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
-        self._model: str | None = None
+        super().__init__(reply=reply, account=account, max_bytes=max_bytes)
         self._usage: dict[str, int] = {}
         self._thoughts = ThinkingBlocks(max_bytes)
-        self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
         """Read the next document. Return False if the message is complete or has reached its maximum size, so that no
@@ -213,24 +208,16 @@ class AnthropicResponse:
 
     def result(self, request: RunRequest) -> RunResult:
         """Return the result. The vendor's count of the input excludes tokens that are read from its cache or written to
-        it, so they are added. If the reply was cut, the stop reason says so, even if there are tool calls."""
-        cut = self._reply.is_cut(self._stop_reason)
-        signed = self.account.base_url is None
-        thoughts = self._thoughts.result(origin_of(request, self.account), signed=signed) if self._calls else None
-        read, written = self._usage.get("cache_read_input_tokens", 0), self._usage.get("cache_creation_input_tokens", 0)
+        it, so they are added."""
         plain = self._usage.get("input_tokens")
-        return self._reply.result(
-            request,
-            self.account,
-            model=self._model,
-            input_tokens=None if plain is None else plain + read + written,
-            output_tokens=self._usage.get("output_tokens"),
-            stop_reason=TOOL_CALLS if self._calls and not cut else self._stop_reason,
-            calls=self._calls.result(cut=cut),
-            cached_tokens=read,
-            written_tokens=written,
-            thoughts=thoughts,
-        )
+        self._cached_tokens = self._usage.get("cache_read_input_tokens", 0)
+        self._written_tokens = self._usage.get("cache_creation_input_tokens", 0)
+        self._input_tokens = None if plain is None else plain + self._cached_tokens + self._written_tokens
+        self._output_tokens = self._usage.get("output_tokens")
+        return super().result(request)
+
+    def _thoughts_of(self, request: RunRequest) -> Mapping[str, Any] | None:
+        return self._thoughts.result(origin_of(request, self.account), signed=self.account.base_url is None)
 
     def _take_event(self, document: Mapping[str, object]) -> bool:
         match document:

@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
@@ -20,7 +20,7 @@ from arvis.domain.runs import Account, CallTimeouts
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient, HttpError, HttpResponse
 from arvis.providers import failures
-from arvis.providers.reply import ReplyText
+from arvis.providers.reply import Answer, ReplyText
 
 #: The maximum number of bytes of one document (a complete answer, or one event of a stream), and of an answer with an
 #: error status.
@@ -202,15 +202,8 @@ class Broken(Exception):
         self.spent = spent
 
 
-class Ending(Protocol):
-    """An answer that is being read. `finished` is True once the vendor has marked the end of the answer."""
-
-    account: Account
-    finished: bool
-
-
 async def read_stream(
-    documents: AsyncIterator[object], take: Callable[[object], bool], answer: Ending, reply: ReplyText
+    documents: AsyncIterator[object], take: Callable[[object], bool], answer: Answer, reply: ReplyText
 ) -> None:
     """Read a stream until `take` returns False or the vendor's end mark arrives. If the connection breaks after the
     mark, the answer is complete. If the time limit ends after a part of the reply's text has arrived, the reply is cut

@@ -15,13 +15,13 @@ from typing import Any
 from urllib.parse import quote
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import TOOL_CALLS, Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
 from arvis.providers import failures
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
 from arvis.providers.prompts import system_of, turns_of
-from arvis.providers.reply import CallDrafts, ReplyText, printable, token_count
+from arvis.providers.reply import Answer, ReplyText, printable, token_count
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 
@@ -149,20 +149,9 @@ _BY_STATUS: Mapping[str, ProviderErrorKind] = {
 _TOO_LONG = re.compile(r"token count .{0,60}exceeds|exceeds the maximum number of tokens", re.IGNORECASE)
 
 
-class GoogleResponse:
+class GoogleResponse(Answer):
     """One answer, built from JSON documents as they arrive. `finished` is True after Google has given a reason for the
     end."""
-
-    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
-        self.account = account
-        self.finished = False
-        self._reply = reply
-        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
-        self._model: str | None = None
-        self._input_tokens: int | None = None
-        self._output_tokens: int | None = None
-        self._cached_tokens = 0
-        self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
         """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError` for an
@@ -181,20 +170,6 @@ class GoogleResponse:
             case [Mapping() as candidate, *_]:
                 return self._take_candidate(candidate)
         raise self._wrong_type("candidates")
-
-    def result(self, request: RunRequest) -> RunResult:
-        """Return the result. If the reply was cut, the stop reason says so, even if there are tool calls."""
-        cut = self._reply.is_cut(self._stop_reason)
-        return self._reply.result(
-            request,
-            self.account,
-            model=self._model,
-            input_tokens=self._input_tokens,
-            output_tokens=self._output_tokens,
-            stop_reason=TOOL_CALLS if self._calls and not cut else self._stop_reason,
-            calls=self._calls.result(cut=cut),
-            cached_tokens=self._cached_tokens,
-        )
 
     def _note(self, document: Mapping[str, object]) -> None:
         match document.get("modelVersion"):

@@ -18,13 +18,13 @@ from dataclasses import replace
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import TOOL_CALLS, Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
 from arvis.providers import failures
 from arvis.providers.exchange import Answered, Exchange, read_stream, sendable_key
 from arvis.providers.prompts import system_of, turns_of
-from arvis.providers.reply import CallDrafts, ReplyText, printable, token_count
+from arvis.providers.reply import Answer, ReplyText, printable, token_count
 
 BASE_URL = "http://127.0.0.1:11434"
 
@@ -208,19 +208,9 @@ def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
     yield message
 
 
-class OllamaResponse:
+class OllamaResponse(Answer):
     """One streamed answer, built from JSON documents as they arrive. `finished` is True after a document with `"done":
     true`."""
-
-    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
-        self.account = account
-        self.finished = False
-        self._reply = reply
-        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
-        self._model: str | None = None
-        self._input_tokens: int | None = None
-        self._output_tokens: int | None = None
-        self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
         """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError`."""
@@ -232,19 +222,6 @@ class OllamaResponse:
         if document.get("done") is True:
             self._finish(document)
         return more
-
-    def result(self, request: RunRequest) -> RunResult:
-        """Return the result. If the reply was cut, the stop reason says so, even if there are tool calls."""
-        cut = self._reply.is_cut(self._stop_reason)
-        return self._reply.result(
-            request,
-            self.account,
-            model=self._model,
-            input_tokens=self._input_tokens,
-            output_tokens=self._output_tokens,
-            stop_reason=TOOL_CALLS if self._calls and not cut else self._stop_reason,
-            calls=self._calls.result(cut=cut),
-        )
 
     def _take_message(self, message: object) -> bool:
         match message:

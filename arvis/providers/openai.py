@@ -26,7 +26,7 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers import failures
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
 from arvis.providers.prompts import origin_of, system_of, turns_of
-from arvis.providers.reply import CallDrafts, Reasoning, ReplyText, printable, token_count
+from arvis.providers.reply import Answer, Reasoning, ReplyText, printable, token_count
 
 # -- fields that servers treat differently -----------------------------------------------------------------------------
 
@@ -286,21 +286,13 @@ class Choice:
     tool_calls: Sequence[object] = ()
 
 
-class CompletionsResponse:
+class CompletionsResponse(Answer):
     """One answer, built from JSON documents as they arrive. `finished` is True after a document with a finish
     reason."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
-        self.account = account
-        self.finished = False
-        self._reply = reply
-        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
-        self._model: str | None = None
-        self._input_tokens: int | None = None
-        self._output_tokens: int | None = None
-        self._cached_tokens = 0
+        super().__init__(reply=reply, account=account, max_bytes=max_bytes)
         self._refusal = ""
-        self._stop_reason = "end"
         self._reasoning = Reasoning(max_bytes)
 
     def take(self, document: object, *, part: str) -> bool:
@@ -324,22 +316,15 @@ class CompletionsResponse:
     def result(self, request: RunRequest) -> RunResult:
         """Return the reply. Raise `ProviderError` if it is empty or the model declined."""
         try:
-            return self._reply.result(
-                request,
-                self.account,
-                model=self._model,
-                input_tokens=self._input_tokens,
-                output_tokens=self._output_tokens,
-                stop_reason=self._stop_reason,
-                calls=self._calls.result(cut=self._reply.is_cut(self._stop_reason)),
-                cached_tokens=self._cached_tokens,
-                thoughts=self._reasoning.result(origin_of(request, self.account)) if self._calls else None,
-            )
+            return super().result(request)
         except ProviderError:
             if not self._refusal:
                 raise
             text = failures.redact(f"the model declined: {self._refusal}", self.account)
             raise ProviderError(ProviderErrorKind.REFUSED, text) from None
+
+    def _thoughts_of(self, request: RunRequest) -> Mapping[str, Any] | None:
+        return self._reasoning.result(origin_of(request, self.account))
 
     def _note(self, document: Mapping[str, object]) -> None:
         match document:

@@ -13,7 +13,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import END, LENGTH, Account, RunRequest, RunResult
+from arvis.domain.runs import END, LENGTH, TOOL_CALLS, Account, RunRequest, RunResult
 from arvis.domain.text import ends_in_half, paired, storable, storable_json, strict_json
 from arvis.domain.tools import ToolCall
 from arvis.providers import failures
@@ -285,3 +285,42 @@ class Reasoning:
             return None
         text = "".join(self._pieces) if self._left >= 0 else ""
         return {"origin": origin, "field": self._field, "text": storable(text)}
+
+
+# -- a whole answer ----------------------------------------------------------------------------------------------------
+
+
+class Answer:
+    """One answer, built from documents as they arrive. `finished` is True after the vendor has marked its end."""
+
+    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
+        self.account = account
+        self.finished = False
+        self._reply = reply
+        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
+        self._model: str | None = None
+        self._input_tokens: int | None = None
+        self._output_tokens: int | None = None
+        self._cached_tokens = 0
+        self._written_tokens = 0
+        self._stop_reason = "end"
+
+    def result(self, request: RunRequest) -> RunResult:
+        """Return the result. If the reply was cut, the stop reason says so, even if there are tool calls."""
+        cut = self._reply.is_cut(self._stop_reason)
+        return self._reply.result(
+            request,
+            self.account,
+            model=self._model,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            stop_reason=TOOL_CALLS if self._calls and not cut else self._stop_reason,
+            calls=self._calls.result(cut=cut),
+            cached_tokens=self._cached_tokens,
+            written_tokens=self._written_tokens,
+            thoughts=self._thoughts_of(request) if self._calls else None,
+        )
+
+    def _thoughts_of(self, request: RunRequest) -> Mapping[str, Any] | None:  # noqa: ARG002 - vendors without thoughts
+        """Return the thoughts before the tool calls, to be sent back with their outputs."""
+        return None
