@@ -138,9 +138,9 @@ class SettingsService:
         return await asyncio.to_thread(self._overview, changes)
 
     async def change(self, changes: Changes, *, by: str) -> None:
-        """Store these values, by key. The value None removes the stored value, and the text `null` sets null. Raise
-        `Unprocessable` for an invalid value. Raise `Conflict` if the environment sets the key, or if only the file can
-        set it."""
+        """Store these values, by key. The value None removes a stored value, and the text `null` sets a setting to
+        null. Raise `Unprocessable` for an invalid value. Raise `Conflict` if the environment sets the key, or if only
+        the file can set it."""
         before = await self._store.read(_stored)
         kept = {key: value for key, value in before.items() if key not in changes}
         given = {key: None if value == _NULL else value for key, value in changes.items() if value is not None}

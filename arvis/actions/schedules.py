@@ -70,7 +70,7 @@ def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
     if not agent:
-        raise Unprocessable("`agent` is missing", fix="Name the agent for it.")
+        raise Unprocessable("`agent` is missing", fix="Name the agent that the schedule starts.")
     place = _place(fields, situation.address)
     given = _changes(fields, situation.address)
     default = "" if kind is ScheduleKind.CRON else _EVERY_MINUTE
@@ -94,7 +94,7 @@ def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, An
     """Return the changes of a tag by the fields of `Schedule`. Raise `Unprocessable` if there are none."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
-        raise Unprocessable("the tag names no change", fix="Name at least one change.")
+        raise Unprocessable("the tag changes no field", fix="Give at least one field with its new value.")
     return changes
 
 

@@ -33,7 +33,7 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `slow` are the tool sources whose first use takes long. `fetcher` returns the
-    fetcher for addresses from people and models, and opens it at the first call. `named` returns the names of the
+    fetcher for addresses from people and models; the first call opens the fetcher. `named` returns the names of the
     plugins that agents use."""
 
     rules: ToolRules

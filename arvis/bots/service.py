@@ -213,7 +213,7 @@ def _merged(known: Values, changes: Values) -> dict[str, Any]:
 
 def _refuse_plain_secrets(settings: Values) -> None:
     if found := [name for name in settings if is_secret(name)]:
-        fix = "Send it in `secrets`, which are encrypted and never shown."
+        fix = "Send it in `secrets`: Arvis encrypts secrets and never shows them."
         raise Unprocessable(f"`settings.{found[0]}` is a secret.", fix=fix)
 
 
@@ -222,8 +222,10 @@ def _refuse_redirection(before: Values, after: Values, secrets: Values, given: V
     stored secret to another server."""
     moved = [name for name in {*before, *after} if name.endswith("url") and before.get(name) != after.get(name)]
     if moved and (kept := [name for name in secrets if name not in given]):
-        fix = "Send it again, together with the new address."
-        raise Unprocessable(f"`secrets.{kept[0]}` is missing.", why="It was entered for another address.", fix=fix)
+        fix = "Send the secret again, together with the new address."
+        raise Unprocessable(
+            f"`secrets.{kept[0]}` is missing.", why="The stored secret was entered for another address.", fix=fix
+        )
 
 
 def _no_bot(platform: str, name: str) -> NotFound:

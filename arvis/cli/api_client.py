@@ -159,7 +159,7 @@ def _asked(query: Mapping[str, object] | None) -> str:
 
 
 def left_in(file: Path) -> str | None:
-    """Return the line in a file that the daemon wrote; None if the file does not exist. Raises `ConfigError`."""
+    """Return the line that the daemon wrote to a file; None if the file does not exist. Raises `ConfigError`."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:

@@ -50,7 +50,7 @@ class JsonCommand(PlacedCommand):
 
 
 class PrintingCommand(JsonCommand):
-    """A command whose function returns an `Output`, which is printed as `--json` says."""
+    """A command whose function returns an `Output`. The command prints it as JSON with `--json`, else as text."""
 
     def invoke(self, ctx: click.Context) -> None:
         as_json = ctx.params.pop("as_json")
@@ -79,7 +79,7 @@ page_options = all_options(
 
 
 def on_option(words: str) -> Callable[[_Function], _Function]:
-    """Add `--on` and `--off`, which enable or disable something, or choose what is enabled or disabled."""
+    """Add `--on` and `--off`. Commands use them to change the field `enabled`, or to filter a list by it."""
     return click.option("--on/--off", "enabled", default=None, help=words)
 
 
@@ -87,7 +87,7 @@ def choice(values: type[StrEnum]) -> click.Choice[str]:
     return click.Choice([*map(str, values)])
 
 
-#: The value of an option that removes the stored value.
+#: An option with this value removes the stored value.
 CLEARED = object()
 
 
@@ -97,7 +97,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changes(options: Mapping[str, Any], example: str) -> dict[str, Any]:
-    """Return the options that were given, at least one. `example` is an option to suggest if there is none."""
+    """Return the options that were given. If there are none, raise `UsageError`, which suggests `example`."""
     found = given(options)
     if not found:
         raise click.UsageError(f"Nothing to change. Give at least one option, such as {example}.")
@@ -110,7 +110,7 @@ def names(text: str) -> list[str]:
 
 
 def channel_as(field: str) -> Callable[[str], dict[str, str]]:
-    """Return the type of a text PLATFORM:CHANNEL: its parts as fields of the API, the channel as `field`."""
+    """Return a function that splits PLATFORM:CHANNEL into the fields `platform` and `field` of the API."""
 
     def convert(text: str) -> dict[str, str]:
         platform, colon, channel = text.partition(":")
@@ -122,7 +122,7 @@ def channel_as(field: str) -> Callable[[str], dict[str, str]]:
 
 
 def to_option(*, required: bool = False) -> Callable[[_Function], _Function]:
-    """Add `--to`, the channel for answers, as fields of the API in the parameter `place`."""
+    """Add `--to`, the channel for answers. The parameter `place` gets the channel as fields of the API."""
     return click.option(
         "--to",
         "place",

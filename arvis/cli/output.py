@@ -23,10 +23,10 @@ Cell = str | Callable[[Row], object]
 
 
 class Output:
-    """The result of a command: `data` for programs, and for people texts with a blank line between them.
+    """The result of a command: `data` for programs, and `texts` for people, separated by blank lines.
 
-    `notes` are for people too, on standard error, so that they do not mix with the result. If the command has `failed`,
-    it ends with the exit code `FAILED`.
+    People also get `notes`, on standard error, so that they do not mix with the result. If `failed` is True, the
+    command ends with the exit code `FAILED`.
     """
 
     def __init__(self, data: Any, *texts: str | Iterator[str], notes: Iterable[str] = (), failed: bool = False) -> None:
@@ -49,8 +49,8 @@ class Output:
 
 
 class Table:
-    """The columns of a table. A column is the name of a field, or a title with the name of a field or a function of the
-    row. `nothing` is the text for an empty table."""
+    """The columns of a table. Each column is the name of a field, or a pair: a title, and the name of a field or a
+    function of the row. `nothing` is the text for an empty table."""
 
     def __init__(self, *columns: str | tuple[str, Cell], nothing: str = "") -> None:
         self._columns = [(each, each) if isinstance(each, str) else each for each in columns]
@@ -126,12 +126,12 @@ def yes_or_no(value: object) -> str:
 
 
 def channel(row: Row) -> str | None:
-    """Return the channel of a row as `--to` takes it; None without a channel."""
+    """Return the channel of a row in the form that `--to` accepts; None if the row has no channel."""
     return f"{row['platform']}:{row['channelId']}" if row["platform"] else None
 
 
 def file_size(size: int) -> str:
-    """Return a number of bytes as text in megabytes, below one megabyte in kilobytes."""
+    """Return a number of bytes as text: in kilobytes below one megabyte, otherwise in megabytes."""
     return f"{size / _MEGABYTE:.1f} MB" if size >= _MEGABYTE else f"{size / _KILOBYTE:.0f} kB"
 
 
@@ -166,8 +166,8 @@ def error_text(error: ArvisError) -> str:
 
 
 def known_in(group: BaseExceptionGroup[BaseException]) -> list[ArvisError] | None:
-    """Return the errors of an exception group if all are `ArvisError`s. Return None if the group contains any other
-    error, because such an error is a defect."""
+    """Return the errors of an exception group. Return None if the group contains an error that is not an `ArvisError`,
+    because such an error is a defect."""
     leaves = list(_leaves(group))
     ours = [leaf for leaf in leaves if isinstance(leaf, ArvisError)]
     return ours if len(ours) == len(leaves) else None

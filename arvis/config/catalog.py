@@ -158,8 +158,8 @@ def _setting(
     )
 
 
-#: The names that pydantic gives limits in a JSON schema, the decisive one first. A limit of one key that is added to
-#: the limits of its type has the first name.
+#: The names of limits in pydantic's JSON schema. If a type has one limit and the key adds another one, the key's limit
+#: has the first of these names, and it counts.
 _ABOVE = ("exclusiveMinimum", "gt")
 _LOWEST = ("minimum", "ge", *_ABOVE)
 _HIGHEST = ("maximum", "le")

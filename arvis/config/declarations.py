@@ -41,7 +41,7 @@ def setting(
     `more` and `examples` are further sentences and lines for `config.yaml`. `keys` are the usual keys of a mapping, each
     with the value that `config.yaml` shows and its description. `file_only` is the reason why the dashboard cannot
     change the key, and `at_once` is True if a change takes effect without a restart; both apply to all keys of a
-    section. `own_page` is True if a page of its own shows the key, so that the catalog does not have it.
+    section. `own_page` is True if a separate page shows the key; the catalog then omits it.
     """
     notes: dict[str, Any] = {
         "more": more,
@@ -68,8 +68,8 @@ def notes_of(field: FieldInfo) -> Mapping[str, Any]:
 
 
 def section_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the section of a type such as `Web`, `tuple[AgentEntry, ...]` or `dict[str, PriceEntry]`; None if it has
-    none."""
+    """Return the section of a type such as `Web`, `tuple[AgentEntry, ...]` or `dict[str, PriceEntry]`; None if it
+    contains no section."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     inner = (section_in(argument) for argument in get_args(annotation))

@@ -205,8 +205,8 @@ class _Loader:
         return parsed
 
     def _refuse_old_keys(self) -> None:
-        """Raise one `ConfigError` that names every key of an older version with its new name, if there are such
-        keys."""
+        """If there are keys of an older version, raise one `ConfigError` that names each of them with its new
+        name."""
         in_file = old_keys(self._document.values)
         lines = [f"- {each} ({self._file}, line {self._document.line_of(each.old)})" for each in in_file]
         variables = old_variables(self._environ, PREFIX, DELIMITER)

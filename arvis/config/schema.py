@@ -62,7 +62,7 @@ def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[st
         names = [_WEB]
     if name is None and len(names) > 1:
         raise Refused(
-            f"does not say which bot of {platform} sends the alerts", f"Write {platform}/{names[0]}:{channel}."
+            f"must name the bot of {platform} that sends the alerts", f"Write {platform}/{names[0]}:{channel}."
         )
     return Address(platform, name or (names[0] if names else _UNNAMED), channel)
 
@@ -77,7 +77,7 @@ _ESCAPES = "In the user and the password, write % as %25, @ as %40, / as %2F, : 
 def _known_roles(value: tuple[str, ...]) -> tuple[str, ...]:
     unknown = [role for role in value if role not in ALL_ROLES]
     if unknown or not value or len(set(value)) < len(value):
-        raise Refused(f"must name some of {', '.join(ALL_ROLES)}, each once")
+        raise Refused(f"must list one or more of {', '.join(ALL_ROLES)}, each only once")
     return tuple(role for role in ALL_ROLES if role in value)
 
 

@@ -58,7 +58,7 @@ class SpeechToText(Section):
     @model_validator(mode="after")
     def _command_is_named(self) -> Self:
         if self.engine == "command" and self.command is None:
-            raise Refused("must name the `command` to run, because `engine` asks for one")
+            raise Refused("must have `command`, the program to run, because `engine` is `command`")
         return self
 
 
@@ -75,7 +75,7 @@ class TextToSpeech(Section):
     @model_validator(mode="after")
     def _command_is_named(self) -> Self:
         if self.engine == "command" and self.command is None:
-            raise Refused("must name the `command` to run, because `engine` asks for one")
+            raise Refused("must have `command`, the program to run, because `engine` is `command`")
         return self
 
 

@@ -23,7 +23,7 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The configuration of a start, and the use that it makes of the stored values."""
+    """The configuration of a start, with the stored values that can and cannot be used."""
 
     config: Config
     #: The stored values that can be used.

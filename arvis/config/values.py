@@ -34,7 +34,7 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Resolves `env:NAME` and `file:PATH`, with these environment variables; relative paths start at `folder`."""
+    """Resolves `env:NAME` with the variables in `environ`, and `file:PATH` with paths relative to `folder`."""
 
     environ: Mapping[str, str]
     folder: Path

@@ -202,7 +202,9 @@ def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered |
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
         kinds = "sticky or confirmed" if new.taint else "sticky"
-        return Refused(f"This scope holds {MOST_FACTS} facts already, all of them {kinds}.", "Delete some of them.")
+        return Refused(
+            f"This scope already has {MOST_FACTS} facts, and all of them are {kinds}.", "Delete some of them."
+        )
     fact = tx.facts.add(new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
     for weakest in weak:

@@ -225,8 +225,8 @@ def _given_key(text: str) -> _Key:
     if key is None:
         raise ConfigError(
             "The configuration cannot be used: `encryption_key` is not a valid key",
-            why=f"{KEY_BYTES} bytes in base 64 are expected.",
-            fix=f"Make one with {_NEW_KEY}, or take the content of another process's secrets.key.",
+            why=f"{KEY_BYTES} bytes in base 64 are required.",
+            fix=f"Create a key with {_NEW_KEY}, or copy the content of the file secrets.key of another process.",
         )
     return key
 
@@ -277,7 +277,7 @@ def _kept(key: _Key, file: Path) -> _Key:
         raise ConfigError(
             f"The key for secrets cannot be stored in {file}",
             why=f"{error.strerror or error}.",
-            fix="Let this user write there, or set a key with `encryption_key`.",
+            fix="Give this user write permission for the folder, or set a key with `encryption_key`.",
         ) from error
     return key
 

@@ -117,8 +117,8 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
         return f"Made: {_line(tx, there, rules, now, times=schedules.TOLD)}"
     if _began_by_itself(tx, wish.execution_id):
         raise ToolError(
-            "Not created: no person asked for this turn, and only a turn that a person started can create "
-            "reminders. Mention it in your answer."
+            "The reminder was not created. Only a turn that a person started can create reminders, and no person "
+            "started this turn. Mention in your answer that there is no reminder."
         )
     tx.schedules.forget_reminders(wish.principal_id, now - DAY_MS)
     wanted = Schedule(

@@ -72,7 +72,7 @@ def check_room(tx: Transaction, execution: Execution) -> None:
         raise ExecutionError(
             f"This run has started {MOST_RUNS} other runs already, which is the limit",
             why="Workflows that start one another would never end.",
-            fix="Remove the node with which a workflow starts itself, or give it less input.",
+            fix="Remove the node by which a workflow starts itself, or give that node less input.",
         )
 
 
@@ -84,7 +84,7 @@ def check_pace(tx: Transaction, person: Principal | None) -> None:
     if going >= MOST_AT_ONCE:
         raise Unprocessable(
             f"{MOST_AT_ONCE} workflows that you started are still running.",
-            fix="Wait until one of them ends, or end them with /stop.",
+            fix="Wait until one of the workflows ends, or end them with /stop.",
             code="too_many_runs",
         )
 
@@ -432,7 +432,7 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
     if not any(node.get("id") == entry for node in version.document.get("nodes", ())):
         raise Unprocessable(
             f"The workflow {wanted.workflow.slug} has no node {entry[:64]!r} in version {version.version}.",
-            fix="Name a node of it, or leave it out for the start.",
+            fix="Name a node of this version, or omit the node to begin at the start.",
             code="unknown_node",
         )
     token = {"token": dict(wanted.token)} if wanted.token is not None else {}

@@ -240,7 +240,7 @@ def _unusable(why: str) -> Unprocessable:
     return Unprocessable(
         f"The skill cannot be used: {why}.",
         why=why,
-        fix="Begin with `---`, lines such as `slug: my-skill`, `---`, and write the Markdown below.",
+        fix="Begin with a line `---`, then lines such as `slug: my-skill`, then another `---`, then the Markdown.",
         code="bad_skill",
     )
 

@@ -51,7 +51,9 @@ def _connected(url: str) -> Iterator[psycopg.Connection[DictRow]]:
             yield connection
     except psycopg.Error as error:
         why = str(error).strip()
-        raise StoreError("PostgreSQL cannot be read", why=why, fix="Check `database` and the server.") from error
+        raise StoreError(
+            "PostgreSQL cannot be read", why=why, fix="Check the setting `database`, and that the server runs."
+        ) from error
 
 
 def _setting(connection: psycopg.Connection[DictRow], name: str) -> str:

@@ -149,8 +149,8 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
         f"The agent {target.slug} may not be used for this task.",
         why=why,
         fix=(
-            "Choose another agent. Or ask an owner to add the author to `allow_users` of this agent, or to save the "
-            "text themselves."
+            "Choose another agent, or ask an owner to add the author of the task to `allow_users` of this agent. "
+            "The owner can also save the task in their own name."
         ),
         code="out_of_reach",
     )

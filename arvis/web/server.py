@@ -87,8 +87,8 @@ class RequestProtocol(H11Protocol):
 
     @property
     def half_sent(self) -> bool:
-        """Return whether the server is answering no request of this connection: the client has not sent a whole request
-        yet, or the connection is idle between two requests."""
+        """Return whether this connection has no request that the server is answering: the client has not sent a whole
+        request yet, or the connection is idle between two requests."""
         return not self._answering()
 
 

@@ -214,5 +214,5 @@ class Polling:
 
 def token_refused() -> TokenRefused:
     return TokenRefused(
-        "Telegram does not accept the bot's token. Ask BotFather for it (/mybots, API Token) and enter it"
+        "Telegram does not accept the bot's token. Get the token from BotFather (/mybots, API Token) and enter it"
     )

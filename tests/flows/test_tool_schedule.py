@@ -241,7 +241,7 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:
     await desk.app.queue.stop(0)
     started = await desk.app.store.write(begin_runs, desk.ann, desk.app.clock.now())
     for execution_id in [*started, "gone"]:
-        with pytest.raises(ToolError, match="no person asked for this turn"):
+        with pytest.raises(ToolError, match="no person started this turn"):
             await desk.create(by={"execution_id": execution_id})
     await desk.call("list", by={"execution_id": started[0]})
     assert await desk.kept() == []

@@ -154,7 +154,7 @@ async def test_what_began_by_itself_makes_no_reminder_through_another_agent(data
     async with open_app(database, agents=[HELPER, other], started=False) as app:
         task = await app.store.write(begin, app.clock.now())
         assert task is not None
-        with pytest.raises(ToolError, match="no person asked for this turn"):
+        with pytest.raises(ToolError, match="no person started this turn"):
             await app.store.write(create, wish(task.id), Rules(), app.clock.now())
 
 

@@ -25,7 +25,7 @@ from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 #: The seconds for which one request waits for an answer. Then the request is sent again.
 _ONE_WAIT = 30
 
-#: The maximum number of the daemon's open questions among which those of the channel are searched.
+#: The maximum number of open questions that are requested to find those of the channel.
 _MOST_QUESTIONS = 200
 _AT_WORK = "running"
 #: The seconds between two checks of an execution that continues after its question was answered.
@@ -143,8 +143,8 @@ class ChatSession:
             time.sleep(_LOOK)
 
     def _shower(self) -> Show:
-        """Return the function that sends a message and shows its answer: as JSON, piece by piece on a terminal, else
-        complete and unchanged."""
+        """Return the function that sends a message and shows its answer. With --json, it prints JSON. On a terminal,
+        it prints the answer piece by piece. Otherwise it prints the complete answer."""
         if self._posts is None:
             return self._show_json
         if not sys.stdout.isatty():

@@ -59,8 +59,8 @@ def examine(
 def _load(
     config: Path | None, data: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config, Mapping[str, str], tuple[str, ...]]:
-    """Return the configuration, its environment, and the variables that it needs and that are not set. These variables
-    get a placeholder, so that all other checks can run: they may be set in the daemon's environment."""
+    """Return the configuration, its environment, and the unset variables to which it refers. Each unset variable
+    gets a placeholder, because it may be set in the daemon's environment and all other checks must run."""
     try:
         return load(config, data, environ), environ, ()
     except ConfigError as error:

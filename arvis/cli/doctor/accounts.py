@@ -119,7 +119,7 @@ def _stored(scene: Scene) -> list[StoredAccount]:
 
 
 def _accounts(scene: Scene) -> list[Account]:
-    """Return all accounts in use. Those from the database are returned without keys, which no check needs."""
+    """Return all accounts in use. Accounts from the database have no keys, because no check needs the keys."""
     stored = (Account(one.name, one.provider, one.model, base_url=one.base_url) for one in _stored(scene))
     return [*scene.config.accounts, *stored]
 

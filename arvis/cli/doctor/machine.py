@@ -207,8 +207,8 @@ def check_lock(scene: Scene) -> Verdict | None:
 
 
 def check_owners(scene: Scene) -> Verdict | None:
-    """Report files of another user: a command that ran as another user, usually root, created files that the daemon
-    cannot write."""
+    """Report files of another user, because the daemon cannot write to them. Usually a command that ran as root created
+    these files."""
     if not _readable(scene.folder):
         return None
     owner = scene.folder.stat().st_uid

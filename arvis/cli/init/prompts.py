@@ -234,7 +234,7 @@ def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
     an address, or the demo, which needs neither of these."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
-    # The environment variable of an address alone creates an account of `openai`, even if another server answers at the
+    # If only the variable of the address is set, it creates an account of `openai`, even if another server answers at the
     # address.
     wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
     return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))

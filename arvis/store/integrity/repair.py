@@ -224,9 +224,9 @@ def _nothing_to_restore(database: Database, damage: Sequence[str]) -> StoreError
     return StoreError(
         f"The database {database.file} is damaged, and there is no intact backup to replace it",
         why="; ".join(damage),
-        fix="Restore a backup from another place with `arvis restore FILE`. To use it despite the damage, run "
-        f"`arvis restore {database.file}`, which ends all unfinished work. To start with an empty database, move the "
-        f"file away, with all files called {database.file.name}-….",
+        fix="Restore a backup from another place with `arvis restore FILE`. To use the damaged database, run "
+        f"`arvis restore {database.file}`, which ends all unfinished work. To start with an empty database, move this "
+        f"file and all files called {database.file.name}-… to another folder.",
         code="database_damaged",
     )
 

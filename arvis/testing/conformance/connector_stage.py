@@ -54,9 +54,9 @@ class Shown:
     """A message of the bot as people see it."""
 
     platform_id: str
-    #: The displayed text, or its source if the platform renders Markdown itself.
-    text: str
     #: The displayed text. If the platform renders Markdown itself, this is the Markdown source of the text.
+    text: str
+    #: The platform's id of the message to which this message replies.
     reply_ref: str | None = None
     #: The ids that clicks on the buttons return.
     buttons: tuple[str, ...] = ()

@@ -42,6 +42,6 @@ class ToolConformance:
         assert refused.value.what
 
     def test_its_file_declares_the_same_as_the_tool(self, point: EntryPoint, tool: Tool) -> None:
-        """Permission checks read the file (`arvis/extensions.py`), so nothing is harmless only by its object."""
+        """Permission checks read only the file (`arvis/extensions.py`), so the file must declare a harmless tool."""
         in_file, declared = declaration_in(point), declaration_of(tool)
         assert in_file == declared or (in_file is None and not declared.harmless)

@@ -21,8 +21,8 @@ _TAKEN = {"key"}
 
 
 def implied(user_id: str, created_at: int) -> User | None:
-    """Return the first user if this is the id of the first user, else None. The first user exists even without a
-    row."""
+    """Return the first user without reading the database, because this user exists even without a row. Return None if
+    this is the id of another user."""
     if user_id != FIRST_USER:
         return None
     return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)

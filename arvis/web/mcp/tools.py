@@ -26,7 +26,7 @@ _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 120
 _DEFAULT_HITS, _MOST_HITS = 20, 50
 _DEFAULT_MESSAGES, _MOST_MESSAGES = 50, 200
-#: The maximum number of characters of a search result, of a message in a conversation, and of all messages together.
+#: The maximum number of characters of a search result, of one message in a conversation, and of a conversation.
 _EXCERPT = 300
 _MESSAGE = 8_000
 _CONVERSATION = 200_000

@@ -96,8 +96,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
 }
-#: Parameters that are accepted only if their value describes what Arvis does anyway. Each has a test for such a value,
-#: and the reason for a refusal.
+#: Parameters that Arvis does not support. A value is accepted only if it asks for the behaviour that Arvis has in any
+#: case. Each parameter has a test for such values, and the reason for a refusal.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "tools": (lambda value: not value, "is not supported: an agent has its own tools"),
     "functions": (lambda value: not value, "is not supported: an agent has its own tools"),

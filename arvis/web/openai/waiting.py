@@ -38,8 +38,8 @@ _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """The pieces of an answer that were sent while the answer was written. The answer may begin again, but pieces that
-    were sent stay. White space at its end is not sent, because the stored reply has none."""
+    """The pieces of an answer that were sent while the answer was written. The answer may begin again, but sent pieces
+    cannot be withdrawn. White space at the end of the answer is not sent, because the stored reply has none."""
 
     def __init__(self) -> None:
         self._sent = ""

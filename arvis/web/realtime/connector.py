@@ -1,8 +1,8 @@
 """The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
 
 A delivery counts as sent even without an open socket, because it stays in the database, and a client that reconnects
-requests the deliveries that it has missed. Nothing except the connections and the unfinished answers is kept in the
-memory of this process.
+requests the deliveries that it has missed. The memory of this process
+contains only the connections and the unfinished answers.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ MOST_IDS = 20
 
 
 class Pending:
-    """The changed topics, each with the ids of the changed objects. None in place of the ids: they are too many, or an
-    id is unknown."""
+    """The changed topics, each with the ids of the changed objects. The value None instead of the ids means that there
+    are too many of them, or that an id is unknown."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str] | None] = {}

@@ -113,7 +113,7 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
         raise ExecutionError(
             f"The agent {target.slug} may not be used in this run",
             why="The person for whom the run works may not use it here.",
-            fix="Choose another agent, or let an owner or operator begin the run.",
+            fix="Choose another agent, or let an owner or operator start the run.",
         )
     return target
 

@@ -4,10 +4,10 @@ export const texts = words({
   en: {
     title: "Log in to Arvis",
     again: "You are logged out",
-    againWhy: "Log in to continue where you were. Your unsent chat message is kept.",
+    againWhy: "Log in to continue where you were. This browser keeps your unsent chat message.",
     spending: "Logging in",
     user: "User",
-    userHint: "The person who set up Arvis logs in as owner.",
+    userHint: "If you set up Arvis, your user name is owner.",
     password: "Password",
     logIn: "Log in",
     later: (wait: string) => `You can try again in ${wait}.`,

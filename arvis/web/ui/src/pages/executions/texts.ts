@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Executions",
     about:
-      "Each pass of the engine through a graph: turns of conversations, schedules, web hooks, workflow runs, and what they call.",
+      "Each pass of the engine through a graph: turns of conversations, schedules, web hooks, workflow runs, and the executions that these call.",
     status: "Status",
     statuses: { running: "Running", paused: "Waiting", done: "Done", failed: "Failed", cancelled: "Cancelled" },
     graph: "Working mode",

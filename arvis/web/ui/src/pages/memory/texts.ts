@@ -82,7 +82,7 @@ export const texts = words({
     deleted: "The fact was deleted.",
     undoNewest: "Undo the newest change",
     undoNewestWhy: (agent: string) =>
-      `This undoes the newest change of ${agent}'s facts with the same scope. That change may be to a different fact.`,
+      `Arvis undoes the newest change among all facts of ${agent} with this scope. Another fact may be the one that changed.`,
     content: "Fact",
     contentHint: "One statement of at most 2,000 characters.",
     agentHint: "The agent that remembers it.",

@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Messages",
-    about: "Messages from people, newest first. Each shows why it was answered or why not.",
+    about: "Messages from people, newest first. Each message shows why it was or was not answered.",
     status: "Status",
     statuses: {
       failed: "Failed",

@@ -32,7 +32,7 @@ export const texts = words({
 
     pairingRequests: "Pairing requests",
     pairingRequestsWhy:
-      "These people got a code from the bot. Ask for it over a channel you trust: the code proves who they are.",
+      "The bot sent each of these people a code. Ask for the code over a channel you trust: it proves who the person is.",
     code: "Code",
     approve: "Approve",
     letIn: (name: string) => `${name} is paired and was notified.`,

@@ -94,7 +94,7 @@ export const bulkTexts = words({
     jobs: (count: string) => (count === "1" ? "1 job" : `${count} jobs`),
     matching: "all matching jobs",
     consequence: {
-      retry: "Failed jobs run again. Other jobs are not changed, and a list shows them.",
+      retry: "Failed jobs run again. Other jobs are not changed; you then see a list of them.",
       cancel: "Waiting and running jobs are cancelled, and their senders are notified. Ended jobs are not changed.",
       delete: "Ended jobs are deleted permanently; their messages are kept. Waiting and running jobs are not changed.",
     },

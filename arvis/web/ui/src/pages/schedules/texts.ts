@@ -58,7 +58,7 @@ export const texts = words({
     timezone: "Time zone",
     ownZone: "The agent's time zone",
     prompt: "What to do",
-    promptHint: "The agent sees nothing else. Include everything that it needs to know.",
+    promptHint: "The agent gets only this text. Include everything that it needs to know.",
     missed: "Times missed while Arvis was off",
     missedKinds: {
       once: "Run once, for the last missed time",
@@ -77,7 +77,7 @@ export const texts = words({
       handover: "Handover between agents",
     },
     cycles: "Maximum number of cycles",
-    cyclesHint: "The agent may work for this many cycles in one run, 1 to 10.",
+    cyclesHint: "After each cycle, the agent may begin another one, up to this number in one run: 1 to 10.",
     script: "Script, as JSON",
     scriptHint:
       "A JSON object with type, url and template. Optional: headers, condition, notify and cooldown. See docs/how-to/schedules.md.",

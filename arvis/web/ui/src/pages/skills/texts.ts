@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Skills",
-    about: "Instructions that are added to an agent's prompt when they fit a message.",
+    about: "Instructions that Arvis adds to an agent's prompt when the keywords of the skill fit a message.",
     add: "Import a skill",
     name: "Name",
     source: "Source",

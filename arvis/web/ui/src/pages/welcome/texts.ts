@@ -72,6 +72,6 @@ export const texts = words({
       doctor: "Run all checks. Each problem comes with a fix.",
     },
     guides:
-      "For details, read the guides in the docs folder of Arvis: 08 agents and memory, 12 people, 15 schedules, 26 settings.",
+      "For details, read the guides in the folder docs/how-to of Arvis: agents-and-memory.md, people.md, schedules.md and settings.md.",
   },
 });

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Workflows",
     about:
-      "Multi-step work of agents, tools and people, drawn as a diagram. Runs pause for people and resume after restarts.",
+      "Work of agents, tools and people in several steps, drawn as a diagram. A run waits for people's answers and resumes after a restart of Arvis.",
     add: "New workflow",
     examples: "Examples",
     bringIn: "Import",
@@ -143,9 +143,9 @@ export const texts = words({
       chat: "In a chat",
       chatWhy: "People who may use commands start it by its short name.",
       schedule: "At given times",
-      scheduleWhy: "A schedule can start it instead of an agent.",
+      scheduleWhy: "A schedule starts either an agent or a workflow. Choose this workflow in the schedule.",
       webhook: "From other services",
-      webhookWhy: "A web hook can start it instead of an agent.",
+      webhookWhy: "A web hook starts either an agent or a workflow. Choose this workflow in the web hook.",
       schedules: "Schedules",
       webhooks: "Web hooks",
     },

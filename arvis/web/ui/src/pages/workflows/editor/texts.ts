@@ -81,7 +81,7 @@ export const texts = words({
       removeEntry: (name: string) => `Remove ${name}`,
       asJson: "As JSON",
       asRows: "As rows",
-      notJson: "This is not a valid JSON object yet. Until it is, the previous value is kept.",
+      notJson: "This is not a valid JSON object yet. The step keeps the previous value until you correct the text.",
       listHint: "One per line.",
       minutes: "minutes",
     },
