@@ -77,7 +77,7 @@ def test_a_bad_configuration_is_named_by_key_and_line(tmp_path: Path) -> None:
 
 
 def test_roles_that_do_not_exist(tmp_path: Path) -> None:
-    assert "`roles` must name some of connectors, workers" in complaint(
+    assert "`roles` must list one or more of connectors, workers" in complaint(
         arvis("run", "--roles", "web,x", cwd=tmp_path), 2
     )
 

@@ -47,7 +47,7 @@ def test_a_place_is_named_by_platform_bot_and_channel(folder: Path, written: str
         ("C1", "must be one channel"),
         ("slack:", "must be one channel"),
         ("slack:C1, slack:C2", "must be one channel"),
-        ("discord:1", "does not say which bot of discord"),
+        ("discord:1", "must name the bot of discord"),
     ],
 )
 def test_what_names_no_place_is_refused_with_the_key(folder: Path, written: str, words: str) -> None:

@@ -108,7 +108,8 @@ export const texts = words({
     more: "More settings",
     graphs: { agent: "Agent", planning: "Planning", code: "Code", handover: "Handover" } as Record<string, string>,
     completions: { implicit: "When it has answered", explicit: "When it says that it is done" },
-    completionHint: "If you choose “When it says that it is done”, the agent works until it says that it is done or blocked.",
+    completionHint:
+      "If you choose “When it says that it is done”, the agent works until it says that it is done or blocked.",
     onNewMessages: {
       queue: "They wait for their turn",
       steer: "The model reads them before its next call",
@@ -187,7 +188,8 @@ export const texts = words({
     responds: { all: "Answers every message", mention: "Answers when it is mentioned", never: "Answers no message" },
     respondDefault: "As set for the bot",
     observe: "Messages to read as context",
-    observeHint: "The number of earlier messages that the agent reads before it answers, 0 to 200. Empty: as set for the bot.",
+    observeHint:
+      "The number of earlier messages that the agent reads before it answers, 0 to 200. Empty: as set for the bot.",
     observes: (count: string) => `reads ${count} messages as context`,
     removed: "The channel was removed from this agent.",
     bound: "The agent answers in this channel now.",
