@@ -64,7 +64,7 @@ crash: $(VENV)/.test
 	@$(BIN)/python -m tests.crash $(or $(ARGS),--kills $(KILLS))
 
 sweep: $(VENV)/.test
-	@$(BIN)/python -m tests.crash.sweep && $(BIN)/python -m tests.crash.injection --every 29
+	@$(BIN)/python -m tests.crash sweep && $(BIN)/python -m tests.crash injection --every 29
 
 hostile: $(VENV)/.test
 	@$(BIN)/python -m tests.hostile $(ARGS)

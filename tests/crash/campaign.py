@@ -10,23 +10,25 @@ import asyncio
 import json
 import secrets
 import shutil
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from tests.crash.blows import Aim, Blow
-from tests.crash.cluster import Shape
-from tests.crash.databases import create_database, drop_database
-from tests.crash.episode import Plan, play
-from tests.crash.model import THINKING
-from tests.crash.report import Result, result_of
+import psycopg
+from psycopg import sql
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.crash import episode
+from tests.crash.episode import Plan
+from tests.crash.report import EpisodeResult, Result, result_of
+
 PINNED = Path(__file__).with_name("pinned.json")
-ARVIS = (sys.executable, "-m", "arvis")
+
+H = TypeVar("H")
+R = TypeVar("R", bound=EpisodeResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,88 +39,71 @@ class Case:
     blows: int
 
 
-@dataclass(frozen=True, slots=True)
-class Campaign:
-    """The settings for all episodes of a campaign. `Plan` has the same fields for one episode."""
+async def play(plan: Plan) -> Result:
+    """Play and judge one episode in a folder and database of its own."""
+    database = None if plan.server is None else await asyncio.to_thread(create_database, plan.server)
+    result = await judged(
+        lambda folder: episode.play(replace(plan, folder=folder, database=database)),
+        lambda history, seconds: result_of(plan.seed, history, seconds),
+    )
+    if plan.server is not None and database is not None and not result.violations:
+        await asyncio.to_thread(drop_database, plan.server, database)
+    return result
 
-    code: Path
-    command: Sequence[str] = ARVIS
-    blow: Blow = Blow.KILL
-    aim: Aim = Aim.RANDOM
-    poison: bool = False
-    shape: Shape = Shape()  # noqa: RUF009 frozen
-    window: float = 2.0
-    aimed_after: float = 0.0
-    rate: float = 1.0
-    working: int = 0
-    thinking: tuple[float, float] = THINKING
-    patience: float = 90.0
-    lease: float | None = None
-    #: A server on which each episode creates its own database.
-    database: str | None = None
-    #: Number of episodes at the same time.
-    parallel: int = 1
 
-    @property
-    def plain(self) -> bool:
-        """Return whether `make crash` can replay a seed of this campaign without further options."""
-        names = {"blow", "aim", "poison", "shape", "lease", "database"}
-        return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in names)
-
-    async def run(self, cases: Sequence[Case], told: Callable[[Result], None]) -> list[Result]:
-        """Play all cases and call `told` with each result when its episode ends."""
-        places = asyncio.Semaphore(self.parallel)
-
-        async def one(case: Case) -> Result:
-            async with places:
-                result = await self.play(case)
-            told(result)
-            return result
-
-        return await asyncio.gather(*(one(case) for case in cases))
-
-    async def play(self, case: Case) -> Result:
-        folder = Path(tempfile.mkdtemp(prefix="arvis-crash-"))
-        database = None if self.database is None else create_database(self.database)
-        plan = Plan(
-            seed=case.seed,
-            blows=case.blows,
-            command=self.command,
-            code=self.code,
-            folder=folder,
-            blow=self.blow,
-            aim=self.aim,
-            poison=self.poison,
-            shape=self.shape,
-            window=self.window,
-            aimed_after=self.aimed_after,
-            rate=self.rate,
-            working=self.working,
-            thinking=self.thinking,
-            patience=self.patience,
-            lease=self.lease,
-            database=database,
-        )
-        started = time.monotonic()
-        history = await play(plan)
-        result = result_of(case.seed, history, time.monotonic() - started)
-        if result.violations:
-            (folder / "history.json").write_text(json.dumps(asdict(history), indent=1, default=sorted))
-            return replace(result, evidence=str(folder))
+async def judged(perform: Callable[[Path], Awaitable[H]], judge: Callable[[H, float], R]) -> R:
+    """Return the result of an episode. If there are violations, its folder is kept with its history."""
+    folder, started = Path(tempfile.mkdtemp(prefix="arvis-crash-")), time.monotonic()
+    history: Any = await perform(folder)
+    result = judge(history, time.monotonic() - started)
+    if not result.violations:
         shutil.rmtree(folder)
-        if self.database is not None and database is not None:
-            drop_database(self.database, database)
         return result
+    (folder / "history.json").write_text(json.dumps(asdict(history), indent=1, default=sorted))
+    return replace(result, evidence=str(folder))
+
+
+async def play_all(episodes: Iterable[Awaitable[R]], parallel: int = 1) -> list[R]:
+    """Play up to `parallel` episodes at the same time, and print each result."""
+    places = asyncio.Semaphore(parallel)
+
+    async def one(playing: Awaitable[R]) -> R:
+        async with places:
+            result = await playing
+        print(result, flush=True)
+        return result
+
+    return await asyncio.gather(*map(one, episodes))
 
 
 def cases_of(seed: str, blows: int, episode: int) -> list[Case]:
     """Split a number of blows into episodes, each with its own seed."""
     sizes = [min(episode, blows - done) for done in range(0, blows, episode)]
-    return [Case(seed if len(sizes) == 1 else f"{seed}.{number}", size) for number, size in enumerate(sizes)]
+    return [Case(each, size) for each, size in zip(seeds_of(seed, len(sizes)), sizes, strict=True)]
+
+
+def seeds_of(seed: str, episodes: int) -> list[str]:
+    return [seed] if episodes == 1 else [f"{seed}.{number}" for number in range(episodes)]
 
 
 def fresh_seed() -> str:
     return secrets.token_hex(4)
+
+
+def create_database(server: str) -> str:
+    """Create an empty database on the server and return its URL. Other databases on it are not changed."""
+    name = f"arvis_crash_{secrets.token_hex(4)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    address = urlsplit(server)
+    # `urlunsplit` would drop the slashes of an address without a host.
+    return f"{address.scheme}://{address.netloc}/{name}?{address.query}"
+
+
+def drop_database(server: str, database: str) -> None:
+    name = urlsplit(database).path.removeprefix("/")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def pinned(path: Path = PINNED) -> list[Case]:

@@ -42,8 +42,7 @@ class Shape:
 class Site:
     """The common settings of all processes."""
 
-    #: The command that starts the program, and the folder from which it is imported.
-    command: Sequence[str]
+    #: The folder from which the program is imported.
     code: Path
     #: The parent of the processes' folders.
     folder: Path
@@ -84,7 +83,6 @@ class Cluster:
         if kind != "worker":
             self.addresses[name] = f"http://127.0.0.1:{port}"
         return site.daemon(
-            command=site.command,
             code=site.code,
             folder=folder,
             config=folder / "config.yaml",

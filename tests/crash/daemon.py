@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ from tests.crash.work import MODEL as WORK_MODEL
 from tests.crash.work import WINDOW
 from tests.environment import daemon_environment
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+ARVIS = (sys.executable, "-m", "arvis")
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
@@ -88,11 +91,11 @@ class Daemon:
     def __init__(
         self,
         *,
-        #: The command that starts the program, and the folder from which it is imported.
-        command: Sequence[str],
+        #: The folder from which the program is imported.
         code: Path,
         folder: Path,
         config: Path,
+        command: Sequence[str] = ARVIS,
         name: str = "daemon",
         #: None: all roles.
         roles: str | None = None,

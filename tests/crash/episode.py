@@ -10,7 +10,7 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
 
@@ -19,7 +19,7 @@ import aiohttp
 from arvis.testing.openai_server import openai_server
 from tests.crash.blows import Aim, Blow, Striker
 from tests.crash.cluster import Cluster, Shape, Site
-from tests.crash.daemon import Daemon, DaemonFailed
+from tests.crash.daemon import CHECKOUT, Daemon, DaemonFailed
 from tests.crash.door import Door, Doors
 from tests.crash.history import History, Poisoned, Sent, Shown, Timeline, tokens_in
 from tests.crash.lives import Lives
@@ -41,15 +41,14 @@ CAUGHT_UP = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of an episode."""
+    """The settings of an episode. A campaign sets seed, blows, folder and database of each of its episodes."""
 
-    seed: str
+    seed: str = ""
     #: Number of blows.
-    blows: int
-    #: The command that starts the program, and the folder from which it is imported.
-    command: Sequence[str]
-    code: Path
-    folder: Path
+    blows: int = 0
+    #: The folder from which the program is imported.
+    code: Path = CHECKOUT
+    folder: Path = Path()
     blow: Blow = Blow.KILL
     aim: Aim = Aim.RANDOM
     #: Send a prompt that kills the daemon, instead of dealing blows.
@@ -68,7 +67,8 @@ class Plan:
     thinking: tuple[float, float] = THINKING
     #: Maximum length of the drain (seconds). After its fourth crash, a job pauses for 30 s.
     patience: float = 90.0
-    #: A PostgreSQL URL; None: SQLite.
+    #: A PostgreSQL server on which the episode creates its own database, and the URL of that database; None: SQLite.
+    server: str | None = None
     database: str | None = None
     #: The lease in the configuration (seconds); None: the daemon's default.
     lease: float | None = None
@@ -76,8 +76,16 @@ class Plan:
     inspect: Callable[..., dict[str, list[str]]] = offending
     #: Creates the object for one process.
     daemon: Callable[..., Daemon] = Daemon
-    #: Runs instead of the blows.
-    ordeal: Callable[[Cluster, Random], Awaitable[None]] | None = None
+    #: Runs instead of the blows. Returns whether a stop could not hand back its jobs.
+    ordeal: Callable[[Cluster, Random], Awaitable[bool]] | None = None
+    #: Returns whether a problem is a correct refusal, which a user may get.
+    allowed: Callable[[str], bool] = lambda problem: False
+
+    @property
+    def plain(self) -> bool:
+        """Return whether `make crash` can replay a seed of this plan without further options."""
+        names = {"blow", "aim", "poison", "shape", "lease", "server"}
+        return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in names)
 
 
 async def play(plan: Plan) -> History:
@@ -94,7 +102,6 @@ async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
         model = Model(rng=Random(rng.random()), life=lives.of, moments=moments, delay=plan.thinking)
         server = await exits.enter_async_context(openai_server(default=model))
         site = Site(
-            plan.command,
             plan.code,
             plan.folder,
             plan.database,
@@ -132,6 +139,7 @@ class _Stage:
         self._transcripts: dict[str, list[Shown]] = {}
         self._rows: dict[str, list[str]] = {}
         self._poisoned: Poisoned | None = None
+        self._interrupted = False
 
     def _invite(self) -> list[User]:
         """Create the users, each with its own channel: half of them use sockets, the others HTTP."""
@@ -193,7 +201,7 @@ class _Stage:
         """Deal the blows of the plan, or run the ordeal or the poison prompt in their place."""
         plan, moments = self._plan, self._moments
         if plan.ordeal is not None:
-            await plan.ordeal(self._cluster, self._rng)
+            self._interrupted = await plan.ordeal(self._cluster, self._rng)
             return
         if plan.poison:
             voice = self._http_voice(CHANNEL, Random(self._rng.random()))
@@ -246,7 +254,7 @@ class _Stage:
             self._marks = marks(data)
             self._waited, receipts = seen(data, self._plan.database)
             self._receipts = {token: count for text, count in receipts.items() for token in tokens_in(text)}
-        unharmed = not any(boot.killed or boot.slept for boot in self._cluster.lives.boots)
+        unharmed = not (self._interrupted or any(boot.killed or boot.slept for boot in self._cluster.lives.boots))
         return self._plan.inspect(data, self._plan.database, unharmed=unharmed)
 
     def _sent(self) -> list[Sent]:
@@ -260,9 +268,11 @@ class _Stage:
             timelines=self._timelines,
             calls=self._model.calls,
             boots=self._cluster.lives.boots,
-            problems=tuple(self._problems),
+            problems=tuple(each for each in self._problems if not self._plan.allowed(each)),
+            refusals=tuple(each for each in self._problems if self._plan.allowed(each)),
             rows=self._rows,
             poison=self._poisoned,
+            interrupted=self._interrupted,
             working=frozenset(self._working),
             waited=self._waited,
             marks=self._marks,

@@ -1,6 +1,6 @@
-"""`python -m tests.crash.false_alarms --kills 200`: kill a process that constantly writes and checkpoints its log.
+"""Kill a process that constantly writes and checkpoints its log.
 
-A start after a kill must not report damage, and no committed value may be missing. The harness starts this module as
+A start after a kill must not report damage, and no committed value may be missing. This module is also the program of
 the process that is killed.
 """
 
@@ -9,13 +9,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import secrets
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -26,6 +24,7 @@ from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date, open_store
 from arvis.store.sqlite import store as sqlite_store
 from tests.conformance.databases import id_maker
+from tests.crash.report import Report
 
 KILLS = 200
 #: Maximum seconds from the beginning of the work to the kill. Some kills come during the start instead.
@@ -35,29 +34,23 @@ DURING_START = 0.2
 WRITERS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    kills: int
-    commits: int
-    complaints: list[str]
-
-
-def campaign(kills: int, seed: str) -> Verdict:
+def campaign(kills: int, seed: str) -> Report:
     """Kill processes that all use one data folder, and collect the complaints."""
     rng = Random(seed)
-    promised, complaints = 0, []
+    promised = 0
+    complaints: list[str] = []
     with tempfile.TemporaryDirectory(prefix="arvis-alarms-") as folder:
         for number in range(kills):
             said = _life(Path(folder), rng)
             complaints += [f"before kill {number}: {line}" for line in _judge(said, promised)]
             promised = max([promised, *(int(line.split()[1]) for line in said if line.startswith("stored "))])
-    return Verdict(kills, promised, complaints)
+    return Report({"kills": kills, "commits": promised}, complaints, failed=bool(complaints))
 
 
 def _life(folder: Path, rng: Random) -> list[str]:
     """Return the lines that the process wrote until it was killed, without a last line that was cut."""
     out = folder.with_name(f"{folder.name}.out")
-    command = [sys.executable, "-m", "tests.crash.false_alarms", "--write", str(folder)]
+    command = [sys.executable, "-m", "tests.crash.false_alarms", str(folder)]
     with out.open("wb") as file:
         process = subprocess.Popen(command, stdout=file)
     if rng.random() < DURING_START:
@@ -124,21 +117,13 @@ def _say(kind: str, what: object) -> None:
     os.write(sys.stdout.fileno(), f"{kind} {what}\n".encode())
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.crash.false_alarms", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--seed", default=secrets.token_hex(4))
-    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.write is not None:
-        asyncio.run(write(options.write))
-    verdict = campaign(options.kills, options.seed)
-    print(
-        f"seed {options.seed}: {verdict.kills} kills, {verdict.commits} commits, {len(verdict.complaints)} complaints"
-    )
-    print("\n".join(verdict.complaints), end="")
-    return 1 if verdict.complaints else 0
+
+
+def play(options: argparse.Namespace) -> Report:
+    return campaign(options.kills, options.seed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    asyncio.run(write(Path(sys.argv[1])))

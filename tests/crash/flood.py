@@ -45,7 +45,6 @@ class Gauge:
     """The figures of a campaign's floods."""
 
     floods: int = 0
-    refusals: int = 0
     #: Starts at which the daemon reported that it could not open its database.
     refused_starts: int = 0
     #: Seconds from each end of a flood until the daemon accepted new work.
@@ -99,17 +98,18 @@ class SmallDiskDaemon(Daemon):
 class Flood:
     """The ordeal of an episode with a disk that fills up `floods` times.
 
-    While the disk is full, `meanwhile` (None: a random event) happens to the daemon. `stopped` is set if the daemon was
-    stopped then: it cannot write, so it cannot hand its jobs back.
+    While the disk is full, `meanwhile` (None: a random event) happens to the daemon. A daemon that is stopped then
+    cannot write, so it cannot hand its jobs back.
     """
 
     def __init__(self, *, floods: int, meanwhile: Meanwhile | None, gauge: Gauge) -> None:
         self._floods = floods
         self._meanwhile = meanwhile
         self._gauge = gauge
-        self.stopped = False
+        self._stopped = False
 
-    async def __call__(self, cluster: Cluster, rng: Random) -> None:
+    async def __call__(self, cluster: Cluster, rng: Random) -> bool:
+        """Play all floods. Return whether the daemon was stopped during one."""
         (daemon,) = cluster.daemons
         assert isinstance(daemon, SmallDiskDaemon)
         await cluster.start()
@@ -125,6 +125,7 @@ class Flood:
                 await daemon.ready()
             await self._until_taken(cluster.addresses[daemon.name])
             self._gauge.resumed.append(time.monotonic() - freed)
+        return self._stopped
 
     @contextmanager
     def _filled(self, disk: SmallDisk, *, greedy: bool) -> Iterator[None]:
@@ -143,7 +144,7 @@ class Flood:
             case Meanwhile.NOTHING:
                 return
             case Meanwhile.STOP:
-                self.stopped = True
+                self._stopped = True
                 await daemon.stop()
             case Meanwhile.KILL:
                 daemon.kill()

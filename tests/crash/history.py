@@ -170,6 +170,10 @@ class History:
     boots: Sequence[Boot]
     #: Refusals and failures that no user should meet.
     problems: Sequence[str] = ()
+    #: Correct refusals of a daemon whose disk or server is not available.
+    refusals: Sequence[str] = ()
+    #: Whether a stop could not hand back its jobs, because the disk was full.
+    interrupted: bool = False
     #: Rule -> the offending rows of the stopped daemon's database.
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: The message that killed the daemon, if the episode has one.

@@ -1,4 +1,4 @@
-"""`python -m tests.crash.injection`: make system calls of the daemon fail, as on a full or failing disk.
+"""Make system calls of the daemon fail, as on a full or failing disk.
 
 Each call of the sweep's acts fails once or permanently, with EIO or ENOSPC. The daemon may continue or exit, but it may
 not hang, report wrong results or show a traceback to a user. The restart on a healthy disk must recover everything. The
@@ -8,7 +8,6 @@ options and the names of points are those of the sweep.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,16 +16,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.crash import sweep_command
 from tests.crash.injection_judge import as_people_see_it, not_from_failures, tracebacks
-from tests.crash.sweep_acts import ACTS, Ended, play, recover
-from tests.crash.sweep_command import at_once, part_of, points_for, report_of
+from tests.crash.report import Report
+from tests.crash.sweep import add_options, at_once, part_of, points_for, report_of, run
+from tests.crash.sweep_acts import ACTS, Ended, recover
+from tests.crash.sweep_acts import play as play_act
 from tests.crash.sweep_play import Outcome, Theatre, fresh_folder, news, outcome, theatre
 from tests.crash.sweep_points import Point
 from tests.crash.sweep_stage import staged
 from tests.crash.verdict import Violation
 
-REPORT = Path("build/injection-report.json")
+__all__ = ["add_options", "play"]
+
 CALLS = ("openat", "write", "pwrite64", "ftruncate", "fsync", "fdatasync", "rename", "mkdir")
 ERRORS = ("EIO", "ENOSPC")
 #: Each thread counts its own calls: only its N-th call fails, or that one and all later ones.
@@ -67,7 +68,11 @@ class Struck:
     logged: Sequence[str]
 
 
-async def inject(code: Path, options: argparse.Namespace) -> dict[str, Any]:
+def play(options: argparse.Namespace) -> Report:
+    return run(inject, options)
+
+
+async def inject(code: Path, options: argparse.Namespace) -> Report:
     started = time.monotonic()
     named = [Fault.parse(text) for text in options.point or ()]
     acts = {fault.point.act for fault in named} or options.act or ACTS
@@ -83,7 +88,7 @@ async def inject(code: Path, options: argparse.Namespace) -> dict[str, Any]:
         faults = named or part_of(every, options)
         print(f"{len(faults)} faults of {len(every)}", flush=True)
         outcomes = await at_once(map(strike_one, faults), options.parallel)
-    return report_of(outcomes, time.monotonic() - started) | summary(struck)
+    return report_of(outcomes, time.monotonic() - started, **summary(struck))
 
 
 def faults_of(points: Sequence[Point]) -> Sequence[Fault]:
@@ -100,7 +105,7 @@ async def strike(theatre: Theatre, fault: Fault, known: frozenset[Violation] = f
     """Run the daemon with the fault, stop it, restart it on a healthy disk, and judge the result."""
     started, folder = time.monotonic(), fresh_folder()
     async with staged(theatre.nursery, folder) as stage:
-        ended = await play(stage, theatre.acts[fault.point.act], fault.options(stage.data), PATIENCE)
+        ended = await play_act(stage, theatre.acts[fault.point.act], fault.options(stage.data), PATIENCE)
         refused = list(stage.notes.refusals)
         recovered = news(await recover(stage, theatre.allowed), known)
         found = [*as_people_see_it(ended), *not_from_failures(recovered)]
@@ -117,7 +122,3 @@ def summary(struck: Sequence[Struck]) -> dict[str, Any]:
         "refusals": Counter(text for each in struck for text in set(each.refused)),
         "tracebacksInTheLog": Counter(text for each in struck for text in set(each.logged)),
     }
-
-
-if __name__ == "__main__":
-    sys.exit(sweep_command.run(__doc__ or "", REPORT, inject))

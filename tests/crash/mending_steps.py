@@ -1,12 +1,11 @@
-"""`python -m tests.crash.mending_steps`: kill a process before each call with which it opens, repairs, fills or closes
-a database, and judge the next start.
+"""Kill a process before each call with which it opens, repairs, fills or closes a database, and judge the next start.
 
-The process kills itself, so the instants are the same in every run. The sweep of `tests.crash` covers system calls
-inside SQLite. A single process without threads forks for each instant.
+The process kills itself, so the instants are the same in every run. The sweep covers system calls inside SQLite. A single process without threads forks for each instant.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import signal
@@ -24,6 +23,7 @@ from arvis.store.integrity.repair import Finding, make_sound
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
 from arvis.store.sqlite.checkpoint import log_file, sums_file
+from tests.crash.report import Report
 from tests.unit.damage_kit import FRAME, HEADER, NOW, flip, kept_words, life, resumed
 
 HOUR = 3_600_000
@@ -150,7 +150,7 @@ def _ignore(_: Finding | None) -> None:
 # -- the kills ---------------------------------------------------------------------------------------------
 
 
-def play(name: str, every: int = 1) -> tuple[int, list[str]]:
+def play_scene(name: str, every: int = 1) -> tuple[int, list[str]]:
     """Kill before each call of the scene, or before every `every`-th. Return the number of kills and the complaints."""
     scene = SCENES[name]
     with tempfile.TemporaryDirectory(prefix="arvis-steps-") as place:
@@ -217,17 +217,14 @@ def _in_child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main() -> int:
-    """Play all scenes. An argument N kills only before every N-th call."""
-    every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    wrong = []
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="kill only before every K-th call")
+
+
+def play(options: argparse.Namespace) -> Report:
+    figures: dict[str, int] = {}
+    wrong: list[str] = []
     for name in SCENES:
-        kills, complaints = play(name, every)
-        print(f"{name}: killed at {kills} points, {len(complaints)} bad", flush=True)
+        figures[name], complaints = play_scene(name, options.every)
         wrong += complaints
-    print("\n".join(wrong), end="")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Report(figures, wrong, failed=bool(wrong))

@@ -1,6 +1,6 @@
 """A private mount namespace: other processes do not see the disks that a campaign mounts, and the disks end with it.
 
-If the machine refuses, the campaign prints the reason and exits with its own code, which is not that of a success.
+If the machine refuses, the campaign exits with its own code, which is not that of a success.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ class Refused(Exception):
     """This machine does not allow the operation; the text says why."""
 
 
-def is_private() -> bool:
-    return _INSIDE in os.environ
-
-
-def enter(module: str, arguments: Sequence[str]) -> None:
-    """Replace this process with a run of the module in a new namespace. Raise `Refused` if it is not possible."""
+def enter(seed: str) -> None:
+    """Run this program again in a new namespace with this seed, unless it is in one. Raise `Refused` if it is not possible."""
+    if _INSIDE in os.environ:
+        return
     # The root of a user namespace may mount a tmpfs without the rights of the real root.
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--propagation", "private"]
     run([*unshare, "true"])
     os.environ[_INSIDE] = "1"
-    os.execvp("unshare", [*unshare, sys.executable, "-m", module, *arguments])  # noqa: S606 no shell is wanted
+    os.execvp("unshare", [*unshare, *sys.orig_argv, "--seed", seed])  # noqa: S606 no shell is wanted
 
 
 def run(command: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ def a_stop_interrupts_nothing(history: History) -> Found:
 
     A running turn has 25 seconds to end, and the model of the campaign needs less than a second.
     """
-    if any(boot.killed or boot.slept for boot in history.boots):
+    if history.interrupted or any(boot.killed or boot.slept for boot in history.boots):
         return
     for call in history.calls:
         if call.finished is None:

@@ -7,7 +7,6 @@ All random values come from the seed. An episode returns a history and does not 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -46,7 +45,7 @@ class Plan:
     kills: int
     #: The folder from which the program is imported.
     code: Path
-    folder: Path
+    folder: Path = Path()
     #: Telegram's delivery guarantee.
     delivery: str = "at_least_once"
     #: Maximum seconds from ready to a kill.
@@ -77,9 +76,7 @@ async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
         config = plan.folder / "config.yaml"
         write_config(config, port=0, api_key="crash-key", model_url=model.base_url, database=None)
         _add_bots(config, platforms, plan.delivery)
-        daemon = Daemon(
-            command=(sys.executable, "-m", "arvis"), code=plan.code, folder=plan.folder, config=config, lives=Lives()
-        )
+        daemon = Daemon(code=plan.code, folder=plan.folder, config=config, lives=Lives())
         exits.push_async_callback(daemon.close)
         yield _Stage(plan=plan, rng=rng, daemon=daemon, platforms=platforms)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 
 from tests.crash.platform_history import DISCORD, PLACEHOLDER, SLACK, TELEGRAM, History, Said, Send
+from tests.crash.verdict import Found, Kind, Violation
 
 #: Tolerances in seconds for a send that left before the refusal arrived, and for the rounding of clocks.
 IN_FLIGHT = 0.3
@@ -17,31 +16,11 @@ ROUNDING = 0.02
 TOLD_TO_THE_OWNER = "A message could not be delivered to "
 
 
-class Harm(StrEnum):
-    """The columns of the report."""
-
-    LOST = "lost"
-    STORED_TWICE = "stored twice"
-    SHOWN_TWICE = "shown twice"
-    OUT_OF_ORDER = "out of order"
-    HALF = "half a reply"
-    TOO_SOON = "sent too soon"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    rule: str
-    harm: Harm
-    detail: str
-
-
-Found = Iterator[tuple[Harm, str]]
 Rule = Callable[[History], Found]
 
 
 def judge(history: History) -> list[Violation]:
-    return [Violation(rule.__name__, harm, detail) for rule in RULES for harm, detail in rule(history)]
+    return [Violation(rule.__name__, kind, detail) for rule in RULES for kind, detail in rule(history)]
 
 
 def every_message_is_answered(history: History) -> Found:
@@ -54,9 +33,9 @@ def every_message_is_answered(history: History) -> Found:
             continue
         elsewhere = [place for place in history.seen for each in history.whole(place) if said.token in each.tokens]
         if elsewhere:
-            yield Harm.OTHER, f"{said.token} of {said.place} is answered in {elsewhere[0]}"
+            yield Kind.OTHER, f"{said.token} of {said.place} is answered in {elsewhere[0]}"
         else:
-            yield Harm.LOST, f"{said.token} of {said.place} has no reply"
+            yield Kind.LOST, f"{said.token} of {said.place} has no reply"
 
 
 def _is_told_as_unknown(history: History, said: Said) -> bool:
@@ -70,7 +49,7 @@ def every_message_has_one_reply(history: History) -> Found:
         texts = {each.text for each in history.copies(said)}
         if len(texts) > 1:
             yield (
-                Harm.STORED_TWICE,
+                Kind.STORED_TWICE,
                 f"{said.token} of {said.place} has {len(texts)} replies: {' | '.join(sorted(texts))}",
             )
 
@@ -80,7 +59,7 @@ def a_keyed_platform_shows_it_once(history: History) -> Found:
     once = {DISCORD, SLACK} | (set() if history.delivery == "at_least_once" else {TELEGRAM})
     for place, text, count in _repeated(history):
         if history.places[place] in once:
-            yield Harm.SHOWN_TWICE, f"{place} shows {count} times: {text}"
+            yield Kind.SHOWN_TWICE, f"{place} shows {count} times: {text}"
 
 
 def telegram_repeats_only_what_was_interrupted(history: History) -> Found:
@@ -92,13 +71,13 @@ def telegram_repeats_only_what_was_interrupted(history: History) -> Found:
         return
     for place, text, count in _repeated(history):
         if history.places[place] == TELEGRAM and count - 1 > (allowed := _interruptions(history, text)):
-            yield Harm.SHOWN_TWICE, f"{place} shows {count} times, interrupted {allowed} times: {text}"
+            yield Kind.SHOWN_TWICE, f"{place} shows {count} times, interrupted {allowed} times: {text}"
 
 
 def telegram_repeats_one_a_kill(history: History) -> Found:
     extra = telegram_copies(history)
     if extra > (allowed := len(history.kills) + _cut_off(history, "")):
-        yield Harm.SHOWN_TWICE, f"Telegram shows {extra} further copies after {allowed} interruptions"
+        yield Kind.SHOWN_TWICE, f"Telegram shows {extra} further copies after {allowed} interruptions"
 
 
 def telegram_copies(history: History) -> int:
@@ -145,9 +124,9 @@ def nothing_is_left_half(history: History) -> Found:
             if each.text == PLACEHOLDER and platform == TELEGRAM:
                 placeholders += 1
             else:
-                yield Harm.HALF, f"{place} still shows {each.id}: {each.text}"
+                yield Kind.HALF, f"{place} still shows {each.id}: {each.text}"
     if placeholders > (allowed := len(history.kills) + _cut_off(history, "")):
-        yield Harm.HALF, f"Telegram shows {placeholders} placeholders after {allowed} interruptions"
+        yield Kind.HALF, f"Telegram shows {placeholders} placeholders after {allowed} interruptions"
 
 
 def placeholders(history: History) -> int:
@@ -162,7 +141,7 @@ def a_reply_has_a_question(history: History) -> Found:
         for each in history.whole(place):
             if unknown := set(each.tokens) - asked[place]:
                 yield (
-                    Harm.OTHER,
+                    Kind.OTHER,
                     f"{place} answers {' '.join(sorted(unknown))}, which no person wrote there: {each.text}",
                 )
 
@@ -176,7 +155,7 @@ def replies_follow_the_order(history: History) -> Found:
         first = list({each.text: min(each.tokens) for each in history.whole(place)}.values())
         for before, after in pairwise(first):
             if after < before:
-                yield Harm.OUT_OF_ORDER, f"{place} answers {before} before {after}"
+                yield Kind.OUT_OF_ORDER, f"{place} answers {before} before {after}"
 
 
 def a_platform_gets_its_rest(history: History) -> Found:
@@ -192,7 +171,7 @@ def a_platform_gets_its_rest(history: History) -> Found:
             soon = refused.at + IN_FLIGHT < send.at < end - ROUNDING
             if soon and _same_channel(send, refused) and not _killed(history, refused, send):
                 early = f"{end - send.at:.2f} s too soon"
-                yield Harm.TOO_SOON, f"{send.platform} {send.channel} got something {early}: {send.text}"
+                yield Kind.TOO_SOON, f"{send.platform} {send.channel} got something {early}: {send.text}"
 
 
 def _killed(history: History, before: Send, after: Send) -> bool:
@@ -205,13 +184,13 @@ def _same_channel(send: Send, other: Send) -> bool:
 
 def nobody_met_a_problem(history: History) -> Found:
     for problem in history.problems:
-        yield Harm.OTHER, problem
+        yield Kind.OTHER, problem
 
 
 def the_rows_agree(history: History) -> Found:
     for rule, rows in history.rows.items():
         for row in rows:
-            yield Harm.OTHER, f"{rule}: {row}"
+            yield Kind.OTHER, f"{rule}: {row}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.crash.platform_history import History
-from tests.crash.platform_oracle import Harm, Violation, judge, placeholders, telegram_copies
+from tests.crash.platform_oracle import judge, placeholders, telegram_copies
+from tests.crash.report import EpisodeResult, by_kind
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The figures of one episode."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(EpisodeResult):
+    """The figures of an episode with platforms."""
 
-    seed: str
-    kills: int
     kills_in_start: int
     messages: Mapping[str, int]
     brought_again: int
@@ -30,14 +29,10 @@ class Result:
     unknown: int
     #: Seconds from each start to ready.
     starts: Sequence[float]
-    seconds: float
-    violations: Sequence[Violation]
-    #: The folder of a failed episode, which is kept.
-    evidence: str | None = None
 
-    def document(self) -> dict[str, Any]:
-        told = [{"rule": each.rule, "harm": each.harm.value, "detail": each.detail} for each in self.violations]
-        return totals([self]) | {"seed": self.seed, "evidence": self.evidence, "violations": told}
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        return totals([self])
 
 
 def result_of(seed: str, history: History, seconds: float) -> Result:
@@ -62,10 +57,9 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
 
 
 def totals(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the sums over all episodes, with one figure for each kind of harm."""
+    """Return the sums over all episodes, with one figure for each kind of violation."""
     messages = sum((Counter(result.messages) for result in results), Counter[str]())
     troubles = sum((Counter(result.troubles) for result in results), Counter[str]())
-    harms = Counter(violation.harm for result in results for violation in result.violations)
     starts = sorted(each for result in results for each in result.starts)
     kills = sum(result.kills for result in results)
     return {
@@ -79,18 +73,8 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
         "furtherCopiesTelegram": sum(result.copies for result in results),
         "placeholdersTelegram": sum(result.placeholders for result in results),
         "unknownTelegram": sum(result.unknown for result in results),
-        **{harm.value: harms[harm] for harm in Harm},
+        **by_kind(results),
         "startSecondsP50": round(starts[len(starts) // 2], 2) if starts else 0.0,
         "startSecondsWorst": round(starts[-1], 2) if starts else 0.0,
         "secondsPerKill": round(sum(result.seconds for result in results) / kills, 2) if kills else 0.0,
     }
-
-
-def explain(results: Sequence[Result], most: int = 30) -> str:
-    """Return the first violations as text."""
-    lines = [
-        f"seed {result.seed}: {violation.rule.replace('_', ' ')} [{violation.harm}]: {violation.detail}"
-        for result in results
-        for violation in result.violations
-    ]
-    return "\n".join(lines[:most] + ([f"and {len(lines) - most} more"] if len(lines) > most else []))

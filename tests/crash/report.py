@@ -1,10 +1,10 @@
-"""The results of a campaign, as a JSON document and a table."""
+"""The results of episodes and campaigns, as a table and as a JSON document."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.crash.calls import recoveries
@@ -13,14 +13,44 @@ from tests.crash.oracle import judge
 from tests.crash.outages import drains
 from tests.crash.verdict import Kind, Violation
 
+#: Number of violations that are printed.
+MOST = 30
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The figures of one episode."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeResult:
+    """The result of one episode of any campaign."""
 
     seed: str
-    #: Lives that ended by a kill, and those of them that were not ready yet.
+    seconds: float
+    #: Lives that ended by a kill.
     kills: int
+    violations: Sequence[Violation]
+    #: The data folder of a failed episode, which is kept.
+    evidence: str | None = None
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def document(self) -> dict[str, Any]:
+        violations = [{"rule": each.rule, "kind": each.kind.value, "detail": each.detail} for each in self.violations]
+        return {"seed": self.seed, **self.figures, "violations": violations, "evidence": self.evidence}
+
+    def __str__(self) -> str:
+        """Return a line of progress."""
+        figures = ", ".join(
+            f"{value} {name}" for name, value in self.figures.items() if value and isinstance(value, int)
+        )
+        verdict = f"{len(self.violations)} violations, kept in {self.evidence}" if self.violations else "clean"
+        return f"seed {self.seed}: {figures}, {self.seconds:.0f} s: {verdict}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(EpisodeResult):
+    """The figures of an episode with chats."""
+
+    #: Lives that were killed before they were ready.
     kills_in_start: int
     #: Spans of SIGSTOP.
     sleeps: int
@@ -29,33 +59,70 @@ class Result:
     messages: int
     answered: int
     repeated: int
+    #: Correct refusals.
+    refusals: int
     calls: int
-    seconds: float
     #: Seconds from ready to the next call, for each interrupted call.
     recoveries: Sequence[float]
-    violations: Sequence[Violation]
-    #: The data folder of a failed episode, which is kept.
-    evidence: str | None = None
 
-    def document(self) -> dict[str, Any]:
+    @property
+    def figures(self) -> Mapping[str, Any]:
         return {
-            "seed": self.seed,
             "kills": self.kills,
             "killsDuringStart": self.kills_in_start,
             "sleeps": self.sleeps,
+            "stops": len(self.drains),
             "drainSeconds": [round(each, 3) for each in self.drains],
             "messages": self.messages,
             "answered": self.answered,
             "repeatedSends": self.repeated,
+            "refusals": self.refusals,
             "modelCalls": self.calls,
             "seconds": round(self.seconds, 2),
             "interruptedCalls": len(self.recoveries),
             "worstRecoverySeconds": round(max(self.recoveries, default=0.0), 3),
-            "violations": [
-                {"rule": each.rule, "kind": each.kind.value, "detail": each.detail} for each in self.violations
-            ],
-            "evidence": self.evidence,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of a campaign: printed figures and complaints, and further parts of the JSON document."""
+
+    figures: Mapping[str, Any]
+    complaints: Sequence[str]
+    further: Mapping[str, Any] = field(default_factory=dict)
+    failed: bool = False
+
+
+def report_of(
+    figures: Mapping[str, Any], results: Sequence[EpisodeResult], *, failed: bool | None = None, **further: Any
+) -> Report:
+    """Return the report of these episodes. Without `failed`, it fails if there is a violation."""
+    found = [(result, violation) for result in results for violation in result.violations]
+    lines = [f"seed {result.seed}: {_told(violation)}" for result, violation in found]
+    document = further | {"episodes": [result.document() for result in results]}
+    return Report(figures, lines, document, bool(found) if failed is None else failed)
+
+
+def by_kind(results: Sequence[EpisodeResult]) -> Mapping[str, int]:
+    """Return the number of violations of each kind."""
+    kinds = Counter(violation.kind for result in results for violation in result.violations)
+    return {kind.value: kinds[kind] for kind in Kind}
+
+
+def shown(complaints: Sequence[str]) -> str:
+    """Return the first complaints as text."""
+    more = [f"and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
+    return "\n".join([*complaints[:MOST], *more])
+
+
+def explain(result: EpisodeResult) -> str:
+    """Return the violations of an episode as text."""
+    return shown(report_of({}, [result]).complaints)
+
+
+def _told(violation: Violation) -> str:
+    return f"{violation.rule.replace('_', ' ')} [{violation.kind}]: {violation.detail}"
 
 
 def result_of(seed: str, history: History, seconds: float) -> Result:
@@ -69,6 +136,7 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
         messages=sum(sent.acked is not None for sent in history.sent),
         answered=sum(timeline.status == "answered" for timeline in history.timelines.values()),
         repeated=sum(sent.tries > 1 for sent in history.sent),
+        refusals=len(history.refusals),
         calls=len(history.calls),
         seconds=seconds,
         recoveries=tuple(recoveries(history).values()),
@@ -78,7 +146,6 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
 
 def totals(results: Sequence[Result]) -> dict[str, Any]:
     """Return the sums over all episodes, with one figure for each kind of violation."""
-    kinds = Counter(violation.kind for result in results for violation in result.violations)
     kills = sum(result.kills for result in results)
     stops = sorted(each for result in results for each in result.drains)
     blows = kills + len(stops) + sum(result.sleeps for result in results)
@@ -91,7 +158,8 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
         **{f"stopSecondsP{share}": round(_percentile(stops, share), 2) for share in (50, 99)},
         "messages": sum(result.messages for result in results),
         "answered": sum(result.answered for result in results),
-        **{kind.value: kinds[kind] for kind in Kind},
+        "refusals": sum(result.refusals for result in results),
+        **by_kind(results),
         "interruptedCalls": sum(len(result.recoveries) for result in results),
         "worstRecoverySeconds": round(max((each for result in results for each in result.recoveries), default=0.0), 3),
         "secondsPerBlow": round(seconds / blows, 2) if blows else 0.0,
@@ -106,13 +174,3 @@ def _percentile(ordered: Sequence[float], share: int) -> float:
 def table(figures: Mapping[str, Any]) -> str:
     width = max(len(name) for name in figures)
     return "\n".join(f"{name:<{width}}  {value:>8}" for name, value in figures.items())
-
-
-def explain(results: Sequence[Result], most: int = 20) -> str:
-    """Return the first violations as text."""
-    lines = [
-        f"seed {result.seed}: {violation.rule.replace('_', ' ')} [{violation.kind}]: {violation.detail}"
-        for result in results
-        for violation in result.violations
-    ]
-    return "\n".join(lines[:most] + ([f"and {len(lines) - most} more"] if len(lines) > most else []))

@@ -1,31 +1,25 @@
-"""`python -m tests.crash.servers --kills 300 --server-kills 30`: kill the processes of a cluster, and the PostgreSQL
-server itself.
+"""Kill the processes of a cluster, and the PostgreSQL server itself.
 
-The rules are those of the other campaigns. In addition, an outage of the server does not count as an attempt of a job,
-causes no repeated model call, and everything is answered within 30 seconds after the server's return.
+The rules are those of the chats. In addition, an outage of the server does not count as an attempt of a job, causes no
+repeated model call, and everything is answered within 30 seconds after the server's return.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import shutil
-import sys
-import tempfile
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import psycopg
 
-from tests.crash.campaign import ARVIS, CHECKOUT, Case, fresh_seed
+from tests.crash import campaign
 from tests.crash.cluster import Cluster, Shape
-from tests.crash.databases import create_database
-from tests.crash.episode import Plan, play
-from tests.crash.report import Result, explain, result_of, table, totals
+from tests.crash.episode import Plan
+from tests.crash.namespace import Refused
+from tests.crash.report import Report, report_of, totals
 from tests.crash.rows import offending
 from tests.crash.variants.build import copied
 from tests.parts import find
@@ -37,6 +31,8 @@ BACK_WITHIN = 30.0
 BETWEEN = (0.3, 2.5)
 AWAY = (0.0, 0.2, 1.0, 4.0)
 LEASE = 3.0
+#: Clients must get these errors during an outage.
+PROMISED = ("was answered 503", "'message': 'The database is not available.'")
 #: Number of blows in an episode.
 EPISODE = 10
 
@@ -49,8 +45,8 @@ class Blows:
     servers: int
 
 
-def ordeal(unsteady: UnsteadyPostgres, blows: Blows) -> Callable[[Cluster, Random], Awaitable[None]]:
-    async def suffer(cluster: Cluster, rng: Random) -> None:
+def ordeal(unsteady: UnsteadyPostgres, blows: Blows) -> Callable[[Cluster, Random], Awaitable[bool]]:
+    async def suffer(cluster: Cluster, rng: Random) -> bool:
         await cluster.start()
         await cluster.ready()
         acts = ["process"] * blows.kills + ["server"] * max(0, blows.servers - 1)
@@ -66,6 +62,7 @@ def ordeal(unsteady: UnsteadyPostgres, blows: Blows) -> Callable[[Cluster, Rando
                 daemon.kill()
                 await daemon.dead()
                 await cluster.start()
+        return False
 
     return suffer
 
@@ -84,52 +81,18 @@ def inspected(data: Path, database: str | None, *, unharmed: bool) -> dict[str, 
     return found
 
 
-async def episode(unsteady: UnsteadyPostgres, code: Path, case: Case, blows: Blows, shape: Shape) -> Result:
-    folder = Path(tempfile.mkdtemp(prefix="arvis-crash-"))
-    database = await asyncio.to_thread(create_database, unsteady.server.url("postgres"))
-    plan = Plan(
-        seed=case.seed,
-        blows=0,
-        command=ARVIS,
+def plan_of(unsteady: UnsteadyPostgres, code: Path, seed: str, blows: Blows, shape: Shape) -> Plan:
+    return Plan(
+        seed=seed,
         code=code,
-        folder=folder,
         shape=shape,
         patience=BACK_WITHIN,
-        database=database,
+        server=unsteady.server.url("postgres"),
         lease=LEASE,
         inspect=inspected,
         ordeal=ordeal(unsteady, blows),
+        allowed=lambda problem: any(words in problem for words in PROMISED),
     )
-    started = time.monotonic()
-    history = await play(plan)
-    # During an outage, clients must get these errors.
-    promised = ("was answered 503", "'message': 'The database is not available.'")
-    refusals = [problem for problem in history.problems if any(words in problem for words in promised)]
-    history = replace(history, problems=tuple(each for each in history.problems if each not in refusals))
-    result = result_of(case.seed, history, time.monotonic() - started)
-    if result.violations:
-        (folder / "history.json").write_text(json.dumps(asdict(history), indent=1))
-        return replace(result, evidence=str(folder))
-    shutil.rmtree(folder)
-    return result
-
-
-async def campaign(
-    unsteady: UnsteadyPostgres,
-    code: Path,
-    plans: Sequence[tuple[str, Blows]],
-    shape: Shape,
-    told: Callable[[str], None],
-) -> list[Result]:
-    results = []
-    for seed, blows in plans:
-        result = await episode(unsteady, code, Case(seed, 0), blows, shape)
-        told(
-            f"seed {result.seed}: {result.kills} kills, {blows.servers} of the server, {result.messages} messages, "
-            f"{result.seconds:.0f} s: {len(result.violations)} violations {result.evidence or ''}"
-        )
-        results.append(result)
-    return results
 
 
 def plans_of(kills: int, servers: int) -> list[Blows]:
@@ -146,27 +109,20 @@ def plans_of(kills: int, servers: int) -> list[Blows]:
     return plans
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.crash.servers", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=300, help="kills of processes (default 300)")
     parser.add_argument("--server-kills", type=int, default=30, help="kills of the server (default 30)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--webs", type=int, default=1)
-    parser.add_argument("--seed", default=None)
-    options = parser.parse_args()
+
+
+def play(options: argparse.Namespace) -> Report:
     initdb = find("initdb")
     if initdb is None:
-        sys.exit("This campaign needs PostgreSQL's server (Debian: apt-get install postgresql)")
-    seed = options.seed or fresh_seed()
-    print(f"seed {seed}", flush=True)
+        raise Refused("it needs PostgreSQL's server (Debian: apt-get install postgresql)")
     shape = Shape(0, webs=options.webs, workers=options.workers)
-    plans = [(f"{seed}.{number}", each) for number, each in enumerate(plans_of(options.kills, options.server_kills))]
-    with unsteady_postgres(initdb, durable=True) as unsteady, copied(CHECKOUT) as code:
-        results = asyncio.run(campaign(unsteady, code, plans, shape, lambda line: print(line, flush=True)))
-    print(table(totals(results)))
-    print(explain(results))
-    return 1 if any(result.violations for result in results) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    blows = plans_of(options.kills, options.server_kills)
+    with unsteady_postgres(initdb, durable=True) as unsteady, copied() as code:
+        plans = [plan_of(unsteady, code, f"{options.seed}.{number}", each, shape) for number, each in enumerate(blows)]
+        results = asyncio.run(campaign.play_all(map(campaign.play, plans)))
+    return report_of({"serverKills": sum(each.servers for each in blows), **totals(results)}, results)

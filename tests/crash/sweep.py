@@ -1,4 +1,4 @@
-"""`python -m tests.crash.sweep`: kill the daemon at every system call that writes, syncs or renames.
+"""Kill the daemon at every system call that writes, syncs or renames.
 
 The points of all acts are in one list. `--every 10` plays every tenth of them, `--from` and `--to` a part of the list,
 `--point` a single one by its name, which is printed with every failure.
@@ -7,22 +7,59 @@ The points of all acts are in one list. `--every 10` plays every tenth of them, 
 from __future__ import annotations
 
 import argparse
-import sys
+import asyncio
+import itertools
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tests.crash import sweep_command
+from tests.crash.daemon import CHECKOUT
+from tests.crash.namespace import Refused
+from tests.crash.report import Report
 from tests.crash.sweep_acts import ACTS
-from tests.crash.sweep_command import at_once, part_of, points_for, report_of
-from tests.crash.sweep_play import theatre
+from tests.crash.sweep_lives import StraceRefused
+from tests.crash.sweep_play import Counted, Outcome, theatre
 from tests.crash.sweep_points import Point
+from tests.crash.variants.build import copied
 
-REPORT = Path("build/sweep-report.json")
+T = TypeVar("T")
+
+#: Number of points between two lines of progress.
+PROGRESS = 100
+MISSING = (
+    "strace cannot attach to a process ({}). Install it (Debian: apt-get install strace); in a container add SYS_PTRACE"
+)
 
 
-async def sweep(code: Path, options: argparse.Namespace) -> dict[str, Any]:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--act", action="append", choices=ACTS, help="only this act; may be repeated")
+    parser.add_argument("--call", action="append", metavar="NAME", help="only this system call; may be repeated")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th point")
+    parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th point")
+    parser.add_argument("--to", type=int, default=None, dest="last", metavar="N", help="end with the N-th point")
+    parser.add_argument(
+        "--point", action="append", help="only the point of this name, as printed with a failure; may be repeated"
+    )
+    parser.add_argument("--parallel", type=int, default=2, help="number of points at the same time")
+    parser.add_argument("--code", type=Path, default=CHECKOUT, help="checkout with the program under test")
+
+
+def play(options: argparse.Namespace) -> Report:
+    return run(sweep, options)
+
+
+def run(work: Callable[[Path, argparse.Namespace], Coroutine[Any, Any, Report]], options: argparse.Namespace) -> Report:
+    """Play `work` on a copy of the program."""
+    try:
+        with copied(checkout=options.code) as code:
+            return asyncio.run(work(code, options))
+    except StraceRefused as refused:
+        raise Refused(MISSING.format(refused)) from refused
+
+
+async def sweep(code: Path, options: argparse.Namespace) -> Report:
     started = time.monotonic()
     named = [Point.parse(text) for text in options.point or ()]
     acts = {point.act for point in named} or options.act or ACTS
@@ -35,8 +72,46 @@ async def sweep(code: Path, options: argparse.Namespace) -> dict[str, Any]:
         name: dict(Counter(f"{call.call} {' '.join(call.paths)}" for call in each.shadowed))
         for name, each in counted.items()
     }
-    return report_of(outcomes, time.monotonic() - started) | {"shadowed": shadowed}
+    return report_of(outcomes, time.monotonic() - started, shadowed=shadowed)
 
 
-if __name__ == "__main__":
-    sys.exit(sweep_command.run(__doc__ or "", REPORT, sweep))
+def points_for(counted: Iterable[Counted], options: argparse.Namespace) -> list[Point]:
+    """Return the points of these acts with the requested system calls."""
+    every = [point for each in counted for point in each.points]
+    return [point for point in every if not options.call or point.call in options.call]
+
+
+def part_of(found: Sequence[T], options: argparse.Namespace) -> Sequence[T]:
+    """Return the requested part of the list."""
+    return found[options.first - 1 : options.last : options.every]
+
+
+async def at_once(work: Iterable[Awaitable[Outcome]], parallel: int) -> list[Outcome]:
+    """Play up to `parallel` points at the same time, and print the violations of each when it ends."""
+    places, numbers = asyncio.Semaphore(parallel), itertools.count(1)
+
+    async def one(play: Awaitable[Outcome]) -> Outcome:
+        async with places:
+            outcome = await play
+        if (number := next(numbers)) % PROGRESS == 0:
+            print(f"{number} played", flush=True)
+        for violation in outcome.violations:
+            text = f"{outcome.point}: {violation.rule.replace('_', ' ')}: {violation.detail}"
+            print(f"{text} (kept in {outcome.evidence})", flush=True)
+        return outcome
+
+    return await asyncio.gather(*map(one, work))
+
+
+def report_of(outcomes: Sequence[Outcome], seconds: float, **further: Any) -> Report:
+    """Return the figures. Only a point that was reached can be clean."""
+    reached = [outcome for outcome in outcomes if outcome.reached]
+    figures = {
+        "points": len(outcomes),
+        "reached": len(reached),
+        "clean": sum(not outcome.violations for outcome in reached),
+        "violations": sum(bool(outcome.violations) for outcome in outcomes),
+        "seconds": round(seconds),
+    }
+    document = further | {"outcomes": [outcome.document() for outcome in outcomes]}
+    return Report(figures, (), document, failed=figures["violations"] > 0)

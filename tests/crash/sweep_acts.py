@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.crash.campaign import CHECKOUT
-from tests.crash.daemon import _entry, _told
+from tests.crash.daemon import CHECKOUT, _entry, _told
 from tests.crash.oracle import judge
 from tests.crash.sweep_lives import Nursery
 from tests.crash.sweep_stage import Stage, staged

@@ -5,8 +5,9 @@ The long form is `python -m tests.crash --kills 200 --workers 4 --webs 2`.
 
 from __future__ import annotations
 
-from tests.crash.campaign import CHECKOUT, Campaign, Case, fresh_seed
+from tests.crash.campaign import fresh_seed, play
 from tests.crash.cluster import Shape
+from tests.crash.episode import Plan
 from tests.crash.report import explain
 from tests.crash.trigger import Sight, Trigger
 from tests.crash.variants.build import copied
@@ -14,11 +15,12 @@ from tests.postgres import PostgresServer
 
 
 async def test_kills_in_a_cluster_lose_nothing_and_repeat_nothing(postgres: PostgresServer) -> None:
-    with copied(CHECKOUT) as code:
-        campaign = Campaign(code=code, shape=Shape(0, webs=2, workers=2), window=1.0, database=postgres.url("postgres"))
-        result = await campaign.play(Case(fresh_seed(), 3))
+    with copied() as code:
+        server = postgres.url("postgres")
+        shape = Shape(0, webs=2, workers=2)
+        result = await play(Plan(fresh_seed(), 3, code, shape=shape, window=1.0, server=server))
     assert result.kills >= 3
-    assert not result.violations, explain([result])
+    assert not result.violations, explain(result)
 
 
 def test_one_daemon_is_the_cluster_of_one() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.campaign import CHECKOUT, Campaign, Case, cases_of, fresh_seed, pin, pinned
+from tests.crash.campaign import Case, cases_of, fresh_seed, pin, pinned, play
+from tests.crash.episode import Plan
 from tests.crash.history import Boot, History, Sent
 from tests.crash.report import explain, result_of, totals
 from tests.crash.variants.build import DoesNotApply, Edit, apply, copied
@@ -24,14 +25,13 @@ EMPTY = History([], {}, {}, {}, [], LIVES)
 @pytest.mark.alone
 async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
     """Each run uses a new seed. `make crash` stores failing seeds in pinned.json and replays them."""
-    case = Case(fresh_seed(), KILLS)
-    print(f"seed {case.seed}")
-    with copied(CHECKOUT) as code:
-        result = await Campaign(code=code, window=1.0).play(case)
+    with copied() as code:
+        result = await play(Plan(fresh_seed(), KILLS, code, window=1.0))
+    print(result)
     pin([result])
     assert result.kills == KILLS
     assert result.messages > KILLS
-    assert not result.violations, explain([result])
+    assert not result.violations, explain(result)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Short forms of the campaigns with power cuts and full disks.
 
-The long forms are `python -m tests.crash.power_cut` and `python -m tests.crash.disk_full`.
+The long forms are `python -m tests.crash power-cut` and `python -m tests.crash disk-full`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.crash.campaign import CHECKOUT
+from tests.crash.daemon import CHECKOUT
 from tests.crash.disk_full import is_told
 from tests.crash.namespace import REFUSED
 from tests.parts import refused
@@ -18,7 +18,7 @@ from tests.parts import refused
 
 def campaign(name: str, *options: str) -> None:
     """Play a campaign to its end. Skip the test if this machine refuses."""
-    command = [sys.executable, "-m", f"tests.crash.{name}", *options]
+    command = [sys.executable, "-m", "tests.crash", name, *options]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     if done.returncode == REFUSED:
         refused(done.stdout.strip())
@@ -26,16 +26,16 @@ def campaign(name: str, *options: str) -> None:
 
 
 def test_two_power_cuts_lose_nothing() -> None:
-    campaign("power_cut", "--cuts", "2", "--window", "1")
+    campaign("power-cut", "--cuts", "2", "--window", "1")
 
 
 @pytest.mark.long
 def test_a_build_that_does_not_sync_is_caught() -> None:
-    campaign("power_cut", "--cuts", "1", "--unsynced")
+    campaign("power-cut", "--cuts", "1", "--unsynced")
 
 
 def test_a_disk_that_fills_up_and_is_freed_loses_nothing() -> None:
-    campaign("disk_full", "--runs", "1", "--floods", "1", "--meanwhile", "nothing")
+    campaign("disk-full", "--runs", "1", "--floods", "1", "--meanwhile", "nothing")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """System calls that fail, and a broken build that proves that this test can fail.
 
-The long form is `python -m tests.crash.injection`.
+The long form is `python -m tests.crash injection`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import pytest
 
 from tests.crash.injection import Fault, strike
 from tests.crash.injection_judge import as_people_see_it, tracebacks
+from tests.crash.sweep import at_once
 from tests.crash.sweep_acts import Ended
-from tests.crash.sweep_command import at_once
 from tests.crash.sweep_play import Outcome
 from tests.crash.test_sweep import found_as_expected, playing
 from tests.crash.variants.build import Edit

@@ -8,9 +8,10 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.blows import ROW, Aim, Blow
-from tests.crash.campaign import CHECKOUT, Campaign, Case, fresh_seed
+from tests.crash.campaign import fresh_seed, play
+from tests.crash.episode import Plan
 from tests.crash.report import explain
-from tests.crash.variants.build import Edit, copied, edited
+from tests.crash.variants.build import Edit, copied
 
 #: Pauses after a crash, a tenth of the daemon's own, with which the prompt would take 36 seconds.
 HURRIED = Edit(
@@ -21,22 +22,22 @@ HURRIED = Edit(
 
 
 async def test_a_stop_under_load_loses_nothing_and_counts_as_no_crash() -> None:
-    with copied(CHECKOUT) as code:
-        result = await Campaign(code=code, blow=Blow.STOP, window=1.0).play(Case(fresh_seed(), 2))
+    with copied() as code:
+        result = await play(Plan(fresh_seed(), 2, code, blow=Blow.STOP, window=1.0))
     assert len(result.drains) >= 1, "the clean stop at the end of an episode counts, too"
-    assert not result.violations, explain([result])
+    assert not result.violations, explain(result)
 
 
 @pytest.mark.long
 async def test_a_row_of_fast_restarts_parks_nothing_and_a_second_daemon_gives_way() -> None:
-    with copied(CHECKOUT) as code:
-        result = await Campaign(code=code, aim=Aim.RESTARTS).play(Case(fresh_seed(), ROW + 1))
+    with copied() as code:
+        result = await play(Plan(fresh_seed(), ROW + 1, code, aim=Aim.RESTARTS))
     assert result.kills == ROW + 1
-    assert not result.violations, explain([result])
+    assert not result.violations, explain(result)
 
 
 async def test_a_prompt_that_kills_is_given_up_alone() -> None:
     """Jobs that run beside it crash as often at first, but they are answered in the end."""
-    with edited([HURRIED], CHECKOUT) as code:
-        result = await Campaign(code=code, poison=True, rate=2.0).play(Case(fresh_seed(), 0))
-    assert not result.violations, explain([result])
+    with copied(HURRIED) as code:
+        result = await play(Plan(fresh_seed(), 0, code, poison=True, rate=2.0))
+    assert not result.violations, explain(result)

@@ -1,36 +1,45 @@
 """The shipped daemon with bots on Discord, Telegram and Slack under kill -9, and a broken build that proves that this
 test can fail.
 
-The long campaign is `python -m tests.crash.platforms --kills 300`.
+The long campaign is `python -m tests.crash platforms --kills 300`.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.crash.campaign import CHECKOUT, Case, fresh_seed
-from tests.crash.platform_report import explain
-from tests.crash.platform_variants import NO_NONCE
-from tests.crash.platforms import Campaign
-from tests.crash.variants.build import copied, edited
+from tests.crash.campaign import fresh_seed
+from tests.crash.platform_episode import Plan
+from tests.crash.platform_history import DISCORD
+from tests.crash.platform_oracle import a_keyed_platform_shows_it_once
+from tests.crash.platforms import play_one
+from tests.crash.report import explain
+from tests.crash.variants.build import Edit, copied
 
 KILLS = 6
+#: A build whose messages have no key, so Discord shows an interrupted message twice.
+NO_NONCE = Edit(
+    "connectors/discord/outgoing.py",
+    old='    return body | {"nonce": nonce, "enforce_nonce": True} | reply\n',
+    new="    return body | reply\n",
+)
+#: Kills, each just as something is sent on Discord, that are enough to find the fault.
+CONTROL_KILLS = 3
 
 
 async def test_a_few_kills_lose_nothing_on_three_platforms() -> None:
-    case = Case(fresh_seed(), KILLS)
-    print(f"seed {case.seed}")
-    with copied(CHECKOUT) as code:
-        result = await Campaign(code=code, window=2.0).play(case)
-    assert not result.violations, explain([result])
-    assert result.kills == case.blows
-    assert min(result.messages[platform] for platform in ("discord", "slack", "telegram")) > case.blows
+    with copied() as code:
+        result = await play_one(Plan(fresh_seed(), KILLS, code, window=2.0))
+    print(result)
+    assert not result.violations, explain(result)
+    assert result.kills == KILLS
+    assert min(result.messages[platform] for platform in ("discord", "slack", "telegram")) > KILLS
 
 
 @pytest.mark.long
 async def test_a_build_without_nonces_is_caught() -> None:
-    with edited(NO_NONCE.edits, CHECKOUT) as code:
-        campaign = Campaign(code=code, aim=NO_NONCE.aim, troubles=False)
-        result = await campaign.play(Case(fresh_seed(), NO_NONCE.kills))
-    assert NO_NONCE.caught_by.__name__ in {violation.rule for violation in result.violations}, explain([result])
-    assert result.kills == NO_NONCE.kills
+    with copied(NO_NONCE) as code:
+        result = await play_one(Plan(fresh_seed(), CONTROL_KILLS, code, aim=DISCORD, troubles=False))
+    broken = {violation.rule for violation in result.violations}
+    assert a_keyed_platform_shows_it_once.__name__ in broken, explain(result)
+    assert result.kills == CONTROL_KILLS

@@ -1,14 +1,14 @@
-"""The PostgreSQL server is killed under load. The long form is `python -m tests.crash.servers --kills 300
+"""The PostgreSQL server is killed under load. The long form is `python -m tests.crash servers --kills 300
 --server-kills 30`."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.crash.campaign import CHECKOUT, Case, fresh_seed
+from tests.crash.campaign import fresh_seed, play
 from tests.crash.cluster import Shape
 from tests.crash.report import explain
-from tests.crash.servers import Blows, episode, plans_of
+from tests.crash.servers import Blows, plan_of, plans_of
 from tests.crash.variants.build import copied
 from tests.parts import require
 from tests.unsteady_postgres import unsteady_postgres
@@ -16,9 +16,9 @@ from tests.unsteady_postgres import unsteady_postgres
 
 @pytest.mark.parametrize("blows", [pytest.param(Blows(0, 2), marks=pytest.mark.long), Blows(2, 1)])
 async def test_kills_of_the_server_are_charged_to_no_job(blows: Blows) -> None:
-    with unsteady_postgres(require("initdb"), durable=True) as unsteady, copied(CHECKOUT) as code:
-        result = await episode(unsteady, code, Case(fresh_seed(), 0), blows, Shape(0, webs=1, workers=2))
-    assert not result.violations, explain([result])
+    with unsteady_postgres(require("initdb"), durable=True) as unsteady, copied() as code:
+        result = await play(plan_of(unsteady, code, fresh_seed(), blows, Shape(0, webs=1, workers=2)))
+    assert not result.violations, explain(result)
     assert result.messages > 0
 
 

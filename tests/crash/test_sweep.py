@@ -1,6 +1,6 @@
 """Kills at system calls, and broken builds that prove that this test can fail.
 
-The long form is `python -m tests.crash.sweep`.
+The long form is `python -m tests.crash sweep`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.campaign import CHECKOUT
-from tests.crash.sweep_command import MISSING, at_once
+from tests.crash.daemon import CHECKOUT
+from tests.crash.sweep import MISSING, at_once
 from tests.crash.sweep_lives import StraceRefused
 from tests.crash.sweep_play import Outcome, Theatre, theatre
 from tests.crash.sweep_points import Operation, Point, operations, points_of
 from tests.crash.sweep_state import damage, lost_files, schemas
-from tests.crash.variants.build import Edit, apply, copied
+from tests.crash.variants.build import Edit, copied
 from tests.crash.verdict import Violation
 from tests.parts import require
 
@@ -40,9 +40,7 @@ TWO_COMMITS = Edit(
 async def playing(*edits: Edit) -> AsyncIterator[Theatre]:
     """Yield a theatre of the program with these edits. Skip the test if the machine does not allow strace."""
     require("strace")
-    with copied(CHECKOUT) as code:
-        for edit in edits:
-            apply(edit, code)
+    with copied(*edits) as code:
         try:
             async with theatre(code) as stage:
                 yield stage

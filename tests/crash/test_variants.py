@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.crash.campaign import CHECKOUT, Case, fresh_seed
+from tests.crash.campaign import fresh_seed, play
 from tests.crash.report import explain
 from tests.crash.variants import VARIANTS
-from tests.crash.variants.build import edited
+from tests.crash.variants.build import copied
 
 #: The builds of the short form, one for each kind of fault. `make long` plays all.
 SHORT = frozenset({"ack_before_commit", "effects_outside_commit", "no_inbox_key", "send_before_commit"})
@@ -19,10 +21,10 @@ SHORT = frozenset({"ack_before_commit", "effects_outside_commit", "no_inbox_key"
 async def test_a_broken_build_is_caught(name: str, request: pytest.FixtureRequest) -> None:
     variant = VARIANTS[name]
     server = request.getfixturevalue("postgres").url("postgres") if variant.needs_server else None
-    with edited(variant.edits, CHECKOUT) as code:
-        result = await variant.campaign(code, database=server).play(Case(fresh_seed(), variant.blows))
-    assert variant.is_caught(result), explain([result])
+    with copied(*variant.edits) as code:
+        result = await play(replace(variant.plan, seed=fresh_seed(), code=code, server=server))
+    assert variant.is_caught(result), explain(result)
 
 
 def test_a_control_takes_five_blows_at_most() -> None:
-    assert max(variant.blows for variant in VARIANTS.values()) <= 5
+    assert max(variant.plan.blows for variant in VARIANTS.values()) <= 5

@@ -1,12 +1,15 @@
-"""The short form of `python -m tests.crash.workflows`."""
+"""The short form of `python -m tests.crash workflows`."""
 
 from __future__ import annotations
 
 from tests.crash.campaign import fresh_seed
-from tests.crash.workflows import play
+from tests.crash.report import explain
+from tests.crash.variants.build import copied
+from tests.crash.workflows import play_one
 
 
-def test_a_few_kills_lose_no_run_and_repeat_no_node() -> None:
-    report = play(fresh_seed(), runs=4, kills=5)
-    assert not report.faults, str(report)
-    assert (report.runs, report.kills) == (4, 5)
+async def test_a_few_kills_lose_no_run_and_repeat_no_node() -> None:
+    with copied() as code:
+        result = await play_one(fresh_seed(), runs=4, kills=5, code=code)
+    assert not result.violations, explain(result)
+    assert (result.runs, result.kills) == (4, 5)

@@ -20,6 +20,8 @@ class Kind(StrEnum):
     LATE = "late recovery"
     UNREAD = "unread"
     UNBOOKED = "not booked"
+    HALF = "half a reply"
+    TOO_SOON = "sent too soon"
     OTHER = "other"
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.crash.workflows --runs 50 --kills 200`: runs of a workflow while their daemon is killed repeatedly.
+"""Kill a daemon repeatedly while it runs workflows.
 
 Users start runs (each with a key, so that a request can be repeated) and answer approvals with yes. The daemon is
 killed at random moments. At the end, every run must have ended once: no run is lost or duplicated, and no visit of an
@@ -10,14 +10,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import secrets
-import shutil
 import sqlite3
-import sys
-import tempfile
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +22,11 @@ from typing import Any
 import aiohttp
 
 from arvis.testing.openai_server import openai_server
-from tests.crash.campaign import ARVIS, CHECKOUT
+from tests.crash.campaign import judged, play_all
 from tests.crash.daemon import Daemon, free_port, write_config
+from tests.crash.report import EpisodeResult, Report, by_kind, report_of
 from tests.crash.variants.build import copied
+from tests.crash.verdict import Kind, Violation
 from tests.crash.workflow_scene import LAST, SLUG, VISITS, Model, document
 
 API_KEY = "crash-key"
@@ -42,26 +39,29 @@ PATIENCE = 120.0
 
 
 @dataclass(slots=True)
-class Report:
-    """The results of a campaign."""
+class History:
+    """The facts of an episode."""
 
-    seed: str
     kills: int = 0
     runs: int = 0
     #: Model calls that were repeated because the daemon died before it could store the answer.
     repeated: int = 0
-    seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        found = "\n".join(self.faults) if self.faults else "clean"
-        return (
-            f"seed {self.seed}: {self.kills} kills, {self.runs} runs, {self.repeated} model calls made again, "
-            f"{self.seconds:.0f} s: {found}"
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(EpisodeResult):
+    """The figures of an episode with workflows."""
+
+    runs: int
+    repeated: int
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        return {"kills": self.kills, "runs": self.runs, "repeatedModelCalls": self.repeated}
 
 
-class Campaign:
+class Episode:
     """One daemon, its runs and its kills, which are spread over the time in which runs are started and continue."""
 
     def __init__(self, *, seed: str, runs: int, kills: int, folder: Path, code: Path) -> None:
@@ -72,26 +72,24 @@ class Campaign:
         self._code = code
         self._base = f"http://127.0.0.1:{free_port()}"
         self._begun: dict[str, str] = {}
-        self.report = Report(seed)
+        self.history = History()
 
-    async def play(self) -> Report:
-        started = time.monotonic()
+    async def play(self) -> History:
         model = Model(rng=self._rng, delay=THINKING)
         async with openai_server(default=model) as server:
             config = self._folder / "config.yaml"
             port = int(self._base.rpartition(":")[2])
             write_config(config, port=port, api_key=API_KEY, model_url=server.base_url, database=None)
-            daemon = Daemon(command=ARVIS, code=self._code, folder=self._folder, config=config)
+            daemon = Daemon(code=self._code, folder=self._folder, config=config)
             try:
                 await self._perform(daemon)
                 self._judge()
                 # The log may not contain errors, even those of processes that were killed.
-                self.report.faults += [f"log: {line}" for line in daemon.complaints()]
+                self.history.faults += [f"log: {line}" for line in daemon.complaints()]
             finally:
                 await daemon.close()
-        self.report.repeated = model.finished.total() - self.report.runs * (sum(VISITS.values()) + 1)
-        self.report.seconds = time.monotonic() - started
-        return self.report
+        self.history.repeated = model.finished.total() - self.history.runs * (sum(VISITS.values()) + 1)
+        return self.history
 
     async def _perform(self, daemon: Daemon) -> None:
         await daemon.start()
@@ -105,7 +103,7 @@ class Campaign:
                     await self._kill(daemon)
                 await asyncio.wait_for(self._until_over(http, people[0]), PATIENCE)
             except TimeoutError:
-                self.report.faults.append(f"Not over {PATIENCE:.0f} s after the last kill")
+                self.history.faults.append(f"Not over {PATIENCE:.0f} s after the last kill")
             finally:
                 for person in people:
                     person.cancel()
@@ -116,7 +114,7 @@ class Campaign:
         await asyncio.sleep(self._rng.uniform(*WINDOW))
         daemon.kill()
         await daemon.dead()
-        self.report.kills += 1
+        self.history.kills += 1
         await daemon.start()
         await daemon.ready()
 
@@ -126,7 +124,7 @@ class Campaign:
             body = {"input": f"run {number:03}"}
             run = await self._insist(http, "POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
             self._begun[run["id"]] = body["input"]
-            self.report.runs += 1
+            self.history.runs += 1
             await asyncio.sleep(self._rng.uniform(0, 2 * 1.8 * self._kills / self._runs))
 
     async def _say_yes(self, http: aiohttp.ClientSession) -> None:
@@ -174,7 +172,7 @@ class Campaign:
     def _judge(self) -> None:
         with closing(sqlite3.connect(f"file:{self._folder / 'data' / 'arvis.db'}?mode=ro", uri=True)) as rows:
             rows.row_factory = sqlite3.Row
-            self.report.faults += [*self._of_runs(rows), *self._of_logs(rows), *_of_children(rows)]
+            self.history.faults += [*self._of_runs(rows), *self._of_logs(rows), *_of_children(rows)]
 
     def _of_runs(self, rows: sqlite3.Connection) -> Iterator[str]:
         known = {
@@ -220,28 +218,31 @@ def _of_children(rows: sqlite3.Connection) -> Iterator[str]:
             yield f"{row['run']}: {row['number']} of its children are {row['status']}"
 
 
-def play(seed: str, *, runs: int, kills: int) -> Report:
-    """Play a campaign. If it has faults, its folder is kept and named in the report."""
-    folder = Path(tempfile.mkdtemp(prefix="arvis-crash-"))
-    with copied(CHECKOUT) as code:
-        report = asyncio.run(Campaign(seed=seed, runs=runs, kills=kills, folder=folder, code=code).play())
-    if report.faults:
-        report.faults.append(f"(kept in {folder})")
-    else:
-        shutil.rmtree(folder)
-    return report
+async def play_one(seed: str, *, runs: int, kills: int, code: Path) -> Result:
+    """Play and judge one episode."""
+
+    def result_of(history: History, seconds: float) -> Result:
+        return Result(
+            seed=seed,
+            seconds=seconds,
+            kills=history.kills,
+            runs=history.runs,
+            repeated=history.repeated,
+            violations=[Violation("a_run_ends_once", Kind.OTHER, fault) for fault in history.faults],
+        )
+
+    return await judged(
+        lambda folder: Episode(seed=seed, runs=runs, kills=kills, folder=folder, code=code).play(), result_of
+    )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.crash.workflows", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", default=secrets.token_hex(4))
-    options = parser.parse_args()
-    report = play(options.seed, runs=options.runs, kills=options.kills)
-    print(report)
-    return 1 if report.faults else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def play(options: argparse.Namespace) -> Report:
+    with copied() as code:
+        episode = play_one(options.seed, runs=options.runs, kills=options.kills, code=code)
+        results = asyncio.run(play_all([episode]))
+    return report_of({**results[0].figures, **by_kind(results)}, results)

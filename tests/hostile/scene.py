@@ -15,8 +15,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from tests.crash.campaign import ARVIS, CHECKOUT
-from tests.crash.daemon import Daemon, free_port
+from tests.crash.daemon import ARVIS, CHECKOUT, Daemon, free_port
 from tests.crash.door import Door
 from tests.crash.history import Shown
 from tests.hostile import claude_program

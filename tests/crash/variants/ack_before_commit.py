@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.crash.blows import Aim
+from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
@@ -23,7 +24,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered],
-    blows=1,
-    aim=Aim.ACKNOWLEDGED,
-    patience=4,
+    plan=Plan(blows=1, aim=Aim.ACKNOWLEDGED, patience=4),
 )

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.crash.blows import Aim, Blow
-from tests.crash.campaign import Campaign
 from tests.crash.cluster import Shape
+from tests.crash.daemon import CHECKOUT
+from tests.crash.episode import Plan
 from tests.crash.oracle import every_message_is_accepted
 from tests.crash.report import Result
 from tests.crash.verdict import Rule
@@ -41,7 +41,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A broken build and the episode that finds its fault. Further fields are those of `Plan`."""
+    """A broken build and the episode that finds its fault."""
 
     name: str
     #: The promise that the build breaks.
@@ -49,45 +49,21 @@ class Variant:
     edits: Sequence[Edit]
     #: The rules of the oracle that must find the fault.
     caught_by: Sequence[Rule]
-    #: Number of blows that is enough to find the fault.
-    blows: int
-    aim: Aim
-    #: Maximum length of the drain (seconds).
-    patience: float
+    #: The settings of the episode; its blows are enough to find the fault.
+    plan: Plan
     #: The rules over the database that must find the fault.
     rows: Sequence[str] = ()
-    blow: Blow = Blow.KILL
-    shape: Shape = Shape()  # noqa: RUF009 frozen
-    lease: float | None = None
-    aimed_after: float = 0.0
-    rate: float = 1.0
-    working: int = 0
 
     @property
     def needs_server(self) -> bool:
-        return self.shape != Shape()
-
-    def campaign(self, code: Path, *, database: str | None, random: bool = False) -> Campaign:
-        """Return the campaign that plays this variant's blows on the broken program in `code`."""
-        return Campaign(
-            code=code,
-            blow=self.blow,
-            aim=Aim.RANDOM if random else self.aim,
-            shape=self.shape,
-            aimed_after=self.aimed_after,
-            rate=self.rate,
-            working=self.working,
-            patience=self.patience,
-            lease=self.lease,
-            database=database,
-        )
+        return self.plan.shape != Shape()
 
     def is_caught(self, result: Result) -> bool:
         """Return whether the rules found the fault. A build that does not run proves nothing, although it breaks
         rules."""
         broken_rules = {violation.rule for violation in result.violations}
         ran = (
-            result.kills + result.sleeps >= self.blows
+            result.kills + result.sleeps >= self.plan.blows
             and result.messages > 0
             and every_message_is_accepted.__name__ not in broken_rules
         )
@@ -99,21 +75,14 @@ class Variant:
 
 
 @contextmanager
-def copied(checkout: Path) -> Iterator[Path]:
-    """Yield a copy of the program as an import folder, so that edits of the checkout do not affect a running
-    campaign."""
+def copied(*edits: Edit, checkout: Path = CHECKOUT) -> Iterator[Path]:
+    """Yield a copy of the program with these edits as an import folder, so that changes of the checkout do not affect a
+    running campaign."""
     with tempfile.TemporaryDirectory(prefix="arvis-code-") as name:
         code = Path(name)
         for part in PARTS:
             shutil.copytree(checkout / part, code / part, ignore=NOT_COPIED)
         install(code)
-        yield code
-
-
-@contextmanager
-def edited(edits: Sequence[Edit], checkout: Path) -> Iterator[Path]:
-    """Yield a copy of the program with these edits."""
-    with copied(checkout) as code:
         for edit in edits:
             apply(edit, code)
         yield code

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.crash.blows import Aim
+from tests.crash.episode import Plan
 from tests.crash.oracle import a_screen_shows_everything_once
 from tests.crash.variants.build import Edit, Variant
 
@@ -26,9 +27,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[a_screen_shows_everything_once],
-    blows=1,
-    aim=Aim.SHOWN,
-    patience=2,
-    aimed_after=2.0,
-    rate=4.0,
+    plan=Plan(blows=1, aim=Aim.SHOWN, patience=2, aimed_after=2.0, rate=4.0),
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.crash.blows import Aim, Blow
 from tests.crash.cluster import Shape
+from tests.crash.episode import Plan
 from tests.crash.oracle import the_rows_agree
 from tests.crash.variants.build import Edit, Variant
 
@@ -35,10 +36,5 @@ VARIANT = Variant(
     ),
     caught_by=[the_rows_agree],
     rows=["a turn is paid once"],
-    blows=1,
-    aim=Aim.AT_THE_MODEL,
-    patience=10,
-    blow=Blow.SLEEP,
-    shape=Shape(daemons=2),
-    lease=1.0,
+    plan=Plan(blows=1, aim=Aim.AT_THE_MODEL, patience=10, blow=Blow.SLEEP, shape=Shape(daemons=2), lease=1.0),
 )

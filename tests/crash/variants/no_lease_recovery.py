@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.crash.blows import Aim
 from tests.crash.calls import interrupted_work_is_claimed_again_soon
+from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
@@ -16,7 +17,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered, interrupted_work_is_claimed_again_soon],
-    blows=1,
-    aim=Aim.AT_THE_MODEL,
-    patience=3,
+    plan=Plan(blows=1, aim=Aim.AT_THE_MODEL, patience=3),
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.crash.blows import Aim
 from tests.crash.calls import finished_calls_are_booked
+from tests.crash.episode import Plan
 from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
@@ -15,9 +16,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[finished_calls_are_booked],
-    blows=5,
-    aim=Aim.ANSWERED,
-    patience=60,
-    rate=2.0,
-    working=4,
+    plan=Plan(blows=5, aim=Aim.ANSWERED, patience=60, rate=2.0, working=4),
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.crash.blows import Aim
 from tests.crash.calls import a_reply_read_what_it_answers
+from tests.crash.episode import Plan
 from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
@@ -16,9 +17,5 @@ VARIANT = Variant(
         Edit("arvis/turns/requeue.py", old="    if not unread:\n", new="    if asked:\n"),
     ),
     caught_by=[a_reply_read_what_it_answers],
-    blows=5,
-    aim=Aim.RANDOM,
-    patience=60,
-    rate=3.0,
-    working=4,
+    plan=Plan(blows=5, aim=Aim.RANDOM, patience=60, rate=3.0, working=4),
 )

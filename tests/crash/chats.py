@@ -1,0 +1,133 @@
+"""Kill the daemon repeatedly while users chat, and count the messages that it loses or repeats.
+
+Other disturbances are stops (`--stops`), fast restarts (`--restarts`), sleeps past the lease (`--sleeps`) and a prompt
+that kills the daemon (`--poison`). All of them also work on a cluster (`--workers 4 --webs 2`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tests.crash import campaign
+from tests.crash.blows import Aim, Blow
+from tests.crash.campaign import Case, cases_of, pin, pinned
+from tests.crash.cluster import Shape
+from tests.crash.episode import Plan
+from tests.crash.model import THINKING
+from tests.crash.namespace import Refused
+from tests.crash.report import Report, report_of, totals
+from tests.crash.variants import VARIANTS
+from tests.crash.variants.build import copied
+from tests.parts import find
+from tests.postgres import running_postgres
+
+KILLS = 200
+#: In campaigns with kills, every second one of this many first pairs of chats works with tools.
+WORKING = 4
+#: The lease of campaigns with sleeps (seconds): with a short lease, short sleeps are long enough to exceed it.
+LEASE = 1.0
+#: Thinking times of the model in campaigns with stops (seconds): long ones make the drain wait for a turn.
+SLOW = (0.02, 3.0)
+#: Option for the number of blows -> the kind of the blow and its moment.
+KINDS = {
+    "kills": (Blow.KILL, Aim.RANDOM),
+    "stops": (Blow.STOP, Aim.RANDOM),
+    "restarts": (Blow.KILL, Aim.RESTARTS),
+    "sleeps": (Blow.SLEEP, Aim.RANDOM),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    blows = parser.add_mutually_exclusive_group()
+    blows.add_argument("--kills", type=int, help=f"SIGKILL; default {KILLS}, or enough to catch the variant")
+    blows.add_argument(
+        "--stops", type=int, help="SIGTERM; the daemon must exit with 0 in time, lose nothing and repeat nothing"
+    )
+    blows.add_argument(
+        "--restarts", type=int, help="SIGKILL in rows of fast restarts; each row also starts a second daemon"
+    )
+    blows.add_argument("--sleeps", type=int, help="SIGSTOP, often for longer than the lease, then SIGCONT")
+    blows.add_argument("--poison", action="store_true", help="a prompt that kills the daemon whenever its job runs")
+    parser.add_argument("--variant", choices=sorted(VARIANTS), help="a deliberately broken build, which must be caught")
+    parser.add_argument("--random", action="store_true", help="use random blows on the variant, not aimed ones")
+    parser.add_argument("--daemons", type=int, help="number of complete daemons on one database")
+    parser.add_argument("--webs", type=int, help="cluster: number of web processes")
+    parser.add_argument("--workers", type=int, help="cluster: number of worker processes")
+    parser.add_argument("--episode", type=int, default=25, help="blows per data folder (default 25)")
+    parser.add_argument("--window", type=float, default=2.0, help="maximum seconds from ready to a blow")
+    parser.add_argument("--parallel", type=int, default=1, help="number of episodes at the same time")
+    parser.add_argument("--database", help="URL of a PostgreSQL server; each episode creates its own database")
+
+
+def play(options: argparse.Namespace) -> Report:
+    shape = _shape(options)
+    with _server(options.database, needed=shape != Shape()) as server:
+        if options.variant is not None:
+            return _control(options, server)
+        with copied() as code:
+            return _play(replace(_plan(options), code=code, shape=shape, server=server), options)
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    blow, aim = KINDS[_kind(options)]
+    return Plan(
+        blow=blow,
+        aim=aim,
+        poison=options.poison,
+        window=options.window,
+        working=WORKING if blow is Blow.KILL and not options.poison else 0,
+        thinking=SLOW if blow is Blow.STOP else THINKING,
+        lease=LEASE if blow is Blow.SLEEP else None,
+    )
+
+
+def _kind(options: argparse.Namespace) -> str:
+    return next((kind for kind in KINDS if getattr(options, kind) is not None), "kills")
+
+
+def _play(plan: Plan, options: argparse.Namespace) -> Report:
+    blows = getattr(options, _kind(options)) or KILLS
+    cases = [Case(options.seed, 0)] if plan.poison else cases_of(options.seed, blows, options.episode)
+    if not options.replays and plan.plain:
+        cases = [*pinned(), *cases]
+    plans = [replace(plan, seed=case.seed, blows=case.blows) for case in cases]
+    results = asyncio.run(campaign.play_all(map(campaign.play, plans), options.parallel))
+    if plan.plain:
+        pin(results)
+    database = "sqlite" if plan.server is None else "postgresql"
+    return report_of(totals(results), results, database=database, processes=[name for _, name in plan.shape.places])
+
+
+def _control(options: argparse.Namespace, named: str | None) -> Report:
+    """Play a broken build. The campaign fails if it finds nothing."""
+    variant = VARIANTS[options.variant]
+    with _server(named, needed=variant.needs_server) as server, copied(*variant.edits) as code:
+        plan = replace(variant.plan, seed=options.seed, code=code, server=server)
+        plan = replace(plan, blows=options.kills or plan.blows, aim=Aim.RANDOM if options.random else plan.aim)
+        results = asyncio.run(campaign.play_all([campaign.play(plan)]))
+    caught = variant.is_caught(results[0])
+    print(f"{variant.name}: {'caught' if caught else 'NOT CAUGHT'} with {plan.blows} blows, seed {plan.seed}")
+    return report_of(totals(results), results, failed=not caught)
+
+
+@contextmanager
+def _server(named: str | None, *, needed: bool) -> Iterator[str | None]:
+    """Yield the named server; without a name, start one if several processes need it."""
+    if named is not None or not needed:
+        yield named
+        return
+    initdb = find("initdb")
+    if initdb is None:
+        raise Refused("several processes need PostgreSQL: install it, or name a server with --database")
+    with running_postgres(initdb, durable=True) as server:
+        yield server.url("postgres")
+
+
+def _shape(options: argparse.Namespace) -> Shape:
+    if options.workers or options.webs:
+        return Shape(daemons=options.daemons or 0, webs=options.webs or 1, workers=options.workers or 1)
+    return Shape(daemons=options.daemons or 1)
