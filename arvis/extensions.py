@@ -1,8 +1,8 @@
 """The extensions of the installed packages, and the declarations in the files of tools and plugins.
 
-A declaration is read from the text of a file, which is not executed: permission checks need it in a transaction, where
-the code of other packages must not run, and before an agent has used the tool (ADR 0054). A file without a readable
-declaration declares nothing.
+A declaration is read from the text of a file, and the file is not executed. Permission checks need the declaration
+before an agent has used the tool, and in a transaction, where the code of other packages must not run (ADR 0054). A
+file without a readable declaration declares nothing.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class SettingsService:
             return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
         after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
         # The command line may have set the roles and the data folder of this process. The loaded configuration lacks
-        # its options.
+        # these options.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
 

@@ -180,7 +180,7 @@ def found_schedule(tx: Transaction, proposal: Proposal, kind: ScheduleKind) -> S
     if not found:
         raise NotFound(f"there is no {kind} of this name", fix=f"List the {kind}s first.")
     if len(found) > 1:
-        raise Conflict(f"several {kind}s have this name", fix="Name the agent, too, or give the id.")
+        raise Conflict(f"several {kind}s have this name", fix="Give the id, or both the name and the agent.")
     return found[0]
 
 

@@ -22,8 +22,8 @@ NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
 class TracedHandler:
-    """A handler that runs another handler. After the commit of a job, it queues the job's execution for the export of
-    the execution's trace. Implements `Handler`."""
+    """A handler that runs another handler. After the commit of a job, it queues the execution of the job, so that the
+    trace of this execution is exported. Implements `Handler`."""
 
     def __init__(self, *, handler: Handler, queue: ExportQueue) -> None:
         self._handler = handler

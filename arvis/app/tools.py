@@ -58,7 +58,7 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolb
         services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
-        # The checks of permissions read the declarations in transactions, which must not wait for files.
+        # Permission checks read the declarations in transactions, and a transaction must not wait for files.
         await asyncio.to_thread(read_declarations)
         if config.tools.allow_hosts:
             # The rules are read already here, so that an invalid rule is reported at the start and not at a model's

@@ -76,8 +76,8 @@ class ApiCommand(PrintingCommand):
 
 
 class ApiCommands(click.Group):
-    """A group of such commands. Its help lists them in the order of the module; click's own group sorts them by
-    name."""
+    """A group of `ApiCommand`s. Its help lists the commands in the order of the module; click's own group sorts them
+    by name."""
 
     command_class = ApiCommand
 

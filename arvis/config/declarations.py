@@ -62,7 +62,7 @@ def setting(
 
 
 def notes_of(field: FieldInfo) -> Mapping[str, Any]:
-    """Return what `setting` has stored about a key beside its default, limits and description."""
+    """Return the notes that `setting` has stored about a key: everything except default, limits and description."""
     notes = field.json_schema_extra
     return notes if isinstance(notes, dict) else {}
 

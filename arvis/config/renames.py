@@ -156,7 +156,11 @@ def _moved(values: Mapping[str, Any], renamed: Sequence[Renamed]) -> dict[str, A
             section = section[part] if isinstance(part, int) else section.setdefault(part, {})
         if name in section:
             what = f"`{dotted(each.old)}` and `{dotted(each.new)}` are both set"
-            raise ConfigError(what, why="They are the old and the new name of one key.", fix="Remove one of them.")
+            raise ConfigError(
+                what,
+                why="The first is the old name of a key, and the second is its new name.",
+                fix="Remove one of them.",
+            )
         section[name] = value
     return copied
 

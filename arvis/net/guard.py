@@ -333,4 +333,4 @@ def _exception(entry: str) -> tuple[str, int | None]:
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise FetchRefused(f"This address is not fetched: {reason}.", fix="Give a public http or https address.")
+    raise FetchRefused(f"Arvis does not fetch this address: {reason}.", fix="Give a public http or https address.")

@@ -229,7 +229,7 @@ def _bind(tx: Transaction, binding: Binding, now: int) -> None:
         who = owner.slug if owner is not None else there.agent_id
         raise Conflict(
             f"{binding.platform}:{binding.channel} is the channel of {who}.",
-            fix=f"Take it from {who} first, or choose another channel.",
+            fix=f"Remove the channel from {who} first, or choose another channel.",
             code="channel_taken",
         )
     if there is not None:

@@ -78,8 +78,8 @@ def _keep(tx: Transaction, depths: list[tuple[int, int]], now: int) -> None:
 
 #: Minutes per bucket in the view of a day.
 _TEN = 10
-#: The replies of a minute are complete this many ms after the minute, because a reply is visible only after its commit,
-#: which is a little later than the time in its id.
+#: All replies of a minute are visible this number of ms after the end of the minute. A reply becomes visible at its
+#: commit, a little later than the time in its id.
 _SETTLED_MS = 10_000
 _SAMPLE_SECONDS = 60.0
 
@@ -160,7 +160,7 @@ class LatencySeries:
         async with self._reading:
             minutes = await self._read(first * length)
         if span is Span.HOUR and self._listens and self._warming is None:
-            # A person who opens the view of the hour may open the day next, so its data is read in advance, once.
+            # A person who opens the view of the hour may open the day next, so the data of the day is read in advance.
             self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
         known = self._finished.get(span, {})
         points = {
@@ -190,8 +190,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """Read the data of all minutes from `first` on that are before `end`. Read data that is too old for the view of
-        an hour in blocks of ten minutes, and store each block under its first minute."""
+        """Read the data of the minutes from `first` to the last minute before `end`. Data that is too old for the view
+        of an hour is read in blocks of ten minutes, and each block is stored under its first minute."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:

@@ -290,7 +290,9 @@ def _validated(tx: Transaction, wanted: Workflow) -> Workflow:
         text = "`slug` must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit."
         raise Unprocessable(text, fix="Write for example `daily-digest`.")
     if wanted.slug in _RESERVED:
-        raise Unprocessable(f"`slug` must not be {wanted.slug}, which has another meaning.", fix="Choose another slug.")
+        raise Unprocessable(
+            f"`slug` must not be {wanted.slug}, because Arvis uses this word itself.", fix="Choose another slug."
+        )
     other = tx.workflows.by_slug(wanted.slug)
     if other is not None and other.id != wanted.id:
         raise Conflict(f"There is a workflow {wanted.slug} already.", fix="Choose another slug.", code="slug_taken")

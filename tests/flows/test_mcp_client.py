@@ -284,8 +284,8 @@ async def test_schemas_that_cannot_be_used_leave_their_tool_out() -> None:
             began = time.monotonic()
             assert "refers to itself too often" in await fix.refusal("bad.doubling", text="x")
             assert "refers to another document" in await fix.refusal("bad.away", text="x")
-            assert "cannot be checked by the tool's schema" in await fix.refusal("bad.huge", n=10**400)
-            assert "cannot be checked by the tool's schema" in await fix.refusal("bad.huge", m=10**5_000)
+            assert "cannot be checked against the tool's schema" in await fix.refusal("bad.huge", n=10**400)
+            assert "cannot be checked against the tool's schema" in await fix.refusal("bad.huge", m=10**5_000)
             assert await fix.call("bad.slow", text="a" * 64 + "!") == "still here"
             assert time.monotonic() - began < 10
     left_out = {entry["tool"]: entry["why"] for entry in logs if entry["event"] == "mcp_tool_left_out"}

@@ -43,7 +43,7 @@ _ACCOUNTS = Table(
 
 #: The options for creating and changing an account.
 _details = all_options(
-    click.option("--model", help="The model to use. A new account without it uses the provider's default model."),
+    click.option("--model", help="The model to use (default for a new account: the provider's default model)."),
     click.option(
         "--serves", "models", multiple=True, metavar="MODEL", help="A model that the account serves; may be repeated."
     ),

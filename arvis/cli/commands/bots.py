@@ -116,7 +116,7 @@ def show(*, api: Api, bot: tuple[str, str]) -> Output:
 @bots.command()
 @_bot
 @_details
-@click.option("--off", is_flag=True, help="Create it without starting it; `arvis bots enable` starts it later.")
+@click.option("--off", is_flag=True, help="Create the bot without starting it; `arvis bots enable` starts it later.")
 def create(
     *,
     api: Api,
@@ -213,7 +213,7 @@ def _values(settings: Pairs) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Parse a value as JSON. A text that is not JSON stays text, and so does a long number, because it is an id."""
+    """Parse a value as JSON. A text that is not JSON stays text. A long number also stays text, because it is an id."""
     if text.isdecimal() and len(text) > _LONGEST_NUMBER:
         return text
     try:

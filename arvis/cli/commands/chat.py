@@ -132,7 +132,7 @@ class ChatSession:
         return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
 
     def _await_outcome(self, wait_id: str) -> None:
-        """If the question has been answered, wait until the execution that continues after the answer ends or waits
+        """If the question has been answered, its execution continues. Wait until this execution ends or waits
         again."""
         wait = self._api.get("questions", wait_id)
         if wait["answeredAt"] is None:

@@ -261,8 +261,8 @@ class Preview:
 def show_while_written(
     *, then: Callable[[Api, str], Timeline], agent: str | None = None, posts: Posts | None = None
 ) -> Callable[[Api, str, str, str], Timeline]:
-    """Return a function that sends a text to `agent` and shows its answer piece by piece, with `posts` in between;
-    `then` waits until a message is finished."""
+    """Return a function that sends a text to `agent` and shows its answer piece by piece. In between, it prints other
+    posts of the channel with `posts`. `then` waits until a message is finished."""
 
     def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
         preview = Preview(_write)
@@ -294,8 +294,8 @@ def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: P
 
 
 def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
-    """Return the id of the message, and the frames that arrived before its acknowledgement, because a quick answer can
-    arrive earlier."""
+    """Return the id of the message, and the frames that arrived before its acknowledgement. A quick answer can be among
+    these frames."""
     early: list[Frame] = []
     while (frame := received(socket))["type"] != "ack":
         early.append(frame)
@@ -329,8 +329,8 @@ def _follow(frames: Iterable[Frame], message_id: str, preview: Preview, posts: P
 
 
 def _post(frame: Frame, preview: Preview, posts: Posts) -> None:
-    """Print a post that arrives while the answer is written. If the preview has already shown its text as an agent's
-    progress, only mark it as printed."""
+    """Print a post that arrives while the answer is written. If the preview has already shown the text of the
+    post as an agent's progress, only mark the post as printed."""
     if preview.give_way(frame["content"]):
         posts.pass_over(frame)
     else:

@@ -55,7 +55,7 @@ def show(*, api: Api, fact_id: str) -> Output:
 
 @memory.command()
 @click.argument("content")
-@click.option("--agent", required=True, help="The agent that remembers it.")
+@click.option("--agent", required=True, help="The agent that remembers the fact.")
 @click.option("--category", type=choice(Category), default="learned_pattern", show_default=True)
 @_own_scope
 def create(*, api: Api, agent: str, **details: Any) -> Output:

@@ -45,7 +45,7 @@ _BY = ("day", "agent", "model", "account", "client", "principal")
 @click.command(cls=ApiCommand)
 @click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="The groups of the report.")
 @click.option("--since", metavar="DAY", help="The first day, such as 2026-11-01 (default: 30 days ago).")
-@click.option("--until", metavar="DAY", help="The day after the last one (default: now).")
+@click.option("--until", metavar="DAY", help="The day after the last day of the report (default: now).")
 def usage(*, api: Api, **query: Any) -> Output:
     """Show calls, tokens and costs of models."""
     report = api.get("usage", query=query)
@@ -60,7 +60,7 @@ def usage(*, api: Api, **query: Any) -> Output:
     return Output(report, _USAGE.text(rows), notes=notes)
 
 
-#: If the subject has no name, such as a schedule, the table shows its agent.
+#: If an entry has no subject, as with schedules, the table shows the agent instead.
 _AUDIT = Table(
     ("at", at("at")),
     "agent",

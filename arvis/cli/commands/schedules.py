@@ -68,7 +68,9 @@ _details = all_options(
         metavar="TIME",
         help="Missed times older than this, such as 6h, are skipped; `none`: no limit.",
     ),
-    click.option("--graph", help="The graph that runs it (default: agent for crons, heartbeat for heartbeats)."),
+    click.option(
+        "--graph", help="The graph that runs the schedule (default: agent for crons, heartbeat for heartbeats)."
+    ),
     workflow_option("The slug or id of a workflow that runs instead of a graph; empty: the default graph of its kind."),
     click.option(
         "--max-cycles",
@@ -206,7 +208,7 @@ def _id(api: Api, schedule: str) -> str:
     page = api.get("schedules", query={"limit": _MOST_NAMED})
     named = [each["id"] for each in page["items"] if each["name"] == schedule]
     if len(named) > 1:
-        raise click.UsageError(f"{len(named)} schedules have this name: {', '.join(named)}. Name the id of one.")
+        raise click.UsageError(f"{len(named)} schedules have this name: {', '.join(named)}. Use the id of one of them.")
     return str(named[0]) if named else schedule
 
 

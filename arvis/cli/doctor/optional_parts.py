@@ -14,7 +14,7 @@ from arvis.domain.tools import Need, Risk
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.code import CODE_DECLARATION, CODE_EXECUTION
 
-#: Tools of agents with the graph `code` that no package provides.
+#: Tools that no package provides. Agents with the graph `code` have them.
 _BUILT_IN = frozenset({CODE_EXECUTION})
 
 

@@ -127,11 +127,11 @@ class RemoteServer:
             case TimeoutError():
                 raise ToolError(f"The server {name} gave no answer within {self._settings.timeout_seconds:g} seconds.")
             case ToolError() as refused:
-                raise ToolError(f"The server {name} refused: {self._redact(refused.what)}")
+                raise ToolError(f"The server {name} refused the call: {self._redact(refused.what)}")
             case LinkLost():
                 raise ToolError(f"The server {name} disconnected during the call; the outcome is unknown.")
             case failure:
-                raise ToolError(f"The call of the server {name} failed: {type(failure).__name__}.")
+                raise ToolError(f"The call to the server {name} failed: {type(failure).__name__}.")
 
     async def close(self) -> None:
         """End the connection, and the server's program with all processes that it started."""

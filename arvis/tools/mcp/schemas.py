@@ -70,7 +70,7 @@ class ArgumentCheck:
             ) from None
         except _UNREADABLE as failure:
             why = type(failure).__name__
-            raise ToolError(f"The arguments cannot be checked by the tool's schema ({why}).") from None
+            raise ToolError(f"The arguments cannot be checked against the tool's schema ({why}).") from None
         if wrong:
             raise ToolError(f"The arguments are not valid. {'; '.join(wrong)}.")
 

@@ -222,7 +222,9 @@ class _Bounded(httpx2.AsyncByteStream):
         async for part in self._inner:
             self._left -= len(part)
             if self._left < 0:
-                raise httpx2.StreamError("The answer is too large, or compressed without a request for it.")
+                raise httpx2.StreamError(
+                    "The answer is too large, or it is compressed although that was not requested."
+                )
             yield part
 
     async def aclose(self) -> None:

@@ -168,7 +168,7 @@ class Sessions:
 
 
 def _refusal(user: User | None, code: str) -> Unauthorised:
-    """Return the error for a login without a session. `user` is None if the link or the password is
+    """Return the error for a login that opened no session. `user` is None if the link or the password is
     no longer valid."""
     if user is not None:
         return Unauthorised(

@@ -100,8 +100,8 @@ def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
 
 
 def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | None = None) -> Sequence[str]:
-    """Store `kept`, the hash of a new password. End all logins of the user except the login `but`, and the unused login
-    links. Return the logins that ended."""
+    """Store `kept`, the hash of a new password. Delete the unused login links of the user, and end all logins except the
+    login `but`. Return the logins that ended."""
     user = replace(known(tx, user_id, now), password_hash=kept, updated_at=now)
     tx.users.update(user)
     tx.logins.drop_codes(user.id)

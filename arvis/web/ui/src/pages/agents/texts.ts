@@ -118,7 +118,7 @@ export const texts = words({
     contextTokensHint: "In tokens, at least 2,048. Empty: the model's whole context window.",
     tokens: (number: string) => `${number} tokens`,
     timezoneHint: "Such as Europe/Berlin. Empty: the default time zone (scheduler.timezone).",
-    fallbacksHint: "One per line, as provider/model. Used when the first model does not answer.",
+    fallbacksHint: "Models to use if the first model does not answer. One per line, as provider/model.",
     allowed: { everybody: "Everyone", listed: "Owners and the people in a list" },
     allowUsersList: "People in the list",
     allowUsersHint: "User ids as the platform shows them, one per line.",

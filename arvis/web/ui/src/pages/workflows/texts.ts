@@ -162,7 +162,7 @@ export const texts = words({
     },
     importing: {
       title: "Import a workflow",
-      about: "A JSON or YAML document: an Arvis workflow, or a flow or playbook of a predecessor of Arvis.",
+      about: "A JSON or YAML document with an Arvis workflow. A flow or playbook of a predecessor of Arvis also works.",
       file: "File",
       fileHint: "At most 1 MB. You can also paste the text below.",
       text: "Document",

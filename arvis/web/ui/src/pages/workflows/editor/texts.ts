@@ -90,7 +90,8 @@ export const texts = words({
       name: "Name",
       description: "Description",
       slug: "Short name",
-      slugHint: "Commands and other workflows call the workflow by this name. Empty: derived from the name.",
+      slugHint:
+        "Commands and other workflows call the workflow by this short name. Empty: Arvis derives it from the name.",
     },
     problems: {
       title: "Problems",
