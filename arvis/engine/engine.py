@@ -65,7 +65,7 @@ def about_effect(name: str, about: str = "") -> Pause:
     what = f"{about}\n\n" if about else ""
     return Pause(
         WaitKind.REVIEW,
-        f"{what}Arvis stopped while “{name}” was running, so it may already have happened. Run it again, or skip it?",
+        f"{what}Arvis stopped while “{name}” was running, so this step may already be done. Run it again, or skip it?",
         choices=(RUN_AGAIN, SKIP),
         subject=name,
     )

@@ -48,7 +48,7 @@ _FAILURES = {
     "too_late": "the model was not available in time. Please ask again later.",
     "no_model": "no account offers the model of this agent. Please tell the owner.",
     "broken": "this agent is not set up correctly. Please tell the owner.",
-    "poison": "Arvis stopped several times while it worked on it. Please tell the owner.",
+    "poison": "Arvis stopped several times while it worked on your message. Please tell the owner.",
     "attempts": "the model did not answer after several attempts. Please try again later.",
     **{
         budget_reason(budget): words

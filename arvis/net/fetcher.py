@@ -65,7 +65,7 @@ class Unpacker:
             self._body += chunk[: self._limit + 1 - len(self._body)]
             return
         if self._taken > self._limit + _FREE:
-            raise FetchFailed("The compressed answer is larger than its content may be.")
+            raise FetchFailed("The compressed answer is already larger than the limit for its content.")
         inflater = self._inflater = self._inflater or _inflater(self._encoding, chunk)
         while chunk and not self.full and not inflater.eof:
             before = len(chunk)

@@ -225,7 +225,7 @@ def _usable(path: Path) -> Iterator[None]:
                 "Free some space on its disk, then start Arvis again.",
             )
             raise DiskFull(what, why=error.strerror or str(error), fix=fix) from error
-        fix = "Give another folder with --data, or let this user write there."
+        fix = "Give another folder with --data, or give this user write permission for this one."
         raise ConfigError(
             f"The data folder {path} cannot be used", why=error.strerror or str(error), fix=fix
         ) from error

@@ -126,8 +126,8 @@ class DiskWatch:
         """Raise `DiskLow` if no new work is accepted."""
         if self._low:
             raise DiskLow(
-                "The disk of Arvis is almost full, so it accepts no new messages.",
-                why="It still answers messages that it has accepted before.",
+                "The disk is almost full, so Arvis accepts no new messages.",
+                why="Arvis still answers the messages that it has already accepted.",
                 fix=(
                     "Free some space on the disk of the data folder. Arvis then resumes automatically. Send the "
                     "message again."

@@ -200,7 +200,9 @@ class SealedBox:
             if self._is_given
             else f"Restore the old file {self._file}"
         )
-        raise _lost(f"it was encrypted with the key {fingerprint}, and {here}", f"{fix}, or enter it again. {_SHARING}")
+        raise _lost(
+            f"it was encrypted with the key {fingerprint}, and {here}", f"{fix}, or enter the secret again. {_SHARING}"
+        )
 
 
 class Unheard:
@@ -248,7 +250,7 @@ def _key_in(file: Path) -> _Key | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        fix = f"Let the user that runs Arvis read {file}. {_SHARING}"
+        fix = f"Give the user that runs Arvis read permission for {file}. {_SHARING}"
         raise _lost(f"its key {file} cannot be read: {error.strerror or error}", fix) from error
     key = _decoded(text)
     if key is None:

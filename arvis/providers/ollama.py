@@ -74,7 +74,7 @@ class OllamaProvider:
             self._contexts[key] = await self._shown(account, model)
         most, tokens = self._contexts[key], prompt_tokens(request, bytes_a_token=MOST_BYTES_A_TOKEN)
         if most is not None and tokens > most:
-            text = f"the prompt needs some {tokens} tokens, and {model} holds {most}"
+            text = f"the prompt needs about {tokens} tokens, but the context window of {model} has {most}"
             raise ProviderError(ProviderErrorKind.TOO_LONG, text)
         return most
 

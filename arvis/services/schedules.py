@@ -89,7 +89,7 @@ def _check_headers(headers: Any) -> None:
         raise _wrong("headers", f"must be an object of at most {_MOST_HEADERS} texts")
     for name, value in headers.items():
         if not _HEADER.fullmatch(name) or not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
-            raise _wrong("headers", "must hold names and values of HTTP headers")
+            raise _wrong("headers", "must contain valid names and values of HTTP headers")
         if name.lower() in _OWN_HEADERS:
             raise _wrong("headers", f"must not contain {name}, which Arvis sets itself")
 

@@ -175,7 +175,7 @@ def _divided(text: str) -> tuple[Mapping[str, Any], str]:
         raise _unusable("it does not begin with front matter between two lines `---`")
     front = _values(found["front"]) or {}
     if not isinstance(front, dict):
-        raise _unusable("its front matter holds no `key: value` lines")
+        raise _unusable("its front matter contains no `key: value` lines")
     return front, text[found.end() :].strip()
 
 

@@ -257,7 +257,7 @@ def _typed(entry: Entry, wanted: _Type) -> tuple[Any, bool]:
 
 def _missing(kind: EffectKind, fields: Mapping[str, Any]) -> list[str]:
     if kind in _CHANGES and not fields:
-        return ["it names nothing to change"]
+        return ["it changes no field"]
     return [f"`{name}` is missing" for name in _REQUIRED.get(kind, ()) if not fields.get(name)]
 
 

@@ -198,7 +198,7 @@ async def test_a_call_that_may_have_been_made_is_asked_about_although_its_tool_i
     await shed.restart()
     await shed.until_status(message, MessageStatus.WAITING)
     (wait,) = (await shed.insights.waits(open_only=True, limit=10, cursor=None)).items
-    assert "may already have happened" in wait.prompt
+    assert "may already be done" in wait.prompt
 
 
 async def test_secrets_are_kept_sealed_and_shown_nowhere(database: Database) -> None:

@@ -191,7 +191,7 @@ async def test_a_lost_key_is_told_and_harms_nobody_else(tmp_path: Path) -> None:
         assert "cannot be decrypted" in (await listed(site))["paid"]["problem"]
         trial = (await site.call("POST", "/api/accounts/paid/test")).json()
         assert (trial["ok"], "cannot be decrypted" in trial["error"]) == (False, True)
-        assert "enter it again" in trial["fix"]
+        assert "enter the secret again" in trial["fix"]
 
 
 async def test_health_tells_of_every_model_that_was_refused(site: Site) -> None:

@@ -135,7 +135,7 @@ def test_c5_reading_does_not_ask_who_wrote_and_nothing_is_shown() -> None:
         ("CREATE_CLIENT", "name: x", "`slug` is missing"),
         ("CREATE_CRON", "agent: x", "`schedule` is missing; `prompt` is missing"),
         ("CREATE_HEARTBEAT", "prompt: x", "`agent` is missing"),
-        ("UPDATE_AGENT:x", "", "nothing to change"),
+        ("UPDATE_AGENT:x", "", "changes no field"),
         ("UPDATE_AGENT:x", 'allow_users: ["me"]', "`allow_users` cannot be set by a tag"),
         ("UPDATE_AGENT:x", "personality:\nallow_users: me", "`allow_users` cannot be set by a tag"),
         ("UPDATE_AGENT:x", "owner: me", "`owner` cannot be set by a tag"),

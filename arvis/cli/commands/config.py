@@ -76,7 +76,7 @@ def _replace(target: Path, old: str, new: str) -> Path:
         _write(fresh, new, mode)
         fresh.replace(target)
     except OSError as error:
-        fix = "Let this user write in the folder of the file."
+        fix = "Give this user write permission for the folder of the file."
         raise ConfigError(f"{target} cannot be changed", why=error.strerror or str(error), fix=fix) from error
     finally:
         fresh.unlink(missing_ok=True)

@@ -145,8 +145,8 @@ class OpenLink:
         if refused.error.code == REQUEST_TIMEOUT:
             return TimeoutError()
         if self._door.refusal == NOT_FOUND:
-            self._news.lose("it has forgotten the session")
-            return LinkLost("it has forgotten the session")
+            self._news.lose("it no longer knows the session")
+            return LinkLost("it no longer knows the session")
         return ToolError(storable(refused.error.message[:_MAX_COMPLAINT]))
 
 

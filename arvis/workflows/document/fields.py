@@ -146,7 +146,7 @@ JOIN_COUNT = Field(
     "joinCount",
     Form.NUMBER,
     "Number of branches",
-    "For “when this number has arrived”.",
+    "Used only with “Run once, when this number has arrived”.",
     least=1,
     most=MOST_CONNECTIONS,
 )
@@ -198,8 +198,16 @@ DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty:
 
 AGENT_FIELDS: tuple[Field, ...] = (
     AGENT,
-    Field("agentName", Form.LINE, "Name", "For people, and as a tool of another agent.", most=100),
-    Field("systemPrompt", Form.TEXT, "Instructions", "Added to the agent's own.", most=LONG, template=True),
+    Field(
+        "agentName",
+        Form.LINE,
+        "Name",
+        "The name that people see, and the name of the tool if another agent calls this one.",
+        most=100,
+    ),
+    Field(
+        "systemPrompt", Form.TEXT, "Instructions", "Added to the agent's own instructions.", most=LONG, template=True
+    ),
     Field("userPrompt", Form.TEXT, "Task", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
     Field(
         "beforePrompt",
@@ -232,7 +240,12 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "Summary, artifact, open question, next action.",
     ),
     Field(
-        "model", Form.LINE, "Model", "In the form provider/model; empty: the agent's own.", most=200, offers="models"
+        "model",
+        Form.LINE,
+        "Model",
+        "In the form provider/model; empty: the agent's own model.",
+        most=200,
+        offers="models",
     ),
     Field(
         "reasoningEffort",
@@ -254,7 +267,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "allowTools",
         Form.LIST,
         "Only these tools",
-        "Of the agent's tools; empty: all of them.",
+        "A selection from the agent's tools; empty: all its tools.",
         most=200,
         offers="tools",
     ),

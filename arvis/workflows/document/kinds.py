@@ -228,7 +228,7 @@ _KINDS = (
         "condition",
         "Condition",
         "routing",
-        "Decides between true and false: by the data if it has the fields, otherwise by an agent.",
+        "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
         (
             AGENT,
             Field(
@@ -309,7 +309,7 @@ _KINDS = (
                 "escalateMinutes",
                 Form.NUMBER,
                 "Time after escalation",
-                "In minutes; then it counts as rejected.",
+                "In minutes. After this time, the question counts as rejected.",
                 least=1,
                 most=525_600,
             ),
@@ -361,7 +361,7 @@ _KINDS = (
         "loop",
         "Loop",
         "flow",
-        "Repeats its body: the nodes between its output for each repetition and the connection back to it.",
+        "Repeats its body: the nodes between its output “Each repetition” and its input “Next repetition”.",
         (
             AGENT,
             Field("maxIterations", Form.NUMBER, "Maximum repetitions", least=1, most=1_000, default=10),
@@ -446,7 +446,7 @@ _KINDS = (
         "transfer",
         "Transfer",
         "flow",
-        "Ends this run and begins another workflow with its output.",
+        "Ends this run, and starts another workflow with the output of this run.",
         (Field("workflow", Form.LINE, "Workflow", required=True, most=64, offers="workflows"),),
         icon="arrow-right-left",
         summary=("{workflow}", "Choose a workflow"),

@@ -69,7 +69,7 @@ export const LOOP_BACK = "loop-back";
 
 /** The fields that join several incoming connections. All kinds have them except those that begin a run. */
 export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, at the first", "Run once, when this number has arrived"] });
-export const JOIN_COUNT: Field = field("joinCount", "number", "Number of branches", { help: "For “when this number has arrived”.", least: 1, most: 2000 });
+export const JOIN_COUNT: Field = field("joinCount", "number", "Number of branches", { help: "Used only with “Run once, when this number has arrived”.", least: 1, most: 2000 });
 
 /** The settings of a document. */
 export const SETTINGS: readonly Field[] = [
@@ -108,17 +108,17 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "An agent works on the task.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("agentName", "line", "Name", { help: "For people, and as a tool of another agent.", most: 100 }),
-      field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own.", most: 65536, template: true }),
+      field("agentName", "line", "Name", { help: "The name that people see, and the name of the tool if another agent calls this one.", most: 100 }),
+      field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own instructions.", most: 65536, template: true }),
       field("userPrompt", "text", "Task", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("beforePrompt", "text", "Question before the task", { help: "A first question to the same agent; the question and its answer precede the task.", most: 65536, template: true }),
       field("afterPrompt", "text", "Question after the task", { help: "A last question about the result; its answer is the output.", most: 65536, template: true }),
       field("successCriteria", "text", "Success criteria", { help: "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.", most: 65536, template: true }),
       field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
-      field("model", "line", "Model", { help: "In the form provider/model; empty: the agent's own.", most: 200, offers: "models" }),
+      field("model", "line", "Model", { help: "In the form provider/model; empty: the agent's own model.", most: 200, offers: "models" }),
       field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "Low", "Medium", "High"] }),
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
-      field("allowTools", "list", "Only these tools", { help: "Of the agent's tools; empty: all of them.", most: 200, offers: "tools" }),
+      field("allowTools", "list", "Only these tools", { help: "A selection from the agent's tools; empty: all its tools.", most: 200, offers: "tools" }),
     ],
     icon: "bot", summary: ["{userPrompt}", "{systemPrompt}", "Works on the previous output"],
     outs: {"": "Next", "subagent": "Subagents"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
@@ -157,7 +157,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   condition: {
     name: "condition", label: "Condition", category: "routing",
-    help: "Decides between true and false: by the data if it has the fields, otherwise by an agent.",
+    help: "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
@@ -173,7 +173,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("prompt", "text", "Question", { help: "Empty: asks to continue. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: none.", least: 1, most: 525600 }),
       field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "The owners are asked", "The run fails"] }),
-      field("escalateMinutes", "number", "Time after escalation", { help: "In minutes; then it counts as rejected.", least: 1, most: 525600 }),
+      field("escalateMinutes", "number", "Time after escalation", { help: "In minutes. After this time, the question counts as rejected.", least: 1, most: 525600 }),
       field("approvers", "list", "Who may answer", { help: "Roles and people; empty: the approvers in the configuration.", most: 50, offers: "people" }),
     ],
     icon: "shield-check", summary: ["{prompt}", "Asks whether to continue"],
@@ -201,7 +201,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   loop: {
     name: "loop", label: "Loop", category: "flow",
-    help: "Repeats its body: the nodes between its output for each repetition and the connection back to it.",
+    help: "Repeats its body: the nodes between its output “Each repetition” and its input “Next repetition”.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("maxIterations", "number", "Maximum repetitions", { default: 10, least: 1, most: 1000 }),
@@ -251,7 +251,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   transfer: {
     name: "transfer", label: "Transfer", category: "flow",
-    help: "Ends this run and begins another workflow with its output.",
+    help: "Ends this run, and starts another workflow with the output of this run.",
     fields: [
       field("workflow", "line", "Workflow", { required: true, most: 64, offers: "workflows" }),
     ],
