@@ -21,10 +21,10 @@ class Channel(Section):
         Permission.FULL, "what people in the channel may do: full, read_only or notify_only"
     )
     respond: Respond | None = setting(
-        None, "which messages the agent answers: mention, all or never; null: as the bot's setting"
+        None, "the messages that the agent answers: mention, all or never; null: the bot's setting"
     )
     observe: Whole | None = setting(
-        None, "how many messages of others the agent reads as context; null: as the bot's setting"
+        None, "the number of other messages that the agent reads as context; null: the bot's setting"
     )
 
 
@@ -41,18 +41,20 @@ class AgentEntry(Section):
 
     slug: str = Field(description="its name in commands and addresses")
     name: str = Field(description="its name for people")
-    role: str = setting("custom", "a word for what it does; only the agent `conductor` has the role conductor")
-    description: str = setting("", "what it is for, for people and other agents")
+    role: str = setting("custom", "a word for the agent's work; only the agent `conductor` has the role conductor")
+    description: str = setting("", "the purpose of the agent, for people and other agents")
     prompt: str = setting("", "the agent's instructions")
     model: str | None = setting(None, "`provider/model`; null: the model of the account")
-    fallbacks: TextList = setting((), "models to try after it")
+    fallbacks: TextList = setting((), "models to try if the first model does not answer")
     tools: TextList = setting((), "names such as get_time, web_search, run_shell, or server.* of an MCP server")
-    graph: str = setting("agent", "how it works: agent, planning, code or handover (docs/how-to), or workflow:SLUG")
-    ends: str = setting("implicit", "implicit: its answer ends the turn; explicit: it says itself when it is done")
+    graph: str = setting("agent", "the working mode: agent, planning, code or handover (docs/how-to), or workflow:SLUG")
+    ends: str = setting(
+        "implicit", "implicit: the agent's answer ends its work; explicit: the agent reports when it is done"
+    )
     on_new_message: Literal["queue", "steer", "restart"] | None = setting(
         None,
-        "what a message does that arrives while it works for the same person: queue, steer or restart; null: queue, "
-        "with `explicit` steer",
+        "the effect of a message that arrives while the agent works for the same person: queue, steer or restart; "
+        "null: steer with `ends: explicit`, otherwise queue",
     )
     plugins: TextList = setting((), "extensions of its prompt: time, workspace, helpers … (docs/how-to/plugins.md)")
     handoff_to: TextList = setting(

@@ -136,7 +136,7 @@ class Common(Section):
             "web": ([], "users of the dashboard and API with full rights, besides the first dashboard user"),
             ALERT_CHANNEL: (
                 "",
-                "where owners get alerts about failures: platform:channel or platform/bot:channel; empty: their last direct chat",
+                "the channel for alerts about failures: platform:channel or platform/bot:channel; empty: the last direct chat",
             ),
         },
     )
@@ -146,8 +146,8 @@ class Common(Section):
     accounts: Any
     agents: tuple[AgentEntry, ...] = setting(
         (AgentEntry(slug="helper", name="Helper"),),
-        "created on the first start if they do not exist, and so is the `conductor`; change them later in the "
-        "dashboard or with `arvis agents`",
+        "agents that the first start creates, in addition to the `conductor`; change them later in the dashboard or "
+        "with `arvis agents`",
         own_page=True,
     )
     bots: Any
@@ -159,7 +159,9 @@ class Common(Section):
     tools: Tools = setting(Tools(), file_only="It decides what agents may reach on this machine and network.")
     retention: Retention = setting(Retention())
     backup: Backup = setting(Backup())
-    budgets: Budgets = setting(Budgets(), "null: no limit; models without a price count turns", at_once=True)
+    budgets: Budgets = setting(
+        Budgets(), "null: no limit; for a model without a price, only unpaired_daily_turns applies", at_once=True
+    )
     mcp: Mcp = setting(Mcp(), "servers of the Model Context Protocol: docs/how-to/mcp.md", own_page=True)
     telemetry: Telemetry = setting(
         Telemetry(),
@@ -181,7 +183,7 @@ class Common(Section):
     )
     context_windows: dict[Name, Tokens] = setting(
         {},
-        "how many tokens a model holds, prompt and reply together, in place of the built-in table",
+        "the context window of a model in tokens, for prompt and reply, in place of the built-in table",
         more=(
             "It also replaces the limit that the vendor names when it refuses a prompt. Set this for your own servers."
         ),
@@ -189,14 +191,14 @@ class Common(Section):
     )
     reply_tokens: dict[Name, ReplyTokens] = setting(
         {},
-        "how many tokens a reply of a model may have, in place of limits.reply_tokens",
+        "the longest reply of a model in tokens, in place of limits.reply_tokens",
         more="At most a quarter of the context is reserved for it.",
         examples=("anthropic/claude-sonnet-4-6: 16000",),
     )
     vision_models: dict[Name, bool] = setting(
         {},
-        "which models accept pictures, in place of a guess from their names",
-        more="A model that does not gets a note that there is a picture.",
+        "true for a model that accepts pictures, in place of a guess from its name",
+        more="A model that does not accept pictures gets a note that there is a picture.",
         examples=("custom/my-model: true",),
     )
 

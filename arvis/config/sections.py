@@ -94,7 +94,7 @@ class Queue(Section):
     workers: Whole = setting(
         8, "turns that run at the same time, at least 2: background work never takes the last worker", ge=2, le=256
     )
-    max_attempts: Whole = setting(3, "how many times a job is tried before it counts as failed", ge=1, le=20)
+    max_attempts: Whole = setting(3, "the number of attempts after which a job counts as failed", ge=1, le=20)
     retry_base_seconds: Positive = setting(60, "the delay after the n-th error is 2^n times this, in seconds")
     lease_seconds: Positive = setting(30, "a worker that is silent for this long loses its job", ge=1, le=3600)
     delivery_workers: Whole = setting(8, "deliveries that are sent at the same time", ge=1, le=256)
@@ -129,9 +129,13 @@ class Limits(Section):
     )
     reply_bytes: Whole = setting(262_144, "the largest reply, in bytes", ge=1, le=16_777_216)
     attachment_bytes: Whole = setting(20_971_520, "the largest attachment, in bytes", ge=0, le=1_073_741_824)
-    max_tool_rounds: Whole = setting(5, "how many model calls of one turn may call tools", ge=0, le=100)
-    max_iterations: Whole = setting(40, "how often an agent may continue by itself in one task", ge=1, le=500)
-    delegation_depth: Whole = setting(3, "how many times a task may be passed on from agent to agent", ge=0, le=20)
+    max_tool_rounds: Whole = setting(5, "the largest number of model calls with tool calls in one turn", ge=0, le=100)
+    max_iterations: Whole = setting(
+        40, "the largest number of times that an agent continues by itself in one task", ge=1, le=500
+    )
+    delegation_depth: Whole = setting(
+        3, "the largest number of times that a task is passed on from agent to agent", ge=0, le=20
+    )
     delegation_fan_out: Whole = setting(5, "tasks that one answer may give", ge=0, le=64)
     delegation_jobs: Whole = setting(20, "tasks that may follow from one message", ge=0, le=500)
     crons_per_agent: Whole = setting(10, "crons that one agent may have", ge=0, le=1000)
@@ -146,7 +150,7 @@ class Limits(Section):
         1_073_741_824, "size limit of a conversation's folder, in which agents run programs; null: no limit"
     )
     workspace_files: Annotated[Whole, Field(ge=100, le=100_000_000)] | None = setting(
-        20_000, "limit of files in that folder; null: no limit"
+        20_000, "the largest number of files in a conversation's folder; null: no limit"
     )
     upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = setting(
         536_870_912, "uploads per person and day, in bytes; operators and owners: ten times as much; null: no limit"
@@ -160,7 +164,7 @@ class Delivery(Section):
         3_600_000, "Arvis does not answer messages that are older than this, and no retry waits longer"
     )
     late_after: Milliseconds = setting(
-        900_000, "a reply that has waited longer than this when it is first sent is late"
+        900_000, "a reply is late if it waits longer than this before Arvis first tries to send it"
     )
     late: Literal["mark", "drop"] = setting("mark", "what happens to a late reply: mark or drop")
     max_parts: Whole = setting(5, "messages for one reply; longer replies continue in a file", ge=1, le=100)
@@ -193,7 +197,7 @@ class Tools(Section):
         (), "private hosts (`host` or `host:port`) that agents may fetch from; all others are blocked"
     )
     packages: TextList = setting(
-        (), 'Python packages that scripts of graph `code` may have installed, "*" for any: docs/how-to/code.md'
+        (), 'Python packages that agents with the graph `code` may install; "*": any package: docs/how-to/code.md'
     )
 
 
@@ -208,7 +212,7 @@ class Retention(Section):
 
 class Backup(Section):
     every: Milliseconds = setting(86_400_000, "the time between two backups")
-    keep: Whole = setting(7, "how many backups are kept", ge=1, le=1000)
+    keep: Whole = setting(7, "the number of backups that are kept", ge=1, le=1000)
 
 
 class Budgets(Section):

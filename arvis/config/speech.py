@@ -15,8 +15,12 @@ _PROGRAM = "It names a program that runs on this machine."
 class SpeechBuffer(Section):
     """The limits that decide when speech over the socket becomes a message."""
 
-    pause_seconds: Positive = setting(1.5, "pause after a complete thought that sends the message, in seconds", le=60)
-    silence_seconds: Positive = setting(3, "silence after anything else that sends the message, in seconds", le=60)
+    pause_seconds: Positive = setting(
+        1.5, "after a complete thought, a pause of this length sends the message, in seconds", le=60
+    )
+    silence_seconds: Positive = setting(
+        3, "after an incomplete thought, a silence of this length sends the message, in seconds", le=60
+    )
     longest_seconds: Positive = setting(
         15, "longest time from the first chunk until the message is sent, in seconds", le=600
     )
@@ -24,7 +28,7 @@ class SpeechBuffer(Section):
         20, "a text with fewer characters is not sent before more text or silence follows", ge=0, le=1000
     )
     languages: TextList = setting(
-        (), "languages whose words begin and end a thought: en, de, ru, zh; empty: all of them"
+        (), "languages whose words mark the beginning and end of a thought: en, de, ru, zh; empty: all of them"
     )
 
     @model_validator(mode="after")
@@ -51,7 +55,7 @@ class SpeechToText(Section):
     language: str | None = setting(None, "such as de; null: detected automatically")
     command: Name | None = setting(
         None,
-        "for `engine: command`, such as `my-recogniser {file}`: prints the transcript",
+        "for `engine: command`: the program that prints the transcript, such as `my-recogniser {file}`",
         file_only=_PROGRAM,
     )
 
@@ -66,10 +70,12 @@ class TextToSpeech(Section):
     """The engine that reads replies to voice messages aloud."""
 
     engine: Literal["none", "openai-api", "command"] = setting(
-        "none", "adds a spoken reply to the reply to a voice message: none, openai-api or command"
+        "none", "speaks the reply to a voice message, in addition to the text: none, openai-api or command"
     )
-    model: Name = setting("gpt-4o-mini-tts", "the model of openai-api that speaks")
-    command: Name | None = setting(None, "for `engine: command`: reads the text, prints the audio", file_only=_PROGRAM)
+    model: Name = setting("gpt-4o-mini-tts", "the speech model of openai-api")
+    command: Name | None = setting(
+        None, "for `engine: command`: the program that reads the text and prints the audio", file_only=_PROGRAM
+    )
     voice: Name = setting("alloy", "for openai-api")
 
     @model_validator(mode="after")

@@ -189,7 +189,7 @@ def check_folder(scene: Scene) -> Verdict:
     if not folder.is_dir():
         return fail(f"{folder} is not a folder", "A file with this name exists.", "Name another folder with --data.")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        fix = "Run this command as the user that runs the daemon, or let this user write there."
+        fix = "Run this command as the user that runs the daemon, or give this user write permission for the folder."
         return fail(
             f"{folder} cannot be used",
             "Its owner, its permissions or its disk do not allow this user to read and write it.",

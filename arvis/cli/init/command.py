@@ -126,7 +126,7 @@ def put_in_place(file: Path, text: str, *, variable: str | None, replace: bool) 
             raise there_already(file)
         fresh.replace(target)
     except OSError as error:
-        fix = "Name another file with --config, or let this user write there."
+        fix = "Name another file with --config, or give this user write permission for the folder."
         raise ConfigError(f"{file} cannot be written", why=error.strerror or str(error), fix=fix) from error
     finally:
         fresh.unlink(missing_ok=True)
