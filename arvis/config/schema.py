@@ -136,7 +136,7 @@ class Common(Section):
             "web": ([], "users of the dashboard and API with full rights, besides the first dashboard user"),
             ALERT_CHANNEL: (
                 "",
-                "the channel for alerts about failures: platform:channel or platform/bot:channel; empty: the last direct chat",
+                "the channel for alerts about failures: platform:channel or platform/bot:channel; empty: an owner's last direct chat",
             ),
         },
     )

@@ -129,7 +129,7 @@ async def test_settings_and_token_of_a_bot_are_changed(
     await expect(page.get_by_label("Bot token")).to_have_value("")
     await page.get_by_label("Answer in groups").select_option("all")
     await page.get_by_label("Channels").fill("-100, -200")
-    await page.get_by_label("Reads along").fill("5")
+    await page.get_by_label("Messages to read as context").fill("5")
     await page.get_by_label("Rich messages").check()
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
