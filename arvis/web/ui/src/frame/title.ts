@@ -1,4 +1,4 @@
-/** The title of the window: the page's name after the number of unread answers. */
+/** The title of the window: the number of unread answers, then the name of the page. */
 
 import { useEffect, useSyncExternalStore } from "react";
 

@@ -1,6 +1,6 @@
 import { useLocation, useRoute, useSearch } from "wouter";
 
-/** In place of an id in the address: a new item is being created. */
+/** The text in place of an id in the address while a new item is created. */
 export const NEW = "new";
 
 type Detail = {

@@ -1,4 +1,4 @@
-/** Fields with their labels, and the draft that they change. Apart from `field.tsx`, because the chat and the login need none. */
+/** Fields with labels, and the draft that they change. The chat and the login need only `field.tsx`, a separate module. */
 
 import { type InputHTMLAttributes, type TextareaHTMLAttributes, useState } from "react";
 import { Choice, Field, type Options } from "./field";
@@ -75,13 +75,13 @@ export function Switch({
   );
 }
 
-/** What a part of a form gets of `useDraft`. */
+/** The part of the result of `useDraft` that the parts of a form need. */
 export type DraftOf<D> = {
   draft: D;
   of: <K extends keyof D>(name: K) => { value: D[K]; onChange: (value: D[K]) => void };
 };
 
-/** The values of a form: the draft, a function that changes some of its values, and the properties of the field of one value. */
+/** The values of a form. `set` changes some values of the draft, and `of` returns the properties of the field for one value. */
 export function useDraft<D extends object>(start: D | (() => D)): DraftOf<D> & { set: (part: Partial<D>) => void } {
   const [draft, setDraft] = useState(start);
   const set = (part: Partial<D>) => setDraft((before) => ({ ...before, ...part }));

@@ -6,15 +6,15 @@ import { Failure } from "./states";
 import { texts } from "./texts";
 import { RefusedContext, useUnsaved } from "./unsaved";
 
-/** A write of `useSend`, as far as its form shows it. */
+/** The part of the result of `useSend` that a form shows. */
 type Sending = { isPending: boolean; error?: ApiError | null };
 
 /**
- * A form; Enter in a field submits it. It shows a refusal of its writes (`by`) above its fields, and below them a button
- * that submits it, one that cancels it, and further `buttons`. Without `by` it shows only its children.
+ * A form; Enter in a field submits it. Above the fields, the form shows a refusal of its writes (`by`). Below the fields, it
+ * shows a submit button, a cancel button and further `buttons`. Without `by` it shows only its children.
  *
- * It guards unsubmitted input, from the first input on or as long as `dirty`. A failure that the form shows means that
- * nothing was saved, so the input stays guarded.
+ * The user is asked before input that was not submitted is lost: after the first input, or while `dirty` is true. After a
+ * failure the form still asks, because nothing was saved.
  */
 export function Form({
   onSend,

@@ -96,8 +96,8 @@ export function ResourcePage<T>({
 const NOT_FOUND = 404;
 
 /**
- * The sheet of an item: its content, or while it is edited or new, its form. `form` gets the item unless it is new, and a
- * function that closes the form; `actions` gets a function that opens it.
+ * The sheet of an item. It shows a form while the item is new or being edited, and otherwise the content of the item.
+ * `form` gets the item, unless it is new, and a function that closes the form. `actions` gets a function that opens the form.
  */
 export function ResourceSheet<T>({
   id,
@@ -118,7 +118,7 @@ export function ResourceSheet<T>({
   onClose: () => void;
   form?: (known: T | undefined, close: () => void) => ReactNode;
   actions?: (item: T, edit: () => void) => ReactNode;
-  /** What precedes the content and the form. */
+  /** The elements above the content and the form. */
   above?: ReactNode;
   /** Shown instead of `texts.gone` if there is no such item. */
   missing?: ReactNode;

@@ -1,6 +1,6 @@
 import { type InputHTMLAttributes, useRef } from "react";
 
-/** More letters than this at once were pasted, not typed. */
+/** If one change adds at least this number of letters, they were pasted, not typed. */
 const PASTED = 8;
 
 type Props = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "defaultValue" | "onChange" | "type"> & {
@@ -9,7 +9,7 @@ type Props = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "defaultValue
   onPasted?: (text: string) => void;
 };
 
-/** A field for a key or token. It holds its own text, which therefore never appears in the DOM. */
+/** A field for a key or token. It sets no `value`, so the text never appears in the DOM as an attribute. */
 export function Secret({ onText, onPasted, ...rest }: Props) {
   const before = useRef(0);
   return (

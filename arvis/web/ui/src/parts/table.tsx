@@ -18,7 +18,7 @@ export type Column<T> = {
   name: string;
   /** Width as a track of a CSS grid: `120px`, `minmax(120px, 2fr)`. */
   width?: string;
-  /** Left out beside an open detail, which shows the value as well. */
+  /** True: the column is hidden beside an open detail, because the detail shows its value. */
   wide?: boolean;
   show: (row: T) => ReactNode;
 };

@@ -1,6 +1,6 @@
 /**
- * Protects edits that are not saved. Every navigation inside the page passes `UnsavedProvider`, which asks before it drops them; the
- * browser asks before the tab is closed or reloaded.
+ * Protects edits that are not saved. Every navigation inside the page passes `UnsavedProvider`, which asks before it drops the
+ * edits. Before the tab is closed or reloaded, the browser asks.
  */
 
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";

@@ -1,4 +1,4 @@
-/** An agent as its form holds it, and as the API takes it. */
+/** An agent in its form, and the conversion to the fields of the API. */
 
 import type { Answer, Body, Item } from "../../api/types";
 
@@ -13,8 +13,8 @@ export const CONDUCTOR = "conductor";
 const SLUG_LENGTH = 50;
 
 /**
- * Lists of ids are texts with one id per line (`allowUsers` counts unless `everybody` may use the agent); optional values are
- * empty texts.
+ * The values in the form. Lists of ids are texts with one id per line. An empty text is an unset value. If `everybody` is
+ * true, everyone may use the agent, and `allowUsers` is ignored.
  */
 export type Draft = {
   name: string;

@@ -15,7 +15,7 @@ type Props = {
   /** Settings that are already set. */
   settings?: Record<string, unknown>;
   secrets?: readonly string[];
-  /** Show the settings immediately, not behind a line. */
+  /** True: the settings are shown immediately, not only after a click on “More settings”. */
   open?: boolean;
 };
 

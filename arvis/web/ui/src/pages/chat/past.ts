@@ -1,4 +1,4 @@
-/** The stored history of a channel, newest first on request: the messages of all its conversations, merged by time. */
+/** The stored history of a channel: the messages of all its conversations, merged by time. The newest part is read first. */
 
 import { call } from "../../api/client";
 import type { Item } from "../../api/types";

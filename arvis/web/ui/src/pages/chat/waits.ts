@@ -42,7 +42,7 @@ export function isDecided({ question }: AgentEntry, { known, byId }: Questions, 
 export function useQuestions(chat: Chat, { talk }: View): Questions {
   const client = useQueryClient();
   const found = useApi("GET /api/questions", { query: { open: true } });
-  // Users who get no change notices notice new and closed questions through messages.
+  // Users without notices of changes learn of new and closed questions from messages.
   const signs = useMemo(() => {
     const asked = talk.entries.flatMap((entry) => (entry.kind === "agent" ? (waitOf(entry) ?? []) : []));
     const waiting = talk.entries.filter((entry) => entry.kind === "user" && entry.status === "waiting").length;

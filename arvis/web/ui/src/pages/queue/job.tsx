@@ -19,7 +19,7 @@ export function JobState({ status }: { status: JobStatus }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
 }
 
-/** True if it may be retried, cancelled, deleted; the server decides. */
+/** Return whether the page offers an action for the job. The server decides if the action is allowed. */
 export const mayRetry = (job: Pick<Job, "status">) => job.status === "failed";
 export const mayEdit = (job: Pick<Job, "status" | "kind" | "messageId">) =>
   job.kind === "message" && job.messageId !== null && (job.status === "failed" || job.status === "cancelled");

@@ -1,4 +1,4 @@
-/** A schedule as its form holds it: numbers and JSON as typed. */
+/** A schedule in its form: numbers and JSON are texts, as the user typed them. */
 
 import { NOWHERE, type Place } from "../../parts/place";
 import { type Kind, kindOf, type ScheduleDetail } from "./schedule";
@@ -47,7 +47,7 @@ export function draftOf(one: ScheduleDetail): Draft {
   };
 }
 
-/** The fields as the API takes them; throws if the script is not valid JSON. */
+/** The fields for the API. Throws an error if the script is not valid JSON. */
 export function bodyOf(draft: Draft) {
   return {
     name: draft.name,

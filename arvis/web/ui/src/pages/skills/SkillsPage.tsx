@@ -14,7 +14,7 @@ import { texts } from "./texts";
 
 const SOURCES = Object.entries(texts.sources) as [Skill["source"], string][];
 
-/** Instructions for agents that are used when they fit a message. */
+/** Instructions that Arvis adds to an agent's prompt if they fit a message. */
 export default function SkillsPage() {
   const owns = useMay("owner");
   const skills = useApi("GET /api/skills", {});

@@ -12,7 +12,7 @@ export function same(one: unknown, other: unknown, depth = 3): boolean {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-/** The new values, each as the previous object if equal: unchanged nodes are not rendered again. */
+/** The new values. For an equal value, the previous object is returned, so that unchanged nodes are not rendered again. */
 export function settled<T extends { id: string }>(before: readonly T[], after: readonly T[]): T[] {
   const known = new Map(before.map((one) => [one.id, one]));
   return after.map((one) => {

@@ -46,7 +46,7 @@ export function Toolbar(props: Props) {
   );
 }
 
-/** The result of the newest check; if it failed, that fact. */
+/** The result of the newest check, or a note that the check failed. */
 function Health({ editor: { problems, known, failure } }: { editor: Editor }) {
   const says = texts.problems;
   if (failure !== null) return <Status tone="plain">{says.unchecked}</Status>;

@@ -20,11 +20,11 @@ export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, deta
   const change = useSend("PATCH /api/workflows/{workflow}", { quiet: true });
   const [error, setError] = useState<ApiError | null>(null);
   const [newer, setNewer] = useState<WorkflowDetail | null>(null);
-  // If the check failed, or a name was removed after it, the server refuses errors: then a draft is offered.
+  // The server can find errors that the check did not report, such as a name that was removed later. Then a draft is offered.
   const [refused, setRefused] = useState<WorkflowDocument | null>(null);
   const { document, slug } = editor;
   const draft = !isRunnable(editor.problems) || refused === document;
-  // The newest changes are checked before they are saved. If that fails, the button does what it says.
+  // The newest changes are checked before they are saved. If the check fails, they are saved as the button says.
   const [checking, setChecking] = useState(false);
 
   const save = async (kind: Kind, then?: Then) => {

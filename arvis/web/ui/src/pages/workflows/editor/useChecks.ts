@@ -15,7 +15,7 @@ const NOTHING: Result = { problems: [], known: false, failure: null };
 export type Written = { document: WorkflowDocument; text: string };
 
 export type Checks = {
-  /** The problems in the newest answer: until the current document is checked, those of an earlier one. */
+  /** The problems in the newest answer. Until the current document is checked, they are those of an earlier document. */
   problems: readonly Problem[];
   /** True if there was an answer. */
   known: boolean;

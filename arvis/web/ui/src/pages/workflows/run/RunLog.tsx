@@ -162,7 +162,7 @@ function toneOf({ type, content }: LogLine): string {
   return TONES[type] ?? LOG_TYPES[type]?.tone ?? "plain";
 }
 
-/** Short texts inline, long ones behind a disclosure, JSON formatted. */
+/** Show short texts inline, long texts behind a disclosure, and JSON with indentation. */
 function Content({ line: { type, content }, wayOf }: { line: LogLine; wayOf: (handle: string) => string }) {
   const words = type === "step_end" ? wayTaken(content) : content;
   // The state is shown above, and the step's name before its line.
