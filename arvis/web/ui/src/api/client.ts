@@ -69,7 +69,7 @@ async function reached<T>(work: () => Promise<T>): Promise<T> {
       0,
       "unreachable",
       "Arvis does not answer.",
-      "Check that it runs; this page tries again by itself.",
+      "Check that Arvis is running. This page tries again by itself.",
     );
   }
 }

@@ -20,7 +20,7 @@ export function CallPart({ workflow }: { workflow: WorkflowDetail }) {
         `curl -X POST ${origin}/api/workflows/${workflow.slug}/runs`,
         KEY,
         JSON_TYPE,
-        `  -d '{"input": "What it begins with"}'`,
+        `  -d '{"input": "The input of the run"}'`,
       ),
     ],
     [says.look, lines(`curl ${origin}/api/runs/RUN`, KEY)],
