@@ -79,7 +79,10 @@ def list_accounts(*, api: Api) -> Output:
 @_details
 @click.option("--no-key", is_flag=True, help="The server needs no key.")
 def create(*, api: Api, variable: str | None, file: Path | None, no_key: bool, **details: Any) -> Output:
-    """Create an account. Its key comes from --key-env, --key-file or standard input, or you are asked."""
+    """Create an account. Its key comes from --key-env, --key-file or standard input.
+
+    On a terminal, the command asks for the key.
+    """
     asks = not (no_key or details["provider"] in _WITHOUT_KEY)
     key = read_secret("key", variable, file) if asks else given_secret("key", variable, file)
     added = api.post("accounts", body=given({**details, "apiKey": key or None}))

@@ -127,7 +127,10 @@ def create(
     files: Pairs,
     off: bool,
 ) -> Output:
-    """Create a bot. Secrets come from variables, files or standard input (one per line), or you are asked."""
+    """Create a bot. Secrets come from variables, files or standard input (one per line).
+
+    On a terminal, the command asks for the secrets.
+    """
     given = {key for key, _ in (*variables, *files)}
     missing = [key for key in _SECRETS.get(bot[0], ()) if key not in given and key not in asked]
     body = {

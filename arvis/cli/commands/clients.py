@@ -95,7 +95,10 @@ def create(*, api: Api, channels: tuple[dict[str, str], ...], **details: Any) ->
 @clients.command()
 @click.argument("client_id")
 def undo(*, api: Api, client_id: str) -> Output:
-    """Restore the previous version of a customer. A new customer is archived. Charges, payments and channels stay."""
+    """Restore the previous version of a customer. Without one, archive the customer.
+
+    Charges, payments and channels stay.
+    """
     client = api.post("clients", client_id, "undo")
     now = f"{client['plan']}, {client['status']}"
     return Output(client, f"The previous version of the customer {client['name']} was restored: {now}")

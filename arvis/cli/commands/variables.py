@@ -57,7 +57,10 @@ _value_options = all_options(
 @variables.command()
 @_value_options
 def create(*, api: Api, key: str, **value: Any) -> Output:
-    """Create a variable. Without VALUE it comes from --value-env, --value-file or standard input, or you are asked."""
+    """Create a variable. Without VALUE, the value comes from --value-env, --value-file or standard input.
+
+    On a terminal, the command asks for the value.
+    """
     body = _body(**value)
     try:
         api.get("variables", key)

@@ -40,7 +40,7 @@ export const texts = words({
       fallbacks: "Fallback models",
       tools: "Tools",
       graph: "Working mode",
-      completion: "Its work ends",
+      completion: "End of its work",
       contextTokens: "Largest prompt",
       timezone: "Time zone",
       allowUsers: "Who may use it",

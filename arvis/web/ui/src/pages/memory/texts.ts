@@ -82,7 +82,7 @@ export const texts = words({
     deleted: "The fact was deleted.",
     undoNewest: "Undo the newest change",
     undoNewestWhy: (agent: string) =>
-      `Arvis undoes the newest change among all facts of ${agent} with this scope. Another fact may be the one that changed.`,
+      `Arvis undoes the newest change to the facts of ${agent} with this scope, even if that change was to another fact.`,
     content: "Fact",
     contentHint: "One statement of at most 2,000 characters.",
     agentHint: "The agent that remembers it.",
