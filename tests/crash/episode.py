@@ -20,7 +20,7 @@ from arvis.testing.openai_server import openai_server
 from tests.crash.blows import Aim, Blow, Striker
 from tests.crash.cluster import Cluster, Shape, Site
 from tests.crash.daemon import CHECKOUT, Daemon, DaemonFailed
-from tests.crash.door import Door, Doors
+from tests.crash.endpoint import Endpoint, Endpoints
 from tests.crash.history import History, Poisoned, Sent, Shown, Timeline, tokens_in
 from tests.crash.lives import Lives
 from tests.crash.model import THINKING, Model
@@ -114,19 +114,21 @@ async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
         cluster = Cluster(site=site, shape=plan.shape, lives=lives)
         exits.push_async_callback(cluster.close)
         session = await exits.enter_async_context(aiohttp.ClientSession())
-        doors = Doors([Door(session, url, API_KEY, cluster.named(name).up) for name, url in cluster.addresses.items()])
-        yield _Stage(plan=plan, rng=rng, cluster=cluster, model=model, doors=doors, moments=moments)
+        endpoints = Endpoints(
+            [Endpoint(session, url, API_KEY, cluster.named(name).up) for name, url in cluster.addresses.items()]
+        )
+        yield _Stage(plan=plan, rng=rng, cluster=cluster, model=model, endpoints=endpoints, moments=moments)
 
 
 class _Stage:
     def __init__(
-        self, *, plan: Plan, rng: Random, cluster: Cluster, model: Model, doors: Doors, moments: Moments
+        self, *, plan: Plan, rng: Random, cluster: Cluster, model: Model, endpoints: Endpoints, moments: Moments
     ) -> None:
         self._plan = plan
         self._rng = rng
         self._cluster = cluster
         self._model = model
-        self._doors = doors
+        self._endpoints = endpoints
         self._moments = moments
         self._problems: list[str] = []
         self._sockets: dict[str, SocketVoice] = {}
@@ -166,11 +168,15 @@ class _Stage:
         return users
 
     def _http_voice(self, channel: str, rng: Random) -> HttpVoice:
-        return HttpVoice(doors=self._doors, channel=channel, rng=rng, problem=self._problems.append)
+        return HttpVoice(endpoints=self._endpoints, channel=channel, rng=rng, problem=self._problems.append)
 
     def _socket_voice(self, channel: str, rng: Random) -> SocketVoice:
         voice = SocketVoice(
-            doors=self._doors, channel=channel, rng=rng, moment=self._moments.shown, problem=self._problems.append
+            endpoints=self._endpoints,
+            channel=channel,
+            rng=rng,
+            moment=self._moments.shown,
+            problem=self._problems.append,
         )
         self._sockets[channel] = voice
         return voice
@@ -180,7 +186,7 @@ class _Stage:
         listening = [asyncio.create_task(voice.listen()) for voice in self._sockets.values()]
         writing = [asyncio.create_task(user.write(over)) for user in self._users]
         if self._working:
-            listening.append(asyncio.create_task(decide(self._doors, Random(self._rng.random()))))
+            listening.append(asyncio.create_task(decide(self._endpoints, Random(self._rng.random()))))
         try:
             await self._suffer()
             await self._drain(over, writing)
@@ -205,7 +211,9 @@ class _Stage:
             return
         if plan.poison:
             voice = self._http_voice(CHANNEL, Random(self._rng.random()))
-            poison = Poison(cluster=self._cluster, doors=self._doors, asked=moments.asked, voice=voice, rng=self._rng)
+            poison = Poison(
+                cluster=self._cluster, endpoints=self._endpoints, asked=moments.asked, voice=voice, rng=self._rng
+            )
             self._poisoned = await poison.play(plan.patience)
             return
         striker = Striker(
@@ -229,13 +237,13 @@ class _Stage:
         await self._cluster.ready()
         end = time.monotonic() + self._plan.patience
         await asyncio.wait(writing, timeout=self._plan.patience)
-        door = await self._doors.one(self._rng)
+        endpoint = await self._endpoints.one(self._rng)
         for sent in self._sent():
             if sent.id is not None:
-                self._timelines[sent.id] = await _settled(door, sent.id, end)
+                self._timelines[sent.id] = await _settled(endpoint, sent.id, end)
         for channel in sorted({sent.channel for sent in self._sent()}):
             with suppress(*Refused):
-                self._transcripts[channel] = await door.transcript(channel, within=10)
+                self._transcripts[channel] = await endpoint.transcript(channel, within=10)
         await self._screens_caught_up()
 
     async def _screens_caught_up(self) -> None:
@@ -280,8 +288,8 @@ class _Stage:
         )
 
 
-async def _settled(door: Door, message_id: str, end: float) -> Timeline:
+async def _settled(endpoint: Endpoint, message_id: str, end: float) -> Timeline:
     while True:
-        timeline = await door.timeline(message_id, wait=min(end - time.monotonic(), 25))
+        timeline = await endpoint.timeline(message_id, wait=min(end - time.monotonic(), 25))
         if timeline.status not in {"accepted", "queued", "running", "waiting"} or time.monotonic() >= end:
             return timeline

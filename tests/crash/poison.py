@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from tests.crash.cluster import Cluster
-from tests.crash.door import Doors
+from tests.crash.endpoint import Endpoints
 from tests.crash.history import Poisoned, Timeline, token_of
 from tests.crash.trigger import Sight, Trigger
 from tests.crash.users import PAUSE_BETWEEN_TRIES, Refused, Voice
@@ -25,9 +25,9 @@ R = TypeVar("R")
 class Poison:
     """Acts as the writer of the prompt and as the operator. `asked` fires when the model is called."""
 
-    def __init__(self, *, cluster: Cluster, doors: Doors, asked: Trigger, voice: Voice, rng: Random) -> None:
+    def __init__(self, *, cluster: Cluster, endpoints: Endpoints, asked: Trigger, voice: Voice, rng: Random) -> None:
         self._cluster = cluster
-        self._doors = doors
+        self._endpoints = endpoints
         self._asked = asked
         self._voice = voice
         self._rng = rng
@@ -40,11 +40,11 @@ class Poison:
         message_id = await self._outlived(self._say())
         ended = await self._outlived(self._end_of(message_id, patience))
         self._asked.disarm()
-        door = await self._doors.one(self._rng)
+        endpoint = await self._endpoints.one(self._rng)
         if ended.status == "failed":
-            await door.retry(await door.job_of(message_id))
+            await endpoint.retry(await endpoint.job_of(message_id))
         retried = await self._end_of(message_id, patience)
-        shown = await door.transcript(CHANNEL, within=10)
+        shown = await endpoint.transcript(CHANNEL, within=10)
         return Poisoned(TOKEN, message_id, self._deaths, ended, retried, tuple(shown))
 
     def _arm(self) -> None:
@@ -83,9 +83,9 @@ class Poison:
         end = time.monotonic() + patience
         timeline = Timeline("missing", None, None)
         while time.monotonic() < end:
-            door = await self._doors.one(self._rng)
+            endpoint = await self._endpoints.one(self._rng)
             with suppress(*Refused):
-                timeline = await door.timeline(message_id, wait=min(end - time.monotonic(), 10))
+                timeline = await endpoint.timeline(message_id, wait=min(end - time.monotonic(), 10))
                 if timeline.status in {"answered", "failed", "dropped", "cancelled", "expired"}:
                     return timeline
             await asyncio.sleep(PAUSE_BETWEEN_TRIES)

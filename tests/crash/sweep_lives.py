@@ -33,8 +33,8 @@ class StraceRefused(Exception):
 class Nursery:
     """The process that has imported the program, and the births and deaths that it reports."""
 
-    def __init__(self, door: socket.socket) -> None:
-        self._door = door
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
         self._turn = asyncio.Lock()
         self._born: asyncio.Future[int] | None = None
         self._ends: dict[int, asyncio.Future[int]] = {}
@@ -42,7 +42,7 @@ class Nursery:
     async def listen(self) -> None:
         """Handle the nursery's reports until it ends. All its processes have ended then."""
         loop = asyncio.get_running_loop()
-        while message := await loop.sock_recv(self._door, 65536):
+        while message := await loop.sock_recv(self._control, 65536):
             match json.loads(message):
                 case {"born": pid}:
                     self._ends[pid] = loop.create_future()
@@ -70,7 +70,7 @@ class Nursery:
         try:
             async with self._turn:
                 self._born = asyncio.get_running_loop().create_future()
-                socket.send_fds(self._door, [json.dumps(arguments).encode()], given)
+                socket.send_fds(self._control, [json.dumps(arguments).encode()], given)
                 pid = await self._born
         finally:
             for file in given:

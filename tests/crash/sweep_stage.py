@@ -15,7 +15,7 @@ import yaml
 
 from arvis.testing.openai_server import openai_server
 from tests.crash.daemon import free_port, write_config
-from tests.crash.door import Door, Doors
+from tests.crash.endpoint import Endpoint, Endpoints
 from tests.crash.history import History, Shown
 from tests.crash.lives import Lives
 from tests.crash.model import Model
@@ -51,7 +51,7 @@ class Stage:
         *,
         nursery: Nursery,
         folder: Path,
-        door: Door,
+        endpoint: Endpoint,
         model: Model,
         moments: Moments,
         talk: Talk,
@@ -61,7 +61,7 @@ class Stage:
         self.folder = folder
         self.notes = notes
         self._nursery = nursery
-        self._door = door
+        self._endpoint = endpoint
         self._model = model
         self._moments = moments
         self._talk = talk
@@ -118,7 +118,7 @@ class Stage:
     def open(self) -> None:
         """Let the users connect."""
         if not self.life.ended.done():
-            self._door.up.set()
+            self._endpoint.up.set()
 
     async def talk_or_end(self, seconds: float) -> None:
         """Wait until every message is written and answered, the life ends, or the time is over."""
@@ -140,7 +140,7 @@ class Stage:
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit code, negative for a signal. Raise `TimeoutError` if the daemon hangs."""
-        self._door.up.clear()
+        self._endpoint.up.clear()
         await self.life.stop()
         return await self.over()
 
@@ -196,7 +196,7 @@ class Stage:
     async def _read_channels(self) -> None:
         for channel in (LETTERS, SCREEN):
             with suppress(*Refused):
-                self._transcripts[channel] = await self._door.transcript(channel, within=10)
+                self._transcripts[channel] = await self._endpoint.transcript(channel, within=10)
         shown = len(self._transcripts.get(SCREEN, ()))
         with suppress(TimeoutError):
             async with asyncio.timeout(5):
@@ -204,7 +204,7 @@ class Stage:
                     await _next(self._moments.shown)
 
     def _note_end(self, ended: asyncio.Future[int]) -> None:
-        self._door.up.clear()
+        self._endpoint.up.clear()
         self.notes.lives.ended(PLACE, killed=self._disturbed or ended.result() != 0)
 
     async def close(self) -> None:
@@ -224,15 +224,19 @@ async def staged(nursery: Nursery, folder: Path) -> AsyncIterator[Stage]:
         openai_server(default=MoodyModel(model)) as server,
         aiohttp.ClientSession(timeout=timeout) as session,
     ):
-        door = Door(session, f"http://127.0.0.1:{port}", API_KEY, asyncio.Event())
+        endpoint = Endpoint(session, f"http://127.0.0.1:{port}", API_KEY, asyncio.Event())
         screen = Screen(
-            doors=Doors([door]), channel=SCREEN, rng=Random(0), moment=moments.shown, problem=notes.refusals.append
+            endpoints=Endpoints([endpoint]),
+            channel=SCREEN,
+            rng=Random(0),
+            moment=moments.shown,
+            problem=notes.refusals.append,
         )
-        talk = Talk(door, Post(door, refused=notes.refusals.append), screen, problem=notes.problems.append)
+        talk = Talk(endpoint, Post(endpoint, refused=notes.refusals.append), screen, problem=notes.problems.append)
         stage = Stage(
             nursery=nursery,
             folder=folder,
-            door=door,
+            endpoint=endpoint,
             model=model,
             moments=moments,
             talk=talk,

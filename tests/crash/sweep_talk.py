@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp import web
 
 from arvis.testing.openai_server import Failure, ReceivedRequest
-from tests.crash.door import Door
+from tests.crash.endpoint import Endpoint
 from tests.crash.history import Sent, Timeline, tokens_in
 from tests.crash.model import Model
 from tests.crash.users import Refused, SocketVoice, Voice
@@ -70,8 +70,8 @@ class MoodyModel:
 class Post:
     """Sends over HTTP and passes every answer that is not an acceptance to `refused`."""
 
-    def __init__(self, door: Door, *, refused: Callable[[str], None]) -> None:
-        self._door = door
+    def __init__(self, endpoint: Endpoint, *, refused: Callable[[str], None]) -> None:
+        self._endpoint = endpoint
         self._refused = refused
 
     async def say(self, token: str, content: str) -> str:
@@ -80,8 +80,8 @@ class Post:
         if token == WITH_FILE:
             file = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(FILE).decode()}
             body["attachments"] = [file]
-        async with self._door.session.post(
-            f"{self._door.url}/api/messages", json=body, headers=self._door.headers
+        async with self._endpoint.session.post(
+            f"{self._endpoint.url}/api/messages", json=body, headers=self._endpoint.headers
         ) as response:
             answer = await response.json()
             if response.status != 202:
@@ -106,8 +106,8 @@ class Screen(SocketVoice):
 class Talk:
     """Plays the script over several lives. Failures that no client may meet go to `problem`."""
 
-    def __init__(self, door: Door, post: Post, screen: Screen, *, problem: Callable[[str], None]) -> None:
-        self._door = door
+    def __init__(self, endpoint: Endpoint, post: Post, screen: Screen, *, problem: Callable[[str], None]) -> None:
+        self._endpoint = endpoint
         self._voices: Mapping[str, Voice] = {LETTERS: post, SCREEN: screen}
         self._problem = problem
         self._sent: dict[str, Sent] = {}
@@ -134,7 +134,7 @@ class Talk:
         self._sent[line.token] = Sent(line.token, line.channel, started, None, (), 0)
         tries = 0
         while True:
-            await self._door.up.wait()
+            await self._endpoint.up.wait()
             tries += 1
             begun = time.monotonic()
             try:
@@ -149,10 +149,10 @@ class Talk:
     async def _answered(self, line: Line) -> None:
         message_id = self._sent[line.token].ids[0]
         while message_id not in self.timelines:
-            await self._door.up.wait()
+            await self._endpoint.up.wait()
             begun = time.monotonic()
             try:
-                timeline = await self._door.timeline(message_id, wait=PATIENCE / 2)
+                timeline = await self._endpoint.timeline(message_id, wait=PATIENCE / 2)
             except Refused as refused:
                 self._judge_wait(line.token, refused, begun)
                 await asyncio.sleep(PAUSE)

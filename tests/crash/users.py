@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from tests.crash.door import Door, Doors, shown_by
+from tests.crash.endpoint import Endpoint, Endpoints, shown_by
 from tests.crash.history import Sent, Shown, token_of
 from tests.crash.trigger import Moments, Sight, Trigger
 
@@ -113,38 +113,40 @@ class User:
                 return ids, tries
 
 
-async def decide(doors: Doors, rng: Random) -> None:
+async def decide(endpoints: Endpoints, rng: Random) -> None:
     """Answer the open questions of turns until cancelled: a call that may have been made is not made again."""
     while True:
         await asyncio.sleep(LOOK)
         with suppress(*Refused):
-            door = await doors.one(rng)
-            async with door.session.get(f"{door.url}/api/questions?open=true", headers=door.headers) as response:
+            endpoint = await endpoints.one(rng)
+            async with endpoint.session.get(
+                f"{endpoint.url}/api/questions?open=true", headers=endpoint.headers
+            ) as response:
                 response.raise_for_status()
                 waits = (await response.json())["items"]
             for wait in waits:
                 answer = {"decision": "answer", "text": "skip"}
-                url = f"{door.url}/api/questions/{wait['id']}/answer"
-                async with door.session.post(url, json=answer, headers=door.headers):
+                url = f"{endpoint.url}/api/questions/{wait['id']}/answer"
+                async with endpoint.session.post(url, json=answer, headers=endpoint.headers):
                     """The question may already be answered, or the turn may have ended."""
 
 
 class HttpVoice:
     """Sends with `POST /api/messages`. A refusal (4xx) is a problem, because this client sends only valid requests."""
 
-    def __init__(self, *, doors: Doors, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
-        self._doors = doors
+    def __init__(self, *, endpoints: Endpoints, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
+        self._endpoints = endpoints
         self._channel = channel
         self._rng = rng
         self._problem = problem
 
     async def say(self, token: str, content: str) -> str:
-        door = await self._doors.one(self._rng)
+        endpoint = await self._endpoints.one(self._rng)
         body = {"content": content, "userId": self._channel, "userName": self._channel, "channelId": self._channel}
-        async with door.session.post(
-            f"{door.url}/api/messages",
+        async with endpoint.session.post(
+            f"{endpoint.url}/api/messages",
             json=body | {"id": token},
-            headers=door.headers,
+            headers=endpoint.headers,
             timeout=aiohttp.ClientTimeout(total=ACK_WITHIN),
         ) as response:
             if response.status != 202:
@@ -163,9 +165,9 @@ class SocketVoice:
     """
 
     def __init__(
-        self, *, doors: Doors, channel: str, rng: Random, moment: Trigger, problem: Callable[[str], None]
+        self, *, endpoints: Endpoints, channel: str, rng: Random, moment: Trigger, problem: Callable[[str], None]
     ) -> None:
-        self._doors = doors
+        self._endpoints = endpoints
         self._moment = moment
         self._channel = channel
         self._rng = rng
@@ -197,12 +199,12 @@ class SocketVoice:
         """Stay connected until cancelled."""
         while True:
             try:
-                await self._connection(await self._doors.one(self._rng))
+                await self._connection(await self._endpoints.one(self._rng))
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
 
-    async def _connection(self, door: Door) -> None:
-        self._socket, _ = await door.open(self._channel, self._channel, self.last_seq)
+    async def _connection(self, endpoint: Endpoint) -> None:
+        self._socket, _ = await endpoint.open(self._channel, self._channel, self.last_seq)
         self._connected.set()
         try:
             async with asyncio.timeout(self._rng.expovariate(1 / CONNECTED)):

@@ -16,7 +16,7 @@ import aiohttp
 import yaml
 
 from tests.crash.daemon import ARVIS, CHECKOUT, Daemon, free_port
-from tests.crash.door import Door
+from tests.crash.endpoint import Endpoint
 from tests.crash.history import Shown
 from tests.hostile import claude_program
 from tests.hostile.cases import CLAUDE
@@ -38,7 +38,7 @@ class Scene:
     provider: str
     folder: Path
     daemon: Daemon
-    door: Door
+    endpoint: Endpoint
     probe: StallProbe
     server: str
     keys: list[str]
@@ -68,11 +68,11 @@ class Scene:
 
     async def asked(self, id_: str) -> int:
         """Return the number of requests about a message, or to an address that clients should not use."""
-        async with self.door.session.get(f"{self.server}/asked/{id_}") as response:
+        async with self.endpoint.session.get(f"{self.server}/asked/{id_}") as response:
             return int(await response.text())
 
     async def transcript(self, channel: str) -> list[Shown]:
-        return await self.door.transcript(channel, within=20.0)
+        return await self.endpoint.transcript(channel, within=20.0)
 
     @property
     def pid(self) -> int:
@@ -87,8 +87,8 @@ class Scene:
         return [file.name for file in files if any(key.encode() in file.read_bytes() for key in self.keys)]
 
     async def _call(self, method: str, path: str, document: Any = None) -> dict[str, Any]:
-        url = self.door.url + path
-        async with self.door.session.request(method, url, json=document, headers=self.door.headers) as response:
+        url = self.endpoint.url + path
+        async with self.endpoint.session.request(method, url, json=document, headers=self.endpoint.headers) as response:
             answer = await response.json()
             assert response.status < 300, f"{method} {path}: {response.status} {answer}"
             return dict(answer)
@@ -124,9 +124,9 @@ async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable
         try:
             await daemon.start()
             await daemon.ready()
-            door = Door(session, f"http://127.0.0.1:{port}", _DAEMON_KEY, daemon.up)
-            with StallProbe(door.url).running() as probe:
-                scene = Scene(provider, folder, daemon, door, probe, server, [])
+            endpoint = Endpoint(session, f"http://127.0.0.1:{port}", _DAEMON_KEY, daemon.up)
+            with StallProbe(endpoint.url).running() as probe:
+                scene = Scene(provider, folder, daemon, endpoint, probe, server, [])
                 await scene.renew_account()
                 yield scene
         finally:

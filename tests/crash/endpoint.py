@@ -19,7 +19,7 @@ from tests.crash.history import Shown, Timeline
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Endpoint:
     """One address with its key. `up` is set while the daemon is ready."""
 
     session: aiohttp.ClientSession
@@ -77,14 +77,14 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Endpoints:
     """All addresses of a cluster."""
 
-    doors: Sequence[Door]
+    endpoints: Sequence[Endpoint]
 
-    async def one(self, rng: Random) -> Door:
+    async def one(self, rng: Random) -> Endpoint:
         """Return a random address that is ready. If none is, choose any address and wait for it."""
-        chosen = rng.choice([door for door in self.doors if door.up.is_set()] or self.doors)
+        chosen = rng.choice([endpoint for endpoint in self.endpoints if endpoint.up.is_set()] or self.endpoints)
         await chosen.up.wait()
         return chosen
 
