@@ -10,9 +10,10 @@ import importlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
@@ -38,11 +39,32 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """The API of one daemon. Its methods raise `DaemonUnreachable`, or the daemon's own error as an `ArvisError`."""
+    """The API of the daemon that uses the data folder. Its methods raise `DaemonUnreachable`, or the daemon's own error
+    as an `ArvisError`.
 
-    def __init__(self, *, url: str, key: str) -> None:
-        self.url = url
-        self.key = key
+    The daemon is searched for at the first use, so that a command reports wrong arguments before a missing daemon.
+    """
+
+    def __init__(self, config: Path | None, data: Path | None) -> None:
+        self._config = config
+        self._data = data
+
+    def connect(self) -> Self:
+        """Search for the daemon now."""
+        _ = self._daemon
+        return self
+
+    @property
+    def url(self) -> str:
+        return self._daemon.url
+
+    @property
+    def key(self) -> str:
+        return self._daemon.key
+
+    @cached_property
+    def _daemon(self) -> _Daemon:
+        return _found(self._config, self._data)
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> Any:
         """Return the resource at `path`, which is given in parts below `/api`. None values in `query` are left out."""
@@ -71,7 +93,7 @@ class ApiCommand(PrintingCommand):
     """A command whose function gets the daemon's API as `api`."""
 
     def invoke(self, ctx: click.Context) -> None:
-        ctx.params["api"] = connect(ctx.params.pop("config"), ctx.params.pop("data"))
+        ctx.params["api"] = Api(ctx.params.pop("config"), ctx.params.pop("data"))
         super().invoke(ctx)
 
 
@@ -85,8 +107,13 @@ class ApiCommands(click.Group):
         return list(self.commands)
 
 
-def connect(config: Path | None, data: Path | None) -> Api:
-    """Return the API of the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet.
+class _Daemon(NamedTuple):
+    url: str
+    key: str
+
+
+def _found(config: Path | None, data: Path | None) -> _Daemon:
+    """Return the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet.
 
     The files of a running daemon are enough if the folder is given. The configuration is read only otherwise, because
     its import takes most of the time of a command.
@@ -94,7 +121,7 @@ def connect(config: Path | None, data: Path | None) -> Api:
     if config is None and data is not None:
         url, key = left_in(address_file(data)), left_in(api_key_file(data))
         if url is not None and key is not None:
-            return Api(url=url, key=key)
+            return _Daemon(url, key)
     settings = importlib.import_module("arvis.config").load(config, data, os.environ)
     file = api_key_file(settings.data_dir)
     key = left_in(file)
@@ -104,7 +131,7 @@ def connect(config: Path | None, data: Path | None) -> Api:
             why=f"It is not running, or it uses another data folder: {file} does not exist.",
             fix=_START,
         )
-    return Api(url=daemon_url(settings.data_dir, settings.web.host, settings.web.port), key=key)
+    return _Daemon(daemon_url(settings.data_dir, settings.web.host, settings.web.port), key)
 
 
 def daemon_url(data_dir: Path, host: str, port: int) -> str:

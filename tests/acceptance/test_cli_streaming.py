@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -14,6 +16,7 @@ from websockets.sync.server import ServerConnection, serve
 from arvis.cli.api_client import Api
 from arvis.cli.commands.chat_stream import show_while_written
 from arvis.domain.errors import ArvisError, DaemonUnreachable
+from arvis.process.data_folder import address_file, api_key_file
 
 ACK = {"type": "ack", "messageId": "M", "id": "E"}
 GREETING = {"type": "auth_ok", "clientId": "C", "seq": 0}
@@ -36,7 +39,10 @@ def scripted(*frames: dict[str, Any]) -> Iterator[Api]:
 
     with serve(talk, "127.0.0.1", 0) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield Api(url=f"http://127.0.0.1:{server.socket.getsockname()[1]}", key="K")
+        with tempfile.TemporaryDirectory() as folder:
+            address_file(Path(folder)).write_text(f"http://127.0.0.1:{server.socket.getsockname()[1]}")
+            api_key_file(Path(folder)).write_text("K")
+            yield Api(None, Path(folder)).connect()
 
 
 Out = pytest.CaptureFixture[str]

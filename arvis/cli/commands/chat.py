@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from arvis.cli.api_client import TIMEOUT, Api, connect
+from arvis.cli.api_client import TIMEOUT, Api
 from arvis.cli.commands.chat_stream import Posts, show_while_written
 from arvis.cli.options import JsonCommand
 from arvis.cli.output import FAILED, error_text, print_json, tell
@@ -52,7 +52,7 @@ def chat(
     data: Path | None,
 ) -> None:
     """Send one message and print its answer, or send line by line until the end of input."""
-    api = connect(config, data)
+    api = Api(config, data).connect()
     place = channel or (f"dashboard-agent-{agent}" if agent else f"cli-{_user()}")
     session = ChatSession(api, place, agent if channel else None, as_json=as_json)
     if text is not None:

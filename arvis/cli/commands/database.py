@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from arvis.app.database import database_of
-from arvis.cli.api_client import connect
+from arvis.cli.api_client import Api
 from arvis.cli.options import PrintingCommand
 from arvis.cli.output import Output, Row, Table, at, file_size, moment, tell
 from arvis.config import load
@@ -53,7 +53,7 @@ def backup(*, file: Path | None, config: Path | None, data: Path | None) -> Outp
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:
-            made = connect(config, data).post("backups", timeout=_TIMEOUT)
+            made = Api(config, data).post("backups", timeout=_TIMEOUT)
     if made["missingAttachments"]:
         tell(
             f"{made['missingAttachments']} attached files are missing in the backup, because they were deleted "

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from arvis.cli.api_client import Api, connect
+from arvis.cli.api_client import Api
 from arvis.cli.options import PlacedCommand
 
 #: The maximum size in bytes of a message of the client.
@@ -37,7 +37,7 @@ _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 @click.command(cls=PlacedCommand)
 def mcp(*, config: Path | None, data: Path | None) -> None:
     """Speak the Model Context Protocol on standard input and output, for programs that start their servers."""
-    Bridge(connect(config, data)).run()
+    Bridge(Api(config, data).connect()).run()
 
 
 class Bridge:

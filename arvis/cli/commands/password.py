@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from arvis.app.database import database_of
-from arvis.cli.api_client import connect
+from arvis.cli.api_client import Api
 from arvis.cli.options import PrintingCommand, read_secret, secret_options
 from arvis.cli.output import Output
 from arvis.config import Config, load
@@ -47,7 +47,7 @@ def password(
         with lock_data_folder(settings.data_dir):
             asyncio.run(_set(settings, user, given))
     except DataFolderInUse:
-        connect(config, data).put("users", user, "password", body={"password": given})
+        Api(config, data).put("users", user, "password", body={"password": given})
     return Output({"user": user}, f"The password of {user} is set. Logins that were open have ended.")
 
 

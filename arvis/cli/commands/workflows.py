@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import click
 
-from arvis.cli.api_client import Api, ApiCommands, connect
+from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.options import PlacedCommand, choice, given, on_option, page_options
 from arvis.cli.output import Output, Row, Table, at, fields, moment, print_json
 from arvis.config.yaml_text import write_text
@@ -143,7 +143,7 @@ def rerun(*, api: Api, run: str, node: str | None, newest: bool) -> Output:
 def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | None, data: Path | None) -> None:
     """Write the document of a workflow to standard output."""
     query = {"form": "json", "version": version}
-    document = connect(config, data).get("workflows", workflow, "export", query=query)
+    document = Api(config, data).get("workflows", workflow, "export", query=query)
     if as_yaml:
         print(write_text(document), end="")
     else:

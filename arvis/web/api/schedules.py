@@ -105,7 +105,7 @@ class OccurrenceView(View):
 
 
 class ChangedSchedule(Body):
-    name: Label | None = None
+    name: _Name | None = None
     schedule: Annotated[str | None, About(_SCHEDULE)] = None
     timezone: Annotated[Annotated[Label, About(_ZONE)] | None, CLEARING, About(_CLEARED)] = None
     prompt: str | None = None
