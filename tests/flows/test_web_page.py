@@ -39,12 +39,12 @@ async def test_each_of_its_addresses_is_the_page(site: Site, path: str) -> None:
 
 
 async def test_a_part_is_sent_packed_to_whoever_takes_it_and_kept_for_ever(site: Site) -> None:
-    for coding in ("gzip", "identity"):
+    for coding in ("gzip", "br, gzip;q=0.5", "identity", "br, gzip;q=0", "gzip;q=0.0, identity"):
         answer = await site.call("GET", "/assets/index-1a2b.js", key=None, headers={"Accept-Encoding": coding})
         assert (answer.status, answer.text) == (200, SCRIPT)
         assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
         assert "immutable" in answer.headers["cache-control"]
-        assert (answer.headers.get("content-encoding") == "gzip") == (coding == "gzip")
+        assert (answer.headers.get("content-encoding") == "gzip") == (coding in {"gzip", "br, gzip;q=0.5"})
         known = {"If-None-Match": answer.headers["etag"], "Accept-Encoding": coding}
         unchanged = await site.call("GET", "/assets/index-1a2b.js", key=None, headers=known)
         assert (unchanged.status, unchanged.text) == (304, "")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -81,6 +82,8 @@ Build it in a checkout with `make run` (which needs Node.js 20.19 or newer), or 
 line work without it.
 """
 _INDEX = "/index.html"
+#: `gzip` in a header, but not `gzip;q=0`, which refuses it.
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
 #: The names of these files contain a hash of their content, so they never change.
 _LASTING = "/assets/"
@@ -150,7 +153,7 @@ class Page:
         if asset is None:
             return PlainTextResponse(_MISSING, 404)
         content = asset.file.read_bytes()
-        packed = asset.compressed and "gzip" in request.headers.get("accept-encoding", "")
+        packed = asset.compressed and _GZIP.search(request.headers.get("accept-encoding", "")) is not None
         if asset.compressed and not packed:
             content = gzip.decompress(content)
         headers = {
