@@ -65,7 +65,7 @@ async def test_a_bot_is_checked_as_its_token_is_pasted_and_comes_up(
     await page.get_by_label("Agent").select_option("helper")
     await page.get_by_label("Bot token").fill(FIRST)
     await expect(page.get_by_text("The bot is @first_bot.")).to_be_visible()
-    await expect(page.get_by_text("Privacy mode is on", exact=False)).to_be_visible()
+    await expect(page.get_by_text("Privacy mode is on: in groups")).to_be_visible()
     await expect(page.get_by_text("BotFather: /setprivacy, Disable", exact=False)).to_be_visible()
     await page.get_by_role("button", name="Start the bot").click()
     await expect(page).to_have_url("/settings/bots/telegram/main")

@@ -3,6 +3,7 @@ unrepeatable effect repeats, and the model is called at most once more than need
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -92,7 +93,7 @@ async def play(store: Store, path: str, *cuts: Death) -> tuple[Planned, dict[str
 
 def _was_paid(wait: Wait, planned: Planned) -> bool:
     """Return true if the payment that the question names was made."""
-    return any(str(arguments["words"]) in wait.prompt for arguments in planned.tools.pay.calls)
+    return any(re.search(rf"\b{arguments['words']}\b", wait.prompt) for arguments in planned.tools.pay.calls)
 
 
 @pytest.mark.parametrize("path", ["low", "medium"])
