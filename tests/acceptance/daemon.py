@@ -11,18 +11,22 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.environment import daemon_environment
+from tests.environment import daemon_environment, fork_server, forkable
+from tests.fork_server import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"Arvis is ready(?: at (http://127\.0\.0\.1:\d+))?\n")
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#login=[\w-]+")
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
+
+Process = subprocess.Popen[str] | ForkedProcess
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -33,15 +37,46 @@ def arvis(
     *arguments: str, cwd: Path, typed: str = "", environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; `typed` is its standard input."""
-    return subprocess.run(
-        [sys.executable, "-m", "arvis", *arguments],
+    env = environment(**(environ or {}))
+    with (
+        tempfile.TemporaryFile("w+") as stdin,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+    ):
+        stdin.write(typed)
+        stdin.seek(0)
+        process = start(arguments, cwd=cwd, env=env, stdin=stdin.fileno(), stdout=out.fileno(), stderr=err.fileno())
+        try:
+            code = process.wait(START_SECONDS)
+        finally:
+            process.kill()
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(["arvis", *arguments], code, out.read(), err.read())
+
+
+def start(
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stderr: int,
+    stdout: int | None = None,
+    stdin: int | None = None,
+    under: Sequence[str] = (),
+) -> Process:
+    """Start `arvis` through the program `under`, or directly. Without `stdout`, its standard output is a pipe."""
+    if not under and forkable(env):
+        return ForkedProcess(fork_server(), arguments, cwd=cwd, env=env, stderr=stderr, stdout=stdout, stdin=stdin)
+    return subprocess.Popen(
+        [*under, sys.executable, "-m", "arvis", *arguments],
         cwd=cwd,
-        env=environment(**(environ or {})),
-        input=typed,
-        capture_output=True,
+        env=env,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        stdout=subprocess.PIPE if stdout is None else stdout,
+        stderr=stderr,
         text=True,
-        timeout=START_SECONDS,
-        check=False,
+        start_new_session=True,
     )
 
 
@@ -60,7 +95,7 @@ class Daemon:
         self.settings = dict(settings or {})
         self.url = ""
         self.login_link = ""
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Process | None = None
 
     @property
     def api_key(self) -> str:
@@ -74,35 +109,31 @@ class Daemon:
         """Return when the daemon is ready; after the first start, `login_link` is set."""
         first = not (self.data / "node-id").exists()
         with (self.folder / "daemon.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self.under, sys.executable, "-m", "arvis", "run", "--data", str(self.data)],
+            self._process = start(
+                ["run", "--data", str(self.data)],
                 cwd=self.folder,
                 env=environment(**self.settings),
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                start_new_session=True,
+                stderr=log.fileno(),
+                under=self.under,
             )
         self.url = self._line(READY)[1] or ""
         self.login_link = self._line(LINK)[0] if first and self.url else ""
 
     def stop(self) -> str:
         """Send SIGTERM, expect exit code 0, and return the remaining standard output."""
-        process = self._living()
-        process.terminate()
-        rest, _ = process.communicate(timeout=STOP_SECONDS)
-        assert process.returncode == 0, self.log()
+        self._living().terminate()
+        code, rest = self._ended(STOP_SECONDS)
+        assert code == 0, self.log()
         return rest
 
     def kill(self) -> None:
         """Send SIGKILL, and wait for the end of the process."""
         os.killpg(self.pid, signal.SIGKILL)
-        self._living().communicate()
+        self._ended()
 
     def end(self) -> int:
         """Wait until the daemon ends without a signal, and return its exit code."""
-        self._living().communicate(timeout=STOP_SECONDS)
-        return self._living().returncode
+        return self._ended(STOP_SECONDS)[0]
 
     def close(self) -> None:
         """End the process, whatever happened before."""
@@ -116,22 +147,26 @@ class Daemon:
     def log(self) -> str:
         return (self.folder / "daemon.log").read_text(errors="replace")[-4000:]
 
+    def _ended(self, timeout: float | None = None) -> tuple[int, str]:
+        """Wait for the end of the process, and return its exit code and the rest of its standard output."""
+        code = self._living().wait(timeout)
+        with _output(self._living()) as out:
+            return code, out.read()
+
     def _line(self, pattern: re.Pattern[str]) -> re.Match[str]:
         """Return the next line of standard output. A daemon that writes none in time is killed, which ends the wait."""
         process = self._living()
-        out: IO[str] | None = process.stdout
-        assert out is not None
         timer = threading.Timer(START_SECONDS, process.kill)
         timer.start()
         try:
-            line = out.readline()
+            line = _output(process).readline()
         finally:
             timer.cancel()
         found = pattern.search(line)
         assert found is not None, f"unexpected line {line!r}; the log ends with:\n{self.log()}"
         return found
 
-    def _living(self) -> subprocess.Popen[str]:
+    def _living(self) -> Process:
         assert self._process is not None, "start() comes first"
         return self._process
 
@@ -145,3 +180,8 @@ def running_daemon(folder: Path, *, settings: Mapping[str, str] | None = None) -
         yield daemon
     finally:
         daemon.close()
+
+
+def _output(process: Process) -> IO[str]:
+    assert process.stdout is not None
+    return process.stdout

@@ -6,14 +6,14 @@ import asyncio
 import json
 import re
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from playwright._impl._api_structures import SetCookieParam
 
-from tests.environment import daemon_environment
+from tests.environment import daemon_environment, fork_server
+from tests.fork_server import AsyncForkedProcess, fork
 
 READY = re.compile(r"Arvis is ready at (?P<address>http://127\.0\.0\.1:(?P<port>\d+))")
 LINK = re.compile(r"http://\S+#login=\S+")
@@ -26,7 +26,7 @@ class Daemon:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._port = 0
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: AsyncForkedProcess | None = None
         self.address = ""
         self.login_link = ""
 
@@ -34,12 +34,12 @@ class Daemon:
         """Return when the daemon is ready; the first start sets `login_link`, too."""
         first = self._port == 0
         with (self.folder / "daemon.log").open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "arvis", "run", "--data", str(self.folder / "data")),
+            self._process = await fork(
+                fork_server(),
+                ["run", "--data", str(self.folder / "data")],
                 cwd=self.folder,
                 env=daemon_environment(ARVIS__WEB__PORT=str(self._port)),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
+                stderr=log.fileno(),
             )
         ready = await self._line(READY)
         self.address, self._port = ready["address"], int(ready["port"])
@@ -75,18 +75,16 @@ class Daemon:
         """Send SIGKILL, and wait for the end of the process. Fail if the daemon has already ended."""
         assert self._process is not None
         self._process.kill()
-        await self._process.communicate()
-        assert self._process.returncode == -signal.SIGKILL, self._log()
+        assert await self._process.wait() == -signal.SIGKILL, self._log()
 
     async def close(self) -> None:
         """End the process, whatever happened before."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
-            await self._process.communicate()
+            await self._process.wait()
 
     async def _line(self, pattern: re.Pattern[str]) -> re.Match[str]:
         assert self._process is not None
-        assert self._process.stdout is not None
         async with asyncio.timeout(START_SECONDS):
             line = (await self._process.stdout.readline()).decode()
         found = pattern.search(line)

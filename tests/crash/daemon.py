@@ -23,10 +23,10 @@ from tests.crash.history import Boot
 from tests.crash.lives import Lives
 from tests.crash.work import MODEL as WORK_MODEL
 from tests.crash.work import WINDOW
-from tests.environment import daemon_environment
+from tests.environment import daemon_environment, fork_server
+from tests.fork_server import AsyncForkedProcess, fork
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-ARVIS = (sys.executable, "-m", "arvis")
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
@@ -38,6 +38,9 @@ PYTHONS_OWN = ("Traceback ", "Exception in thread", "Exception ignored", "Task e
 
 class DaemonFailed(Exception):
     """The daemon ended by itself or did not become ready. The text contains the end of its log."""
+
+
+Process = AsyncForkedProcess | asyncio.subprocess.Process
 
 
 def free_port() -> int:
@@ -95,19 +98,21 @@ class Daemon:
         code: Path,
         folder: Path,
         config: Path,
-        command: Sequence[str] = ARVIS,
+        #: A program that becomes the daemon.
+        under: Sequence[str] = (),
         name: str = "daemon",
         #: None: all roles.
         roles: str | None = None,
         lives: Lives | None = None,
     ) -> None:
         switches = [] if roles is None else ["--roles", roles]
-        self._command = [*command, "run", "--config", str(config), "--data", str(folder / "data"), *switches]
-        self._environment = daemon_environment(code)
+        self._arguments = ["run", "--config", str(config), "--data", str(folder / "data"), *switches]
+        self._under = under
+        self._code = code
         self._folder = folder
         self._log: BinaryIO = (folder / "daemon.log").open("ab")
         self._lives = lives or Lives()
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._asleep: float | None = None
         self.name = name
@@ -213,11 +218,15 @@ class Daemon:
             await self._gone()
         self._log.close()
 
-    async def _spawn(self, log: BinaryIO) -> asyncio.subprocess.Process:
+    async def _spawn(self, log: BinaryIO) -> Process:
+        environment = daemon_environment(self._code)
+        if not self._under:
+            server = fork_server(self._code)
+            return await fork(server, self._arguments, cwd=self._folder, env=environment, stderr=log.fileno())
         return await asyncio.create_subprocess_exec(
-            *self._command,
+            *(*self._under, sys.executable, "-m", "arvis", *self._arguments),
             cwd=self._folder,
-            env=self._environment,
+            env=environment,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
             start_new_session=True,
@@ -236,7 +245,7 @@ class Daemon:
         self._lives.ended(self.name)
         return code
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: Process) -> None:
         """Read standard output to its end, so that the daemon is never blocked by a full pipe."""
         assert process.stdout is not None
         async for line in process.stdout:
@@ -244,7 +253,7 @@ class Daemon:
                 self._lives.ready(self.name)
                 self.up.set()
 
-    def _living(self) -> asyncio.subprocess.Process:
+    def _living(self) -> Process:
         assert self._process is not None, "start() comes first"
         return self._process
 

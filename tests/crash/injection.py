@@ -21,7 +21,7 @@ from tests.crash.report import Report
 from tests.crash.sweep import add_options, at_once, part_of, points_for, report_of, run
 from tests.crash.sweep_acts import ACTS, Ended, recover
 from tests.crash.sweep_acts import play as play_act
-from tests.crash.sweep_play import Outcome, Theatre, fresh_folder, news, outcome, theatre
+from tests.crash.sweep_play import Outcome, SweptBuild, fresh_folder, news, outcome, swept_build
 from tests.crash.sweep_points import Point
 from tests.crash.sweep_stage import staged
 from tests.crash.verdict import Violation
@@ -79,11 +79,11 @@ async def inject(code: Path, options: argparse.Namespace) -> Report:
     struck: list[Struck] = []
 
     async def strike_one(fault: Fault) -> Outcome:
-        struck.append(await strike(stage, fault, counted[fault.point.act].known))
+        struck.append(await strike(build, fault, counted[fault.point.act].known))
         return struck[-1].outcome
 
-    async with theatre(code) as stage:
-        counted = {name: await stage.count(stage.acts[name], CALLS) for name in ACTS if name in acts}
+    async with swept_build(code) as build:
+        counted = {name: await build.count(build.acts[name], CALLS) for name in ACTS if name in acts}
         every = faults_of(points_for(counted.values(), options))
         faults = named or part_of(every, options)
         print(f"{len(faults)} faults of {len(every)}", flush=True)
@@ -101,13 +101,13 @@ def faults_of(points: Sequence[Point]) -> Sequence[Fault]:
     return [Fault(error, span, point) for point, error, span in product(ours, ERRORS, SPANS)]
 
 
-async def strike(theatre: Theatre, fault: Fault, known: frozenset[Violation] = frozenset()) -> Struck:
+async def strike(build: SweptBuild, fault: Fault, known: frozenset[Violation] = frozenset()) -> Struck:
     """Run the daemon with the fault, stop it, restart it on a healthy disk, and judge the result."""
     started, folder = time.monotonic(), fresh_folder()
-    async with staged(theatre.nursery, folder) as stage:
-        ended = await play_act(stage, theatre.acts[fault.point.act], fault.options(stage.data), PATIENCE)
+    async with staged(build.code, folder) as stage:
+        ended = await play_act(stage, build.acts[fault.point.act], fault.options(stage.data), PATIENCE)
         refused = list(stage.notes.refusals)
-        recovered = news(await recover(stage, theatre.allowed), known)
+        recovered = news(await recover(stage, build.allowed), known)
         found = [*as_people_see_it(ended), *not_from_failures(recovered)]
         reached = "(INJECTED)" in ended.trace.read_text()
         logged = tracebacks(ended.log)

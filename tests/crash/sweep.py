@@ -20,7 +20,7 @@ from tests.crash.namespace import Refused
 from tests.crash.report import Report
 from tests.crash.sweep_acts import ACTS
 from tests.crash.sweep_lives import StraceRefused
-from tests.crash.sweep_play import Counted, Outcome, theatre
+from tests.crash.sweep_play import Counted, Outcome, swept_build
 from tests.crash.sweep_points import Point
 from tests.crash.variants.build import copied
 
@@ -63,11 +63,11 @@ async def sweep(code: Path, options: argparse.Namespace) -> Report:
     started = time.monotonic()
     named = [Point.parse(text) for text in options.point or ()]
     acts = {point.act for point in named} or options.act or ACTS
-    async with theatre(code) as stage:
-        counted = {name: await stage.count(stage.acts[name]) for name in ACTS if name in acts}
+    async with swept_build(code) as build:
+        counted = {name: await build.count(build.acts[name]) for name in ACTS if name in acts}
         points = named or part_of(points_for(counted.values(), options), options)
         print(f"{len(points)} points of {sum(len(each.points) for each in counted.values())}", flush=True)
-        outcomes = await at_once((stage.kill_at(point, counted[point.act].known) for point in points), options.parallel)
+        outcomes = await at_once((build.kill_at(point, counted[point.act].known) for point in points), options.parallel)
     shadowed = {
         name: dict(Counter(f"{call.call} {' '.join(call.paths)}" for call in each.shadowed))
         for name, each in counted.items()

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.crash.daemon import CHECKOUT, _entry, _told
 from tests.crash.oracle import judge
-from tests.crash.sweep_lives import Nursery
+from tests.crash.sweep_lives import new_life
 from tests.crash.sweep_stage import Stage, staged
 from tests.crash.sweep_state import Schema, damage, lost_files
 from tests.crash.sweep_talk import GREETING, PATIENCE, SCRIPT
@@ -48,13 +48,13 @@ class Act:
     late: bool = False
 
 
-async def acts(nursery: Nursery, bases: Path) -> list[Act]:
+async def acts(code: Path, bases: Path) -> list[Act]:
     """Return all acts. Their initial folders are created in `bases`."""
     return [
         Act("birth"),
-        Act("seed", base=await _migrated(nursery, bases / "migrated")),
+        Act("seed", base=await _migrated(code, bases / "migrated")),
         Act("upgrade", base=_kept_database(bases / "kept"), kept=True),
-        Act("talk", base=await _born(nursery, bases / "born"), talks=True, late=True),
+        Act("talk", base=await _born(code, bases / "born"), talks=True, late=True),
         Act("return", talks=True, cut=True),
     ]
 
@@ -131,19 +131,19 @@ def _tells_of_damage(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("event")).endswith("_damaged")
 
 
-async def _born(nursery: Nursery, folder: Path) -> Path:
+async def _born(code: Path, folder: Path) -> Path:
     """Return the data folder of a daemon that was started and stopped once."""
     await asyncio.to_thread(folder.mkdir)
-    async with staged(nursery, folder) as stage:
+    async with staged(code, folder) as stage:
         await stage.start()
         await stage.stop()
     return folder / "data"
 
 
-async def _migrated(nursery: Nursery, folder: Path) -> Path:
+async def _migrated(code: Path, folder: Path) -> Path:
     """Return the folder of a database that has the schema and no rows."""
     await asyncio.to_thread(folder.mkdir)
-    life = await nursery.bear(["migrate", "--data", str(folder / "data")], folder, folder / "migrate.log")
+    life = await new_life(code, ["migrate", "--data", str(folder / "data")], folder, folder / "migrate.log")
     await life.begin()
     await life.close()
     return folder / "data"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.sweep_acts import ACTS, Act, Ended, acts, complaints, play, recover, refusals
-from tests.crash.sweep_lives import Nursery, nursery, prove_strace
+from tests.crash.sweep_lives import prove_strace
 from tests.crash.sweep_points import WRITES, Operation, Point, counting, operations, points_of
 from tests.crash.sweep_stage import Stage, staged
 from tests.crash.sweep_state import Schema, schemas
@@ -59,10 +59,10 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Theatre:
+class SweptBuild:
     """Plays acts and points of one build of the program. `allowed` are the schemas that a database may have."""
 
-    nursery: Nursery
+    code: Path
     acts: Mapping[str, Act]
     allowed: frozenset[Schema]
 
@@ -76,7 +76,7 @@ class Theatre:
     async def kill_at(self, point: Point, known: frozenset[Violation] = frozenset()) -> Outcome:
         """Kill the daemon at this call, restart it and judge the result."""
         started, folder = time.monotonic(), fresh_folder()
-        async with staged(self.nursery, folder) as stage:
+        async with staged(self.code, folder) as stage:
             ended = await play(stage, self.acts[point.act], point.options(stage.data, KILL))
             found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
         if ended.code not in {0, -signal.SIGKILL}:
@@ -85,7 +85,7 @@ class Theatre:
 
     async def _undisturbed(self, act: Act, calls: Sequence[str]) -> tuple[list[Operation], frozenset[Violation]]:
         folder = fresh_folder()
-        async with staged(self.nursery, folder) as stage:
+        async with staged(self.code, folder) as stage:
             ended = await play(stage, act, counting(calls))
             trace = operations(ended.trace.read_text(), stage.data)
             found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
@@ -96,14 +96,13 @@ class Theatre:
 
 
 @asynccontextmanager
-async def theatre(code: Path) -> AsyncIterator[Theatre]:
-    """Yield a theatre for the program in the folder `code`. Raise `StraceRefused` if strace cannot be used."""
+async def swept_build(code: Path) -> AsyncIterator[SweptBuild]:
+    """Yield the program in the folder `code` with the acts that it can play. Raise `StraceRefused` if strace cannot be used."""
     with tempfile.TemporaryDirectory(prefix="arvis-sweep-") as bases:
-        async with nursery(code) as births:
-            await prove_strace(births, Path(bases))
-            found = {act.name: act for act in await acts(births, Path(bases))}
-            assert tuple(found) == ACTS
-            yield Theatre(births, found, schemas(code))
+        await prove_strace(code, Path(bases))
+        found = {act.name: act for act in await acts(code, Path(bases))}
+        assert tuple(found) == ACTS
+        yield SweptBuild(code, found, schemas(code))
 
 
 def _of_the_life(stage: Stage, ended: Ended) -> list[Violation]:

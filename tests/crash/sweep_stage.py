@@ -20,7 +20,7 @@ from tests.crash.history import History, Shown
 from tests.crash.lives import Lives
 from tests.crash.model import Model
 from tests.crash.rows import offending
-from tests.crash.sweep_lives import Life, Nursery
+from tests.crash.sweep_lives import Life, new_life
 from tests.crash.sweep_talk import LETTERS, PATIENCE, SCREEN, Line, MoodyModel, Post, Screen, Talk, within
 from tests.crash.trigger import Moments, Trigger
 from tests.crash.users import Refused
@@ -49,7 +49,7 @@ class Stage:
     def __init__(
         self,
         *,
-        nursery: Nursery,
+        code: Path,
         folder: Path,
         endpoint: Endpoint,
         model: Model,
@@ -60,7 +60,7 @@ class Stage:
     ) -> None:
         self.folder = folder
         self.notes = notes
-        self._nursery = nursery
+        self._code = code
         self._endpoint = endpoint
         self._model = model
         self._moments = moments
@@ -101,7 +101,7 @@ class Stage:
         hangs."""
         arguments = ["run", "--config", str(self.config), "--data", str(self.data)]
         self.notes.lives.begin(PLACE)
-        self._life, self._disturbed = await self._nursery.bear(arguments, self.folder, self.log), False
+        self._life, self._disturbed = await new_life(self._code, arguments, self.folder, self.log), False
         self._life.ended.add_done_callback(self._note_end)
         if strace is not None:
             await self.hold(strace)
@@ -215,7 +215,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(nursery: Nursery, folder: Path) -> AsyncIterator[Stage]:
+async def staged(code: Path, folder: Path) -> AsyncIterator[Stage]:
     """Yield a stage in this folder."""
     notes, moments, port = Notes(), Moments(), free_port()
     model = Model(rng=Random(0), life=notes.lives.of, moments=moments, delay=(0.0, 0.004))
@@ -234,7 +234,7 @@ async def staged(nursery: Nursery, folder: Path) -> AsyncIterator[Stage]:
         )
         talk = Talk(endpoint, Post(endpoint, refused=notes.refusals.append), screen, problem=notes.problems.append)
         stage = Stage(
-            nursery=nursery,
+            code=code,
             folder=folder,
             endpoint=endpoint,
             model=model,

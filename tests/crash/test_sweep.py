@@ -17,7 +17,7 @@ import pytest
 from tests.crash.daemon import CHECKOUT
 from tests.crash.sweep import MISSING, at_once
 from tests.crash.sweep_lives import StraceRefused
-from tests.crash.sweep_play import Outcome, Theatre, theatre
+from tests.crash.sweep_play import Outcome, SweptBuild, swept_build
 from tests.crash.sweep_points import Operation, Point, operations, points_of
 from tests.crash.sweep_state import damage, lost_files, schemas
 from tests.crash.variants.build import Edit, copied
@@ -37,13 +37,13 @@ TWO_COMMITS = Edit(
 
 
 @asynccontextmanager
-async def playing(*edits: Edit) -> AsyncIterator[Theatre]:
-    """Yield a theatre of the program with these edits. Skip the test if the machine does not allow strace."""
+async def playing(*edits: Edit) -> AsyncIterator[SweptBuild]:
+    """Yield the program with these edits. Skip the test if the machine does not allow strace."""
     require("strace")
     with copied(*edits) as code:
         try:
-            async with theatre(code) as stage:
-                yield stage
+            async with swept_build(code) as build:
+                yield build
         except StraceRefused as refused:
             require("ptrace", MISSING.format(refused))
 
@@ -56,11 +56,11 @@ def found_as_expected(outcome: Outcome) -> Sequence[Violation]:
 
 
 async def test_deaths_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> None:
-    async with playing() as stage:
-        counted = await asyncio.gather(*(stage.count(stage.acts[name]) for name in ("birth", "return")))
+    async with playing() as build:
+        counted = await asyncio.gather(*(build.count(build.acts[name]) for name in ("birth", "return")))
         known = {point.act: each.known for each in counted for point in each.points}
         points = [point for each in counted for point in each.points[:: len(each.points) // SPREAD]]
-        outcomes = await at_once((stage.kill_at(point, known[point.act]) for point in points), 2)
+        outcomes = await at_once((build.kill_at(point, known[point.act]) for point in points), 2)
     assert [(each.point, each.violations) for each in outcomes if each.violations] == []
     # The number of writes in a conversation varies a little between runs.
     assert sum(each.reached for each in outcomes) >= len(points) - 2
@@ -68,8 +68,8 @@ async def test_deaths_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> 
 
 async def test_a_schema_between_two_migrations_is_caught() -> None:
     """The third sync of the log belongs to the first migration's tables."""
-    async with playing(TWO_COMMITS) as stage:
-        outcome = await stage.kill_at(Point("birth", "fdatasync", "arvis.db-wal", 3))
+    async with playing(TWO_COMMITS) as build:
+        outcome = await build.kill_at(Point("birth", "fdatasync", "arvis.db-wal", 3))
     assert outcome.reached
     assert damage.__name__ in [violation.rule for violation in found_as_expected(outcome)]
 

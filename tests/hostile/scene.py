@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from tests.crash.daemon import ARVIS, CHECKOUT, Daemon, free_port
+from tests.crash.daemon import CHECKOUT, Daemon, free_port
 from tests.crash.endpoint import Endpoint
 from tests.crash.history import Shown
 from tests.hostile import claude_program
@@ -119,8 +119,8 @@ async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable
     config = folder / "config.yaml"
     config.write_text(yaml.safe_dump(_configuration(port, without_tools)))
     async with _server(seed) as server, aiohttp.ClientSession() as session:
-        command = [*_with_program(folder), *ARVIS] if provider == CLAUDE else ARVIS
-        daemon = Daemon(command=command, code=CHECKOUT, folder=folder, config=config)
+        under = _with_program(folder) if provider == CLAUDE else ()
+        daemon = Daemon(under=under, code=CHECKOUT, folder=folder, config=config)
         try:
             await daemon.start()
             await daemon.ready()

@@ -1,0 +1,53 @@
+"""A forked process behaves like one that the interpreter has started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.daemon import arvis
+from tests.environment import daemon_environment, forkable
+from tests.fork_server import ForkedProcess, ForkServer, ProgramNotLoaded
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["jobs", "list", "--status", "odd"], ["run", "--config", "absent"]])
+def test_a_forked_command_ends_and_prints_like_a_started_one(arguments: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "arvis", *arguments]
+    started = subprocess.run(
+        command, cwd=tmp_path, env=daemon_environment(), capture_output=True, text=True, check=False
+    )
+    forked = arvis(*arguments, cwd=tmp_path)
+    assert forked.args == ["arvis", *arguments]
+    assert (forked.returncode, forked.stdout, forked.stderr) == (started.returncode, started.stdout, started.stderr)
+
+
+def test_processes_end_with_their_server(tmp_path: Path) -> None:
+    server = ForkServer(daemon_environment())
+    with (tmp_path / "log").open("wb") as log:
+        environment = daemon_environment(ARVIS__WEB__PORT="0")
+        daemon = ForkedProcess(server, ["run"], cwd=tmp_path, env=environment, stderr=log.fileno())
+        assert daemon.stdout is not None
+        with daemon.stdout as out:
+            assert out.readline().startswith("Arvis is ready")
+            assert daemon.poll() is None
+            server.close()
+            assert (daemon.wait(10), daemon.poll(), out.readline()) == (-9, -9, "")
+        with pytest.raises(ProgramNotLoaded):
+            ForkedProcess(server, ["version"], cwd=tmp_path, env={}, stderr=log.fileno(), stdout=log.fileno())
+
+
+def test_a_server_without_the_program_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "arvis.py").write_text("raise SystemExit(7)")
+    server = ForkServer({"PYTHONPATH": str(tmp_path)})
+    with (tmp_path / "log").open("wb") as log, pytest.raises(ProgramNotLoaded):
+        ForkedProcess(server, ["version"], cwd=tmp_path, env={}, stderr=log.fileno(), stdout=log.fileno())
+    server.close()
+
+
+def test_variables_of_the_interpreter_need_a_start_of_their_own() -> None:
+    assert forkable(daemon_environment(ARVIS__WEB__PORT="0"))
+    assert not forkable(daemon_environment(PYTHONIOENCODING="ascii"))
+    assert not forkable(daemon_environment(Path("/elsewhere")))
