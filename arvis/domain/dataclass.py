@@ -1,9 +1,9 @@
 """`dataclass` of the standard library, with less work at run time.
 
-The stub `dataclass.pyi` shows the decorator of the standard library to the type checker, which refuses a change of a
-frozen object. At run time nothing refuses it: the check would make the creation of an object four times slower. The
-methods that the standard library generates for the check, comparison, hash and text would take a fifth of the CPU time
-of the daemon's start.
+The stub `dataclass.pyi` shows the decorator of the standard library to the type checker. So the type checker reports
+each change of a frozen object. At run time such a change raises no error, because the check would make the creation of
+an object four times slower. The standard library would also generate methods for comparison, hash and text. Generating
+them and the check would take a fifth of the CPU time of the daemon's start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def dataclass(
             made.__repr__ = _text_of
         if eq and "__eq__" not in own:
             made.__eq__ = _comparison([field.name for field in dataclasses.fields(made) if field.compare])
-        # A class that defines only `__eq__` gets a `__hash__` of None from Python.
+        # In a class that defines only `__eq__`, Python sets `__hash__` to None.
         if eq and own.get("__hash__") is None:
             made.__hash__ = _hash_function(made) if frozen else None
         return made

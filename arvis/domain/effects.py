@@ -52,7 +52,7 @@ class Proposal:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of kind, subject and fields. A person's approval applies only to proposals with the same hash."""
+        """A hash of the kind, subject and fields. A person's approval applies only to proposals with the same hash."""
         wanted = json.dumps([self.kind, self.subject, self.fields], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(wanted.encode()).hexdigest()[:16]
 

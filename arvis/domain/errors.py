@@ -197,7 +197,7 @@ class FetchFailed(ToolError):
 
 
 class ProviderErrorKind(StrEnum):
-    """The kinds of failed model calls. By the kind, the runner and the queue decide whether to retry the call."""
+    """The kinds of failed model calls. The runner and the queue use the kind to decide whether to retry the call."""
 
     AUTH = "auth"
     QUOTA = "quota"
@@ -253,8 +253,8 @@ class ProviderError(ArvisError):
         self.spent = spent
 
     def refined(self, kind: ProviderErrorKind, *, retry_after: float | None = None) -> ProviderError:
-        """Return this error with another kind. If `retry_after` is None, the new error keeps the `retry_after` of this
-        one."""
+        """Return a copy of this error with another kind. If `retry_after` is None, the copy keeps the value of this
+        error."""
         wait = self.retry_after if retry_after is None else retry_after
         return ProviderError(
             kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere, spent=self.spent

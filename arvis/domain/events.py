@@ -73,7 +73,7 @@ class AgentMoved:
 
 @dataclass(frozen=True, slots=True)
 class JobSettled:
-    """A job was ended by something other than its own task, which must stop. `status` is `cancelled`."""
+    """A job was cancelled. If a task runs the job, the task must stop. `status` is `cancelled`."""
 
     job_id: str
     status: str

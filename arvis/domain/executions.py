@@ -8,7 +8,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 
-#: A key in the state of a cancelled execution: the names of the nodes at which the execution was when it was cancelled.
+#: A key in the state of a cancelled execution. Its value lists the nodes at which the execution was cancelled.
 CUT_OFF = "cut_off"
 
 
@@ -55,7 +55,7 @@ class Cursor:
     value: Any
     #: The number of consecutive visits of the current node.
     repeats: int = 0
-    #: The number of visits that this position has ended, at any nodes.
+    #: The number of visits that this position has ended, at all nodes together.
     visits: int = 0
     #: The id of the wait whose answer this position needs; None if the position does not wait.
     wait_id: str | None = None
@@ -101,8 +101,7 @@ class WaitKind(StrEnum):
     CHILD = "child"
 
 
-#: Kinds of waits that people can list and answer. The engine itself answers the other kinds, timers and child
-#: executions.
+#: Kinds of waits that people can list and answer. The engine itself answers the other two kinds.
 PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 

@@ -85,7 +85,7 @@ _MINUTE = 60
 
 
 def why_not(timeline: Json) -> str:
-    """Return why a message has no answer; "" if no reason is known."""
+    """Return the reason why a message has no answer; "" if no reason is known."""
     if timeline["status"] == MessageStatus.WAITING:
         return "a person has to decide first"
     job = timeline["job"] or {}
@@ -98,7 +98,7 @@ def why_not(timeline: Json) -> str:
 
 
 def explanation(timeline: Json) -> str:
-    """Return the agent that answered and why it was asked, or the reason why there is no answer."""
+    """Return a text that says which agent answered and why it was asked, or why there is no answer."""
     agent = timeline["agent"] or "an agent"
     why = why_not(timeline)
     match timeline["status"]:
@@ -151,12 +151,13 @@ def _after(timeline: Json, name: str) -> str:
 
 
 def _because(timeline: Json) -> str:
-    """Return the routing rule that chose the agent, as a sentence without its end; "" if it is unknown."""
+    """Return a sentence about the routing rule that chose the agent, without the final period; "" if the rule is
+    unknown."""
     code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
     return f". It was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
 
 
 def _again(timeline: Json) -> str:
-    """Return the time of the queue's next attempt, as the end of a sentence; "" if no attempt was postponed."""
+    """Return the end of a sentence, with the time of the queue's next attempt; "" if no attempt was postponed."""
     delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
     return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""

@@ -15,7 +15,7 @@ from arvis.domain.messages import Address, Delivery
 #: earlier has the same effect as being one class more urgent.
 CLASS_MS = 60_000
 
-#: A job that was running at this many crashes of a process is ended as poison.
+#: A job that was running during this many crashes of a process is ended as poison.
 POISON_CRASHES = 5
 #: The reason code of a job that was ended as poison.
 POISON = "poison"
@@ -27,9 +27,9 @@ CRASH_DELAYS = (0, 1, 5, 30)
 #: was granted. The lease is then shortened to this time. Otherwise it would stay valid too long if its owner died.
 LONGEST_LEASE_MS = 600_000
 
-#: A job that was running at this many crashes is a suspect, because it may have caused the crashes. Suspects start at
-#: least `SUSPECT_ALONE_MS` apart. If all suspects ran together, each crash would count for all of them, and all of them
-#: would become poison.
+#: A job that was running during this many crashes is a suspect, because it may have caused the crashes. Suspects start
+#: at least `SUSPECT_ALONE_MS` apart. If all suspects ran together, each crash would count for all of them, and all of
+#: them would become poison.
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
 #: The time (ms) after which the queue checks again whether a waiting suspect may start.
@@ -210,14 +210,14 @@ class Retry:
     error: str
     #: The earliest time (ms) of the next attempt. The retry policy sets it; job handlers leave it 0.
     run_at: int = 0
-    #: True: a model call failed, so the next attempt begins as soon as a model answers again.
+    #: True if a model call failed. The next attempt then begins as soon as a model answers again.
     needs_model: bool = False
 
 
-#: The reasons of jobs that wait for another attempt: after any error, and after a failed model call.
+#: The reasons of jobs that wait for another attempt. `MODEL_RETRY`: a model call failed. `RETRY`: any other error.
 RETRY, MODEL_RETRY = "retry", "model_retry"
 
-#: The reason of a snooze for a job whose execution waits for child executions, or whose execution continues at once.
+#: The reason of a snooze if the job's execution waits for child executions, or continues at once.
 CALLED = "called"
 
 

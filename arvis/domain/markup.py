@@ -1,4 +1,4 @@
-"""The tokenizer for tags. With tags in its reply, a model requests actions of Arvis.
+"""The tokenizer for tags. A model writes tags in its reply to request actions of Arvis.
 
 - `find_tags` returns the tags of a model's final text. No other text is searched for tags.
 - `visible` returns the text for people, without tags.
@@ -75,7 +75,7 @@ class VisibleText:
         self._follow(text)
 
     def seam(self) -> None:
-        """Note that a tag was removed here. Add a newline if the text before and the text after the tag could form a
+        """Record that a tag was removed here. Add a newline if the text before and the text after the tag could form a
         new tag."""
         line = self._line
         if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):
@@ -332,8 +332,8 @@ class Scanner:
         return self._tell(name, opening, "", ending.end() if ending and closed else opening.end())
 
     def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
-        """Return the first match of `awaited` after the opening marker. Return None if there is no match. If more text
-        may arrive, also keep the text from the opening marker on."""
+        """Return the first match of `awaited` after the opening marker, or None. If there is no match yet but more text
+        may arrive, keep the text from the opening marker on."""
         found = awaited.search(text, opening.end())
         if found is None and not self._final:
             self._rest = text[opening.start() :]
@@ -425,13 +425,14 @@ def scan(text: str) -> Scan:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Return the tags in order, at most `MOST_TAGS` + 1. A tag has a `problem` if its body is too long, or if it is
-    number `MOST_TAGS` + 1."""
+    """Return the tags in order, at most `MOST_TAGS` + 1. A tag whose body is too long has a `problem`. Tag number
+    `MOST_TAGS` + 1 also has one."""
     return list(scan(text).tags)
 
 
 def visible(text: str) -> str:
-    """Return the trimmed text without tags, including incomplete tags and those that `find_tags` does not return."""
+    """Return the trimmed text without tags. This also removes incomplete tags and tags that `find_tags` does not
+    return."""
     return scan(text).visible
 
 

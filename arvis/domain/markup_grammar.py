@@ -34,7 +34,7 @@ METADATA = "RESPONSE-METADATA"
 DONE = "AGENT_DONE"
 BLOCKED = "AGENT_BLOCKED"
 CONTINUE = "AGENT_CONTINUE"
-#: Tags with the meaning of `AGENT_DONE` and `AGENT_BLOCKED`, for the executor of a plan.
+#: The executor of a plan writes these tags instead of `AGENT_DONE` and `AGENT_BLOCKED`.
 EXECUTOR_DONE = "EXECUTOR_DONE"
 EXECUTOR_BLOCKED = "EXECUTOR_BLOCKED"
 HANDOVER = "HANDOVER"
@@ -44,7 +44,7 @@ MESSAGE_MARK = "MESSAGE TO SEND:"
 
 _SLUG = r":[A-Z0-9_-]{1,64}"
 _KEY = r":[A-Z0-9_.-]{1,64}"
-#: The argument with the name of a schedule: printable ASCII without brackets. It may contain spaces.
+#: The pattern of an argument that names a schedule: printable ASCII, including spaces, without brackets.
 _TITLE = r":[ -;=?-Z\\^-~]{1,64}"
 
 #: The pattern of the argument and the form of each tag in square brackets.
@@ -99,8 +99,8 @@ LONGEST_MARKER = 160
 #: The names of the tags for each kind of bracket, as alternatives of a pattern.
 OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
 
-#: `_PLAIN` is a printable ASCII character except brackets. `_EXTRAS` is further text in a marker, because models
-#: sometimes add some.
+#: `_PLAIN` is a printable ASCII character except brackets. `_EXTRAS` matches further text in a marker, because models
+#: sometimes add such text.
 _PLAIN = r"[\t -;=?-Z\\^-~]"
 _EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
 

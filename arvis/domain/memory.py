@@ -76,8 +76,8 @@ def _unseen(letter: str) -> bool:
 
 
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
-    """Yield the words in `chunk`, a text without spaces. Also yield the trimmed text if it is more than a single plain
-    word, such as `node.js` and `c++`, and contains no dense script."""
+    """Yield the words in `chunk`, a text without spaces. If the trimmed chunk is more than a single plain word, such as
+    `node.js` or `c++`, and contains no dense script, also yield the trimmed chunk."""
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:

@@ -92,8 +92,8 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file of a message whose bytes are still on the platform. The connector fetches them after the message was
-    permitted."""
+    """A file of a message. The bytes of the file are still on the platform. The connector fetches the bytes after the
+    message was permitted."""
 
     filename: str
     content_type: str
@@ -165,7 +165,7 @@ class FeedPosition:
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """One event of a platform that may become a message. `event_id` and the address form the inbox key: an event that
-    is received twice creates one message."""
+    is received twice creates only one message."""
 
     address: Address
     event_id: str
@@ -196,7 +196,7 @@ class IncomingMessage:
     taint: Taint = CLEAN
     #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
-    #: Parameters for the model call: `max_tokens`, and `sampling` with further parameters by their names at OpenAI.
+    #: The parameters for the model: `max_tokens`, and `sampling`, which contains all others under OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 

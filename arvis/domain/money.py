@@ -75,7 +75,7 @@ class Budget(StrEnum):
     SHARE = "share"
     #: The remaining credit of a prepaid customer.
     CREDIT = "credit"
-    #: No amount: this budget is used up while the customer is paused.
+    #: This budget has no amount. It is used up while the customer is paused.
     CLIENT_STATUS = "client_status"
 
 
@@ -259,8 +259,8 @@ class ChargeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One entry of a customer's account: a charge or a payment. Payments increase the balance; all other types reduce
-    it. A negative adjustment increases the balance."""
+    """One entry of a customer's account: a charge or a payment. Payments and negative adjustments increase the balance;
+    all other entries reduce it."""
 
     id: str
     client_id: str

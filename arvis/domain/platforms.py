@@ -81,8 +81,8 @@ class Part:
     platform_id: str | None = None
     #: The time (ms) of the first attempt to send. If it is set, the part may already have arrived.
     tried_at: int | None = None
-    #: The bytes of the piece's stored files, by `sha256`. With them, connectors need no access to the store. They are
-    #: loaded only for the connector's `send`, not for `find` and `reserve`.
+    #: The bytes of the piece's stored files, by `sha256`. Because the part contains the bytes, connectors need no
+    #: access to the store. The bytes are loaded only for the connector's `send`, not for `find` and `reserve`.
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -9,10 +9,11 @@ from arvis.domain.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginDeclaration:
-    """The properties that a plugin declares in the constant `DECLARATION` of its file. `arvis/extensions.py` reads it
-    there without importing the file, so it must be written with literal values."""
+    """The properties that a plugin declares in the constant `DECLARATION` of its file. `arvis/extensions.py` reads the
+    constant without importing the file, so its value must consist of literals."""
 
-    #: The plugin adds no tools, or only harmless ones. Only trusted people may use an agent with any other plugin.
+    #: True if the plugin adds no tools, or only harmless tools. Only trusted people may use an agent that has any other
+    #: plugin.
     harmless: bool = False
 
 
@@ -50,7 +51,7 @@ class Addition:
 
     heading: str
     items: tuple[Item, ...]
-    #: The text is untrusted.
+    #: True if the text is untrusted.
     outside: bool = False
 
 
@@ -64,7 +65,7 @@ class PluginBlock:
     tools: tuple[str, ...] = ()
     #: True if the text may differ in the next turn. It is then placed after the part of the prompt that vendors cache.
     changing: bool = False
-    #: The text is untrusted.
+    #: True if the text is untrusted.
     outside: bool = False
 
 

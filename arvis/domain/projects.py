@@ -17,7 +17,8 @@ LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
 _OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
-#: A note is not added if one of this many last lines contains the same note.
+#: The number of last lines that are compared with a new note. If one of them contains the same note, the note is not
+#: added.
 _LOOKED_AT = 3
 
 

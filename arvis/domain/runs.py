@@ -13,8 +13,8 @@ from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Counts of the characters in a text or a request, from which its tokens are estimated. Each message and each
-    request also costs some tokens regardless of its content."""
+    """The counts from which the tokens of a text or a request are estimated. Each message and each request costs some
+    tokens in addition to those of its content."""
 
     #: ASCII letters and spaces.
     letters: int = 0
@@ -96,7 +96,7 @@ def joined(first: Turn, second: Turn) -> Turn:
 
 
 def read_in(turns: Iterable[Turn]) -> list[str]:
-    """Return the ids of the stored messages that the messages of a prompt contain, each once."""
+    """Return the ids of the stored messages that the messages of a prompt contain, each id once."""
     return list(dict.fromkeys(message for turn in turns for message in turn.messages))
 
 
@@ -131,7 +131,7 @@ class RunRequest:
     begin_within: float | None = None
     #: True if a reply without text is valid, because tools have done the work.
     allow_empty: bool = False
-    #: Model parameters by their names at OpenAI. Parameters that a vendor does not support are ignored.
+    #: Model parameters under OpenAI's names. Parameters that a vendor does not support are ignored.
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Schedules (crons and heartbeats): work of an agent at given times, and its occurrences."""
+"""Schedules (crons and heartbeats), which give an agent work at given times, and their occurrences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScheduleKind(StrEnum):
 
 
 class Missed(StrEnum):
-    """The handling of the times of a schedule that passed while the daemon did not run."""
+    """The ways to handle missed times. A schedule misses the times that pass while the daemon does not run."""
 
     #: Do no work for missed times.
     SKIP = "skip"
@@ -91,7 +91,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """The lane of the schedule's jobs. It is also the key of the jobs, so that only one of them is live."""
+        """The lane of the schedule's jobs. The lane is also the key of these jobs, so that only one of them is live."""
         return f"schedule:{self.id}"
 
     @property
@@ -103,7 +103,7 @@ class Schedule:
 class Cause(StrEnum):
     """The reason for a run of a schedule."""
 
-    #: The time of the schedule came.
+    #: The schedule was due.
     DUE = "due"
     #: The work was done later, for a missed time.
     MISSED = "missed"

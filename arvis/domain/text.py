@@ -44,7 +44,7 @@ def storable(text: str) -> str:
 
 
 #: Control characters, and invisible characters that can hide or reorder text: overrides of the writing direction, tag
-#: characters, zero-width spaces, and variation selectors without a base. Not included are joiners, marks of
+#: characters, zero-width spaces, and variation selectors without a base. The pattern does not include joiners, marks of
 #: right-to-left writing, variants of emoji and ideographs, and the tag characters of flag emoji (the group `flag`).
 _HIDDEN = re.compile(
     "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
@@ -64,8 +64,7 @@ def presentable(text: str) -> str:
 
 
 def paired(text: str) -> str:
-    """Return the text with each surrogate pair joined to one character, because JSON may write a character as two
-    halves."""
+    """Return the text with each surrogate pair joined to one character. JSON may write one character as such a pair."""
     return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
@@ -75,8 +74,8 @@ def ends_in_half(text: str) -> bool:
 
 
 def storable_json(value: Any) -> Any:
-    """Return a value that was read from JSON, with `storable` applied to all texts and names. Raises `RecursionError`
-    for a value that is nested too deeply."""
+    """Return a JSON value with `storable` applied to all its texts and names. Raises `RecursionError` for a value that
+    is nested too deeply."""
     match value:
         case str():
             return storable(value)

@@ -40,21 +40,22 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDeclaration:
-    """The properties that a tool declares. If its file has a constant `DECLARATION`, permission checks read it there
-    without importing the file (`arvis/extensions.py`), so it must be written with literal values."""
+    """The properties that a tool declares. The file of a tool may contain these properties as the constant
+    `DECLARATION`. Permission checks then read the constant without importing the file (`arvis/extensions.py`), so its
+    value must consist of literals."""
 
     risk: Risk
-    #: A call whose result was lost may be repeated without an approval.
+    #: True if a call whose result was lost may be repeated without an approval.
     repeatable: bool = True
-    #: The outputs are secret.
+    #: True if the outputs are secret.
     sensitive: bool = False
-    #: The tool changes nothing and reads no data of other people. Only trusted people may use an agent with any other
-    #: tool.
+    #: True if the tool changes nothing and reads no data of other people. Only trusted people may use an agent that has
+    #: any other tool.
     harmless: bool = False
-    #: The daemon writes the outputs itself. All other outputs come from outside and taint the turn.
+    #: True if the daemon itself writes the outputs. The outputs of other tools come from outside and taint the turn.
     own_output: bool = False
-    #: The tool only writes notes of the agent or of the asker, or starts and ends work that people made, within limits.
-    #: Its calls need no approval unless a rule requires one.
+    #: True if calls need no approval unless a rule requires one. Such a tool only writes notes of the agent or of the
+    #: person who asked, or starts and ends work that people have defined, within limits.
     without_approval: bool = False
     needs: tuple[Need, ...] = ()
 

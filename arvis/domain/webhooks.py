@@ -26,13 +26,13 @@ _INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def has_places(template: str) -> bool:
-    """Return whether the template contains placeholders: prompts made from it then contain untrusted text."""
+    """Return whether the template contains placeholders. Prompts from such a template contain untrusted text."""
     return _PLACE.search(template) is not None
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
-    """Return the template with its placeholders replaced by `values`. A placeholder without a value becomes empty.
-    Values beyond `LONGEST_VALUES` are cut off, with a note at the cut."""
+    """Return the template with its placeholders replaced by `values`. A placeholder without a value becomes empty. If
+    all values together are longer than `LONGEST_VALUES`, the excess is cut off, and a note marks the cut."""
     left = LONGEST_VALUES
 
     def put(place: re.Match[str]) -> str:

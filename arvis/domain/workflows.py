@@ -10,8 +10,8 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import ExecutionStatus
 
-#: The prefix of graph names that mean a workflow. In executions, the id of the workflow follows the prefix. In agents
-#: and schedules, the slug of the workflow may follow instead.
+#: The prefix of the graph names of workflows. In executions, the id of the workflow follows the prefix. In agents and
+#: schedules, the slug of the workflow may follow instead.
 PREFIX = "workflow:"
 
 #: Keys in the state of a run's execution. Under `STATE` is the run, as `{"id", "version", "entry", "trigger", "input",
@@ -84,7 +84,7 @@ class WorkflowVersion:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A trigger that starts a run of a workflow at the node `node_id`. If `platform`, `channel` or `words` is empty, it
+    """A trigger that starts a run of a workflow at the node `node_id`. An empty `platform`, `channel` or `words`
     matches every message."""
 
     workflow_id: str
@@ -121,8 +121,8 @@ class WorkflowRun:
 
 
 class LogType(StrEnum):
-    """The types of lines in the log of a run that several kinds of nodes write. Lines about subagents have JSON as their
-    content. The kinds of nodes declare their own types (`workflows/document/kinds.py`)."""
+    """The types of log lines that several kinds of nodes write. Lines about subagents have JSON as their content. Types
+    that only one kind of node writes are declared with that kind (`workflows/document/kinds.py`)."""
 
     STEP_START = "step_start"
     START_PROMPT = "start_prompt"

@@ -17,7 +17,7 @@ class KeyedRequest:
 
     #: The sealed fingerprint of the request.
     request: str
-    #: The status of the answer; None: the write has not ended, or was interrupted.
+    #: The status of the answer; None if the write has not ended, or was interrupted.
     status: int | None
     #: The sealed answer.
     content: str | None
@@ -29,8 +29,8 @@ class IdempotencyKeys(Protocol):
     """The keys of writes. They are separate for each client (`asker`): two clients may use the same key."""
 
     def reserve(self, asker: str, key: str, request: str, *, before: int, now: int) -> KeyedRequest | None:
-        """Reserve a key and return None; if a write already has the key, return that write. First delete a write with
-        this key that began before `before` (ms)."""
+        """Delete a write with this key if it began before `before` (ms). If a newer write has the key, return that
+        write. Otherwise reserve the key and return None."""
         ...
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
@@ -59,7 +59,7 @@ class CompletionRequest:
     """One request to `/v1`. Times in ms."""
 
     id: str
-    #: The client, and the conversation that it named: requests are compared only within one scope.
+    #: The client, and the conversation that the client named. Requests are compared only within one scope.
     scope: str
     #: The hash of the whole request.
     request: str

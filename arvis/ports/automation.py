@@ -149,11 +149,11 @@ class Schedules(Protocol):
     def all(self, kind: ScheduleKind, limit: int) -> list[Schedule]: ...
 
     def due(self, now: int, limit: int) -> list[Schedule]:
-        """Return the schedules that are switched on and due and have no running occurrence, earliest first."""
+        """Return the due schedules that are switched on and have no running occurrence, earliest first."""
         ...
 
     def next_due(self, after: int) -> int | None:
-        """Return the earliest next time of all schedules after `after`; None if no schedule has one."""
+        """Return the earliest time after `after` at which a schedule is due; None if there is none."""
         ...
 
     def to_come(self, after: int, limit: int) -> list[Schedule]:

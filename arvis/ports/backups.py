@@ -8,8 +8,8 @@ from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
 
-#: The `kv` key of the time (ms) of the last restore. Earlier times of schedules do not count as missed, because their
-#: work ran with the replaced database.
+#: The `kv` key of the time (ms) of the last restore. Times of schedules before the restore do not count as missed,
+#: because their work ran with the replaced database.
 RESTORED_AT = "restored_at"
 
 
@@ -20,9 +20,9 @@ class BackupFile:
     path: Path
     bytes: int
     created_at: int
-    #: The migration before which the backup was made; None: the backup was made for another reason.
+    #: The migration before which the backup was made; None if the backup was made for another reason.
     before: str | None
-    #: The number of messages in the backup; None: the backup cannot be read.
+    #: The number of messages in the backup; None if the backup cannot be read.
     messages: int | None
     #: The number of attachments whose bytes were lost before the backup.
     missing: int = 0

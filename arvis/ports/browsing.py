@@ -72,7 +72,7 @@ class ConversationFilter:
     thread: str | None = None
     #: A text that is searched in agents, channels, people and the newest messages.
     text: str | None = None
-    #: Select only conversations in this person's own channels in which the person wrote.
+    #: If set, select only conversations that are in this person's own channels and contain messages of this person.
     own: Person | None = None
 
 
@@ -162,7 +162,7 @@ class WaitView:
 
     wait: Wait
     execution: Execution
-    #: The message that the execution answers; None: the execution answers no message.
+    #: The message that the execution answers; None if it answers no message.
     message: StoredMessage | None = None
     person: str | None = None
     agent: str | None = None
@@ -180,7 +180,7 @@ class BrowsingInsights(Protocol):
     async def job_story(self, job_id: str) -> JobStory | None: ...
 
     async def count_jobs(self, which: JobFilter, *, below: str | None, most: int) -> int:
-        """Count the jobs of a list that follow the cursor `below`, at most `most`."""
+        """Count the jobs that follow the cursor `below` in a list. Stop counting at `most`."""
         ...
 
     async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:

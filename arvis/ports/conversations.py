@@ -16,8 +16,7 @@ from arvis.ports.pages import Page
 
 
 class HandoverThreads(Protocol):
-    """Small JSON objects that are stored for a conversation, each under a name, such as the thread of a helper
-    agent."""
+    """Small JSON objects of a conversation, each stored under a name. An example is the thread of a helper agent."""
 
     def get(self, conversation_id: str, name: str) -> Mapping[str, Any] | None: ...
 

@@ -46,7 +46,8 @@ class HttpError(Exception):
     """The failure of an exchange before the answer was complete. If no flag is set, the connection failed.
 
     - `timeout`: a time limit was exceeded.
-    - `spent`: the exceeded time limit was the one for the whole exchange, not the one between two pieces of the answer.
+    - `spent`: the exceeded time limit was the limit for the whole exchange, not the limit between two pieces of the
+      answer.
     - `too_large`: the answer exceeded `max_bytes`.
     """
 
@@ -98,8 +99,9 @@ class HttpClient(Protocol):
         idle_timeout: float,
         max_bytes: int,
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """POST a JSON document. `timeout` limits the whole exchange, `idle_timeout` the silence between two pieces of
-        the answer, both in seconds. Entering the context manager raises `HttpError` if no answer begins."""
+        """POST a JSON document. `timeout` (seconds) limits the whole exchange. `idle_timeout` (seconds) limits the
+        silence between two pieces of the answer. Entering the context manager raises `HttpError` if no answer
+        begins."""
         ...
 
     def post_form(

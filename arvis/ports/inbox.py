@@ -1,9 +1,10 @@
 """The interface through which connectors report events.
 
-Each call reports one event of the platform, and returns after its result is committed. The connector acknowledges the
-event to the platform only after that. A repeated call for the same event changes nothing and has the same result. No
-model is called, so a call takes milliseconds. If nothing could be stored, for example because the disk is full, all
-methods raise `Unavailable`; the connector then lets the platform report the event again.
+Each call reports one event of the platform, and returns after the result of the event is committed. The connector
+acknowledges the event to the platform only after the call has returned. A repeated call for the same event changes
+nothing and has the same result. No model is called, so a call takes milliseconds. If nothing could be stored, for
+example because the disk is full, all methods raise `Unavailable`; the connector then lets the platform report the event
+again.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Inbox(Protocol):
         ...
 
     async def delete(self, deletion: MessageDeletion) -> None:
-        """Cancel the turn of a deleted message if it has not started; otherwise only store that the message was
+        """Cancel the turn of a deleted message if the turn has not started; otherwise only store that the message was
         deleted."""
         ...
 
@@ -71,8 +72,8 @@ class Inbox(Protocol):
         ...
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Store how far the bot has read a feed, without reporting an event: all events up to this position need no
-        change."""
+        """Store the position up to which the bot has read a feed. The events up to this position need not be
+        reported."""
         ...
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:

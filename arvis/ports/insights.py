@@ -87,7 +87,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A count of messages that were answered, or failed, in the same minute with about the same latency."""
+    """The number of messages that were answered or failed in the same minute, with about the same latency."""
 
     #: The minute, as the number of minutes since 1970.
     minute: int
@@ -125,7 +125,7 @@ class TimelineStep:
 
 @dataclass(frozen=True, slots=True)
 class MessageTimeline:
-    """The history of a message, which explains its answer or why there is none."""
+    """The history of a message. It explains the answer, or the reason why there is no answer."""
 
     message: StoredMessage
     status: MessageStatus
@@ -218,7 +218,7 @@ class UsageGroup:
 class UsageReport:
     """A usage report."""
 
-    #: The groups: days are in order of time, all other groups are ordered by cost, highest first.
+    #: The groups. Days are ordered by time. All other groups are ordered by cost, highest first.
     groups: Sequence[UsageGroup]
     #: The sums of all calls, including those of groups that `groups` does not contain.
     total: UsageSums
@@ -305,8 +305,8 @@ class Insights(
     async def wait(self, wait_id: str) -> Wait | None: ...
 
     async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
-        """Return the agents that are not archived, or with `archived` only the archived ones, in the order of their
-        creation."""
+        """Return the agents that are not archived, in the order of their creation. With `archived`, return only the
+        archived agents."""
         ...
 
     async def accounts(self) -> AccountRows: ...

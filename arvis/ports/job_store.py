@@ -1,5 +1,5 @@
-"""The repository of jobs (`JobStore`, a part of each `Transaction` in `ports/store.py`), and the interface of the queue
-for the store (`Claimer`). All times are integer milliseconds."""
+"""The repository of jobs (`JobStore`, a part of each `Transaction` in `ports/store.py`), and the interface through
+which the store calls the queue (`Claimer`). All times are integer milliseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AddedJob:
 
     id: str
     position: int
-    #: False: a job with the same key exists, and `id` is the id of that job.
+    #: False if a job with the same key exists. `id` is then the id of that job.
     created: bool = True
 
 
@@ -26,7 +26,7 @@ class Slots:
 
     #: The maximum number of interactive and background jobs together.
     work: int
-    #: The maximum number of background jobs that may be among them.
+    #: The maximum number of background jobs. They also count towards `work`.
     background: int
     delivery: int
 
@@ -59,8 +59,8 @@ class JobStore(Protocol):
         ...
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
-        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs. It has lost the leases of
-        the other jobs."""
+        """Renew the leases of these jobs. Return the ids of the jobs that `owner` still runs. `owner` has lost the
+        leases of the other jobs."""
         ...
 
     def settle(self, job: Job, outcome: Settlement, now: int) -> bool:
@@ -69,16 +69,16 @@ class JobStore(Protocol):
         ...
 
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
-        """Put the jobs of dead processes back into the queue, and return them: the running jobs of older boots of
-        `node`, and with `judge` all jobs whose lease has expired.
+        """Put the jobs of dead processes back into the queue, and return these jobs. They are the running jobs of older
+        boots of `node` and, with `judge`, all jobs whose lease has expired.
 
-        Each of them counts one more crash; if its execution has progressed since the last crash, the count restarts.
-        The caller first renews its own leases in the same script, so that it does not lose running jobs if the clock
-        was set forward. Leases that end too late, because the clock was set back, are shortened.
+        Each returned job counts one more crash. If the job's execution has progressed since the last crash, the count
+        restarts. The caller first renews its own leases in the same script, so that it does not lose running jobs if
+        the clock was set forward. Leases that end too late, because the clock was set back, are shortened.
 
-        A suspect is a job that ran during at least `SUSPECT_CRASHES` crashes, so that it may have caused them. If a
-        process died while it ran no suspect, another job must have caused the crash. Each waiting suspect with more
-        than `SUSPECT_CRASHES` crashes then loses one crash. `died` is the last boot of this node, if it did not shut
+        A suspect is a job that ran during at least `SUSPECT_CRASHES` crashes, so it may have caused them. If a process
+        died while it ran no suspect, another job must have caused the crash. Each waiting suspect with more than
+        `SUSPECT_CRASHES` crashes then loses one crash. `died` is the last boot of this node if that boot did not shut
         down in an orderly way."""
         ...
 
@@ -94,7 +94,7 @@ class JobStore(Protocol):
 
     def cancel_failed(self, execution_id: str, now: int) -> None:
         """Mark the failed jobs of an execution as cancelled, with the reason `handled_by_caller`, because the calling
-        execution has handled the failure. Keep their errors."""
+        execution has handled the failure. The jobs keep their errors."""
         ...
 
     def take_over(self, job_id: str, by: str, now: int) -> None:
@@ -106,9 +106,9 @@ class JobStore(Protocol):
         ...
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
-        """Merge waiting jobs into `head`, and return them in order. These are the jobs of the same principal that
-        directly follow `head` in its lane and have never run. `head` and all merged jobs together do not exceed the
-        limits. Merge no job if the lease of `head` was lost."""
+        """Merge waiting jobs into `head`, and return the merged jobs in order. A job can be merged if it has the
+        principal of `head`, follows `head` in its lane without other jobs between them, and has never run. `head` and
+        all merged jobs together do not exceed the limits. Merge no job if the lease of `head` was lost."""
         ...
 
     def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
@@ -125,8 +125,8 @@ class JobStore(Protocol):
         ...
 
     def hasten(self, now: int) -> None:
-        """Make all jobs due that wait until a model can be called again, after a failed model call or because of a rate
-        limit. A failed model call is no longer counted as an attempt. Called when a model answers again."""
+        """Make all jobs due that wait for a model because of a failed model call or a rate limit. A failed model call
+        is no longer counted as an attempt. This method is called when a model answers again."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:
@@ -140,8 +140,8 @@ class JobStore(Protocol):
         ...
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
-        """Return the jobs that any process runs under a valid lease, except deliveries, each with the name of its node,
-        the longest running job first."""
+        """Return the jobs that any process runs under a valid lease, except deliveries. Each job is in a pair with the
+        name of its node. The longest running job is first."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:
@@ -177,8 +177,9 @@ class JobStore(Protocol):
 
 
 class Claimer(Protocol):
-    """The interface of the queue for the store. A commit that adds or ends jobs also claims jobs: the queue names the
-    number of free slots and receives the claimed jobs. The store calls these methods in its own threads."""
+    """The interface through which the store calls the queue. A commit that adds or ends jobs also claims jobs: the
+    queue names the number of free slots and receives the claimed jobs. The store calls these methods in its own
+    threads."""
 
     def reserve(self, ended: Sequence[str]) -> Slots:
         """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). The
@@ -195,5 +196,5 @@ class Claimer(Protocol):
         ...
 
     def due(self, at: int) -> None:
-        """Schedule a check of the queue at this time, at which a job or the deadline of a wait is due."""
+        """Schedule a check of the queue for this time, because a job or the deadline of a wait is then due."""
         ...

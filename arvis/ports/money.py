@@ -51,13 +51,14 @@ class Spending(Protocol):
     def open_calls(
         self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
     ) -> list[OpenCall]:
-        """Return the open calls of a job, of a `visit` (execution, visit), or those that began before `before` (ms)."""
+        """Return the open calls of a job, those of a `visit` (execution, visit), and those that began before `before`
+        (ms). An argument of None selects no calls."""
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
         """Delete up to `limit` rows of each kind: pots of turns before `first_execution`, pots of agents and people for
-        days before `day`, and expired reservations. Return the number of rows. The pots of the daily budget and of
-        customers are kept permanently."""
+        days before `day`, and expired reservations. Return the number of deleted rows. The pots of the daily budget and
+        of customers are kept permanently."""
         ...
 
 

@@ -41,7 +41,7 @@ class LoginSession:
     principal: Principal
     #: The user with the principal's id; None if there is no such user.
     user: User | None
-    #: The browser's name as it identifies itself to the server.
+    #: The name that the browser sends to the server.
     device: str
     created_at: int
     seen_at: int

@@ -41,13 +41,13 @@ class Events(Protocol):
     def keep(self, platform: str, connector: str, event_id: str, event: SeenEvent, now: int) -> None: ...
 
     def advance(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Store how far a bot has read a feed; change nothing if the stored position is higher."""
+        """Store the position up to which a bot has read a feed; change nothing if the stored position is higher."""
         ...
 
     def position(self, platform: str, connector: str, feed: str) -> int | None: ...
 
     def feeds(self, platform: str, connector: str, limit: int) -> Mapping[str, int]:
-        """Return the read positions of a bot by feed, the `limit` highest ones."""
+        """Return the `limit` highest read positions of a bot, by feed."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -114,11 +114,11 @@ class Parts(Protocol):
         ...
 
     def plan(self, delivery_id: str, parts: Sequence[Part]) -> None:
-        """Store these parts of a delivery instead of its earlier ones."""
+        """Replace all stored parts of a delivery by these parts."""
         ...
 
     def put(self, part: Part, state: PartState, *, platform_id: str | None = None, tried_at: int | None = None) -> None:
-        """Store the state of a part. `platform_id` and `tried_at` stay unchanged if they are None."""
+        """Store the state of a part. If `platform_id` or `tried_at` is None, keep the stored value."""
         ...
 
 

@@ -35,7 +35,7 @@ class PluginServices:
 
     store: Store
     clock: Clock
-    #: Returns the services of tools. They are created at the first call.
+    #: A function that returns the services of tools. Its first call creates them.
     tools: Callable[[], Awaitable[ToolServices]]
 
 
@@ -60,7 +60,7 @@ class PluginTurn(PluginPlace):
     principal_id: str | None
     #: All agents.
     agents: Sequence[Agent]
-    #: Returns one line about the current work of each other agent.
+    #: A function that returns one line about the current work of each other agent.
     working: Callable[[], Awaitable[Sequence[str]]]
     #: True if only one person writes in the conversation.
     direct: bool

@@ -56,8 +56,8 @@ class Messages(Protocol):
         reply_id: str | None,
         straight: bool = False,
     ) -> None:
-        """Store the final status of a turn's user messages, and the turn's number in the conversation. If `straight`,
-        the turn has no progress messages, so none are updated."""
+        """Store the final status of a turn's user messages, and the turn's number in the conversation. If `straight` is
+        True, the turn has no progress messages, so none are updated."""
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
@@ -210,8 +210,8 @@ class Waits(Protocol):
         ...
 
     def find_in(self, wait_id: str, lane: str) -> None:
-        """Set the lane in which `open_in_lane` finds this wait. Without this call, it finds the wait in the execution's
-        lane."""
+        """Set the lane in which `open_in_lane` finds this wait. Until then, `open_in_lane` finds the wait in the lane
+        of its execution."""
         ...
 
     def shown_as(self, address: Address, ref: str) -> str | None:
@@ -269,7 +269,8 @@ class Timeline(Protocol):
         ...
 
     def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
-        """Return the timeline of this person's newest message in the conversation that became a turn."""
+        """Return the timeline of a person's newest message in a conversation, ignoring messages that did not become a
+        turn."""
         ...
 
     def of_last_unasked(self, address: Address, principal_id: str | None) -> MessageTimeline | None:
@@ -303,8 +304,8 @@ class Usage(Protocol):
         ...
 
     def of_person(self, principal_id: str, since: int) -> UsageSums:
-        """Return sums over the calls for one person that ended at `since` or later. Only the number of calls, the input
-        and output tokens and the cost are set."""
+        """Return sums over the calls that were made for one person and ended at `since` or later. Only the number of
+        calls, the input and output tokens and the cost are set."""
         ...
 
 

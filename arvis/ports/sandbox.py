@@ -62,16 +62,15 @@ class Finished:
 
 class Sandbox(Protocol):
     async def refusal(self) -> str | None:
-        """Return the reason why this machine cannot run programs in a sandbox, with the fix; None if it can. Only the
-        first call computes the result."""
+        """Return the reason why this machine cannot run programs in a sandbox, followed by the fix; None if it can.
+        Only the first call computes the result."""
         ...
 
     async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
-        """Run a program. With `answer`, the program has a bridge: it writes lines to a stream socket, and `answer`
-        answers each line with one line, one after the other. If `answer` raises an exception, the program is ended; if
-        the program ends, a running `answer` is cancelled. A cancellation, and the end of this process, end the program
-        with all its child processes. Raises `ToolError` if the program cannot be started or the sandbox is
-        unavailable."""
+        """Run a program. With `answer`, the program has a bridge: the program writes lines to a stream socket, and
+        `answer` answers each line with one line, one after the other. An exception of `answer` ends the program. The
+        end of the program cancels a running `answer`. A cancellation, and the end of this process, end the program with
+        all its child processes. Raises `ToolError` if the program cannot be started or the sandbox is unavailable."""
         ...
 
 
@@ -97,13 +96,13 @@ class Workers(Protocol):
 
 
 class Programs(Protocol):
-    """A runner for programs that the owner installed. They run outside the sandbox, with the rights of this process and
-    with the network, but not longer than this process."""
+    """A runner for programs that the owner installed. The programs run outside the sandbox, with the rights of this
+    process and with access to the network. They end at the latest when this process ends."""
 
     async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
-        """Run a program. It gets only the variables of `task.environment`; `task.readable` and `task.network` are
-        ignored. With `on_stdout`, each piece of the output is passed to this function when it arrives, and is not kept;
-        an exception of the function ends the program. A cancellation, the time limit and the end of this process end
-        the program with all its child processes. Raises `ToolError` if the program cannot be started, with the code
+        """Run a program. The program gets only the variables of `task.environment`; `task.readable` and `task.network`
+        are ignored. With `on_stdout`, each piece of the output is passed to this function when it arrives, and is not
+        kept; an exception of the function ends the program. A cancellation, the time limit and the end of this process
+        end the program with all its child processes. Raises `ToolError` if the program cannot be started, with the code
         `PROGRAM_MISSING` if it does not exist."""
         ...

@@ -15,6 +15,6 @@ class SecretBox(Protocol):
         ...
 
     def unheard(self) -> SecretBox:
-        """Return a box with the same key for data that is private but no secret, such as a whole answer of the API. The
-        filter that removes secrets from logs learns all texts of this box, but no texts of the returned box."""
+        """Return a box with the same key for data that is private but not secret, such as a whole answer of the API.
+        The filter that removes secrets from logs learns all texts of this box, but no texts of the returned box."""
         ...

@@ -38,9 +38,9 @@ class Caller:
     workspace: Path
     #: The name of the agent's time zone, or of the daemon's if the agent has none.
     timezone: str
-    #: Adds a file to the reply of the turn, after the call has succeeded.
+    #: A function that adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere
-    #: The sources from which the call was written, other than the person who asked.
+    #: The sources that may have influenced the call, other than the person who asked.
     taint: Taint = CLEAN
 
 
@@ -60,8 +60,8 @@ class Tool(Protocol):
 
     @property
     def sensitive(self) -> bool:
-        """Return whether the outputs of the tool are secret. They are then stored sealed and never shown, and a model
-        gets them only after an approval or if a rule permits it."""
+        """Return whether the outputs of the tool are secret. Secret outputs are stored sealed and are never shown. A
+        model gets them only after an approval, or if a rule permits it."""
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Tool(Protocol):
 
 @runtime_checkable
 class Declares(Protocol):
-    """A tool with more properties than its risk. A tool that is not of this kind has none of them."""
+    """A tool that declares further properties besides its risk. A tool that does not declare them has none of them."""
 
     @property
     def declaration(self) -> ToolDeclaration: ...
@@ -87,8 +87,8 @@ def declaration_of(tool: Tool) -> ToolDeclaration:
 
 @runtime_checkable
 class Wary(Protocol):
-    """A tool with calls that need an approval if untrusted text may have caused them, even if the tool's policy permits
-    them. `wary` returns whether a call with these arguments is such a call."""
+    """A tool that demands approvals in tainted turns. In such a turn, a call for which `wary` returns True needs an
+    approval even if the tool's policy permits the call."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool: ...
 

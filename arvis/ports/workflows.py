@@ -62,7 +62,7 @@ class WorkflowRuns(Protocol):
         ...
 
     def log(self, run_id: str, entries: Sequence[tuple[str, str, str]], now: int) -> int:
-        """Append lines to the log of a run, each (node, type, content), and return the number of the last line. If the
+        """Append lines, each as (node, type, content), to the log of a run. Return the number of the last line. If the
         run does not exist, store nothing and return 0."""
         ...
 
@@ -100,7 +100,7 @@ class WorkflowRow:
     #: The kinds of the workflow's triggers.
     triggers: Sequence[str]
     last_run: LastRun | None
-    #: The number of live runs, counted up to `MOST_LIVE`: that value means that many runs or more.
+    #: The number of live runs, counted up to `MOST_LIVE`. The value `MOST_LIVE` means `MOST_LIVE` runs or more.
     live: int
 
 
