@@ -100,8 +100,8 @@ class AgentVersion:
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-#: Slugs that no agent may have. The setting `routing.fallback: drop` means that no agent answers. People use the other
-#: words to address everyone.
+#: Slugs that no agent may have. `drop` is a value of the setting `routing.fallback` and means that no agent answers.
+#: People use the other words to address everyone.
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Graphs that an agent may use, besides workflows.

@@ -84,7 +84,7 @@ def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
 
 
 def changes_of(event: Event) -> Sequence[Changed]:
-    """Return one notice for each topic whose data has changed, according to this event."""
+    """Return one notice for each topic whose data this event reports as changed."""
     if (topic := _WHOLE.get(type(event))) is not None:
         return (Changed(topic),)
     match event:

@@ -40,7 +40,7 @@ from enum import StrEnum
 
 
 def sentences(*parts: str) -> str:
-    """Join the parts of an error. A part that is not the last one gets a period, unless it ends with a punctuation
+    """Join the parts of an error. Each part except the last one gets a period if it does not end with a punctuation
     mark."""
     given = [part.strip() for part in parts if part.strip()]
     ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in given[:-1]]
@@ -102,7 +102,8 @@ class Forbidden(AccessError):
 
 
 class TooMany(AccessError):
-    """The error for a request that came after too many others. Another request may succeed after `seconds`."""
+    """The refusal of a request because too many requests came in a short time. Another request may succeed after
+    `seconds`."""
 
     code = "too_many"
 

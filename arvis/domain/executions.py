@@ -84,7 +84,7 @@ class Effect:
 
     execution_id: str
     cursor_id: str
-    #: The number of the visit that made the effect, among the visits of this cursor. A later visit of the same node
+    #: The visit that made the effect, as its number among the visits of this cursor. A later visit of the same node
     #: does not use the results of earlier visits.
     visit: int
     name: str
@@ -129,11 +129,11 @@ class Wait:
     choices: tuple[str, ...]
     asked_at: int
     expires_at: int | None
-    #: Only for a question of the engine itself: the interrupted effect, or the missing node, about which a person
-    #: decides.
+    #: Set only for a question of the engine itself. It is the interrupted effect or the missing node about which a
+    #: person decides.
     subject: str | None = None
-    #: Only together with `subject`: the id of the wait before this question. The visit still needs the answer to that
-    #: wait.
+    #: Set only together with `subject`. It is the id of the wait before this question. The visit still needs the answer
+    #: to that wait.
     resumes: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None

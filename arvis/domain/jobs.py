@@ -23,8 +23,9 @@ POISON = "poison"
 #: The delay (s) before a job runs again, after its first, second, third and fourth crash.
 CRASH_DELAYS = (0, 1, 5, 30)
 
-#: The maximum remaining time (ms) of a lease. If a lease ends later than that, the clock was set back after the lease
-#: was granted. The lease is then shortened to this time. Otherwise it would stay valid too long if its owner died.
+#: The maximum remaining time (ms) of a lease. A lease exceeds this time only if the clock was set back after the lease
+#: was granted. The queue then shortens the lease to this time. Otherwise the lease would stay valid too long if its
+#: owner died.
 LONGEST_LEASE_MS = 600_000
 
 #: A job that was running during this many crashes is a suspect, because it may have caused the crashes. Suspects start

@@ -49,7 +49,7 @@ def unfinished_lead(text: str, start: int) -> bool:
 
 class VisibleText:
     """The visible text of a reply, collected piece by piece. `take` returns the new text that later additions cannot
-    change. `blank`: the current line contains only white space.
+    change. `blank` is True if the current line contains only white space.
 
     For speed, `add` only stores text. `take` then shortens wide gaps (three or more newlines in a row) and removes
     white space at the beginning and end of the whole text.

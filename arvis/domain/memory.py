@@ -24,8 +24,8 @@ _MOST_ASKED = 64
 #: The maximum length of a word.
 _MOST_LETTERS = 64
 
-#: The code points of dense scripts: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. They write no spaces between
-#: words, except Hangul, which attaches particles directly to words.
+#: The code points of dense scripts: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. Hangul has spaces between words,
+#: but attaches particles directly to them. The other scripts have no spaces between words.
 _DENSE = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),

@@ -254,7 +254,7 @@ class StoredMessage:
     agent_id: str | None
     execution_id: str | None
     #: The number of the ended turn in its conversation, from 1; None while the turn is open. Prompts contain messages
-    #: in the order of these numbers. So a message that waited for its turn comes after the replies of earlier turns.
+    #: in the order of these numbers. So the replies of earlier turns come before a message that waited for its turn.
     turn: int | None
     created_at: int
     reason: str | None = None

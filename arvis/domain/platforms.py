@@ -135,7 +135,7 @@ class OverheardMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus:
-    """The status of a channel to which a bot cannot write, or which was replaced by another channel."""
+    """The status of a channel that another channel replaced, or to which a bot cannot write."""
 
     address: Address
     state: str

@@ -236,7 +236,8 @@ class Cooldown:
 
     account: str
     model: str
-    #: The time at which the account may be used again. If the kind is `CIRCUIT`, a single request then tries it first.
+    #: The time at which the account may be used again. If the kind is `CIRCUIT`, a single request then tries the
+    #: account first.
     until: int
     #: The number of refusals in a row. It is 0 if the account has answered since the last refusal.
     refusals: int

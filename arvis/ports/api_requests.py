@@ -76,7 +76,7 @@ class CompletionRequest:
     key: str | None = None
     #: The hash of the answer; None: no answer was sent.
     answer: str | None = None
-    #: The time at which the client disconnected before it had an answer.
+    #: The time at which the client disconnected before it had an answer; None if this has not happened.
     disconnected_at: int | None = None
 
 

@@ -31,5 +31,6 @@ class Relay(Protocol):
 
     def listen(self, topics: Collection[Topic]) -> AbstractAsyncContextManager[AsyncIterator[Sequence[str]]]:
         """Return a context manager whose value yields the notices that other processes send while the `async with`
-        block runs. Raises `StoreError` if the connection breaks; notices are lost until the next call of `listen`."""
+        block runs. Raises `StoreError` if the connection breaks. Notices are then lost until the next call of
+        `listen`."""
         ...

@@ -42,9 +42,9 @@ class Capabilities:
     #: True if a delivery is sent in one part, and is not stored as `sending` before it is sent. Requires the guarantee
     #: `idempotent`.
     whole: bool = False
-    #: The time (ms) after which a reply of this bot is late; None: the daemon's setting.
+    #: The time (ms) after which a reply of this bot is late. If None, the daemon's setting applies.
     late_after: int | None = None
-    #: The handling of late replies of this bot; None: the daemon's setting.
+    #: The handling of late replies of this bot. If None, the daemon's setting applies.
     late: str | None = None
 
 

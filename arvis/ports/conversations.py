@@ -89,8 +89,8 @@ class Compactions(Protocol):
         ...
 
     def forget(self, before: int, limit: int, now: int) -> int:
-        """Mark up to `limit` active summaries that were created before the time `before` as final, and delete the texts
-        of the messages that they replace. Return the number of these summaries."""
+        """Mark active summaries as final if they were created before the time `before`, at most `limit` summaries.
+        Delete the texts of the messages that they replace. Return the number of these summaries."""
         ...
 
 
