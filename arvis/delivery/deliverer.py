@@ -1,9 +1,9 @@
-"""Step 13 of a message, the handler of `deliver` jobs: it sends a delivery and decides what happens after a failure.
+"""Step 13 of a message: the handler of `deliver` jobs sends a delivery and decides what happens after a failure.
 
-Some platforms show a delivery undivided, and only once even if it is sent twice (`Capabilities.whole`). For them, one
-commit after the delivery is sent is enough. For all other platforms the delivery is divided into parts, and each part
-is recorded before it is sent (`sender.py`), so that an interrupted send is detected. If a delivery fails, its final
-state, an incident for the agent and an alert for the owner are stored.
+Some platforms accept a delivery undivided, and show it only once even if it is sent twice (`Capabilities.whole`). For
+these platforms, one commit after the send is enough. For all other platforms the delivery is divided into parts, and
+each part is recorded before it is sent (`sender.py`), so that an interrupted send is detected. If a delivery fails, its
+final state, an incident for the agent and an alert for the owner are stored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAYBE = {"interrupted", "uncertain"}
 
 
 def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
-    """Record that a delivery has failed and is not retried. Its state becomes `unknown` if it may have arrived."""
+    """Record that a delivery has failed for good: as `unknown` if it may have arrived, else as `failed`."""
     delivery = tx.deliveries.get(job.delivery_id or "")
     if delivery is None:
         return
@@ -48,7 +48,7 @@ def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
 
 
 def expire(tx: Transaction, job: Job, delivery: Delivery, now: int) -> None:
-    """End a delivery as expired, because it is too late."""
+    """End a delivery that is too late, with the state `expired`."""
     sender.finish(tx, job, delivery, DeliveryState.EXPIRED, now)
     _inform_agent(tx, delivery, DeliveryState.EXPIRED, "it was too old to send", now)
     _record_step(tx, delivery, "late", now)
@@ -107,9 +107,9 @@ async def _no_drafts(_execution_id: str, _address: Address) -> None:
 
 
 class Deliverer:
-    """The handler of jobs of the kind `deliver`. `connector_of` returns the connector of an address, or None if its bot
-    is not running here. `release` ends the draft and typing of a turn before its answer is sent. `backoff` contains the
-    pauses that platforms requested; drafts use the same object."""
+    """The handler of jobs of the kind `deliver`. `connector_of` returns the connector of an address, or None if the
+    address belongs to a bot that is not running here. `release` ends the draft and typing of a turn before its answer
+    is sent. `backoff` contains the pauses that platforms requested; drafts use the same object."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Deliverer:
         return await self._send_parts(connector, job, left[0], left[1:], begun=False)
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """If a delivery has failed and is not retried, record this. Do nothing after other outcomes."""
+        """Record the failure if the outcome is `Fail`. Do nothing after other outcomes."""
         if isinstance(outcome, Fail):
             record(tx, job, outcome, now)
 
@@ -181,8 +181,8 @@ class Deliverer:
         return await self._finish(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
 
     async def _marked_if_late(self, connector: Connector, delivery: Delivery) -> Delivery:
-        """Return the delivery, with a mark if it is late. A late delivery is never dropped here, because the platform
-        shows the whole history."""
+        """Return the delivery; if it is late, add the mark of late replies. A late delivery is never dropped here,
+        because the platform shows the whole history."""
         if not self._late_replies.may_be_overdue(delivery):
             return delivery
         asked_at = await self._store.read(deadlines.asked_at, delivery)
@@ -215,8 +215,8 @@ class Deliverer:
         return await self._send_parts(connector, job, first, behind, begun=True)
 
     async def _find_draft(self, connector: Connector, execution_id: str) -> None:
-        """Find the message of a draft if the earlier process ended before it recorded this message, so that the answer
-        can replace the draft."""
+        """Find the chat message that shows the turn's draft, if an earlier process ended before it stored the id of
+        this message. The answer can then replace the draft."""
         draft = await self._store.read(drafts.of_turn, execution_id)
         if draft is not None and draft.platform_id is None:
             draft = await locate_draft(connector, draft)
@@ -243,8 +243,9 @@ class Deliverer:
     # -- obstacles --------------------------------------------------------------------------------------
 
     def _wait_for_bot(self, delivery: Delivery) -> JobResult:
-        """Postpone a delivery whose bot is not running here, or fail it after `NO_BOT_MS`. The time counts from the
-        start of this process at the earliest, so that a bot has enough time to start after a long downtime."""
+        """Postpone a delivery whose bot is not running here. Fail the delivery if the bot has been missing for
+        `NO_BOT_MS` since the delivery was created. For older deliveries, this time begins at the start of this process,
+        so that a bot has enough time to start after a long downtime."""
         now, address = self._clock.now(), delivery.address
         waited = now - max(delivery.created_at, self._since)
         if waited >= NO_BOT_MS:
@@ -278,9 +279,9 @@ class Deliverer:
         return self._result_of(error, delivery)
 
     def _result_of(self, error: SendError, delivery: Delivery) -> JobResult:
-        """Return the result of the job for an error. After a temporary failure, the pause is as long as the time for
-        which sending has failed, but at least `SHORTEST_PAUSE` and at most `LONGEST_PAUSE`. Attempts are counted only
-        after `OUTAGE_MS`."""
+        """Return the result of the job for an error. After a temporary failure, the pause is as long as the time since
+        the first failure, but at least `SHORTEST_PAUSE` and at most `LONGEST_PAUSE`. Attempts are counted only if
+        `OUTAGE_MS` have passed since the first failure."""
         if error.permanent:
             return Fail(sender.GONE if error.gone else "refused", str(error))
         now = self._clock.now()

@@ -40,8 +40,7 @@ class OpenedDraft:
     """A draft to show."""
 
     draft: Draft
-    #: The platform id of the message that has shown this draft since before a restart; None if there is no such
-    #: message.
+    #: The platform id of the message that showed this draft before a restart of the process; None for a new draft.
     seen: str | None
 
 
@@ -61,7 +60,7 @@ def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -
 
 
 def may_be_shown(tx: Transaction, address: Address) -> bool:
-    """Return True if no delivery to this address waits. The delivery would appear below the draft."""
+    """Return True if no delivery to this address is waiting. A waiting delivery would appear below the draft."""
     return tx.jobs.head_of_lane(address.lane) is None
 
 
@@ -132,7 +131,7 @@ class Pace:
 
     #: The time from the beginning of a turn until its text may be shown.
     first: float = 1.0
-    #: The minimum number of characters of a text that is shown.
+    #: The text is shown only if it has at least this number of characters.
     characters: int = 40
     #: The time after which a turn without text gets a status line, and the interval between two updates of this line.
     status: float = 30.0
@@ -271,7 +270,7 @@ class DraftStream:
 
     async def _failed(self, error: SendError) -> bool:
         """Handle an error of the platform. Return True if the platform only asked for a pause. After any other error
-        the draft ends, because the answer does not depend on it."""
+        the draft ends; the answer does not depend on the draft."""
         if error.retry_after is not None and not error.permanent:
             self._backoff.note(self._address, error.retry_after)
             return True

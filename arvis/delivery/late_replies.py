@@ -1,5 +1,5 @@
-"""The rules for late replies, which are marked or dropped and sent at a limited rate; and the pauses that platforms
-request."""
+"""The rules for late replies, and the pauses that platforms request. A late reply is either dropped, or marked and sent
+at a limited rate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Timing(Enum):
 
 class LateReplies:
     """The daemon's rules about late deliveries; a connector's capabilities can replace `after` and `late`. A delivery
-    is late if it has waited for more than `after` ms, or if the message that it answers was written more than
+    is late if it has waited for more than `after` ms. It is also late if the answered message was written more than
     `answer_within` ms ago (None: no limit). `late` is `mark` or `drop`."""
 
     def __init__(self, *, after: int = 900_000, late: str = "mark", answer_within: int | None = None) -> None:
@@ -74,8 +74,8 @@ class LateReplies:
         return any(each < oldest for each in delivery.answers)
 
     def wait_for(self, address: Address, now: int) -> float:
-        """Return the seconds that a late message for this channel must wait. If it need not wait, record that it is
-        sent now and return 0."""
+        """Return the seconds that a late message for this channel must wait. If the message need not wait, record that
+        it is sent now and return 0."""
         self._sent_at = {place: at for place, at in self._sent_at.items() if 0 <= now - at < PACE_MS}
         channel = replace(address, thread="")
         if (remaining := self._sent_at.get(channel)) is not None:

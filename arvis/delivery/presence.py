@@ -1,4 +1,4 @@
-"""Typing and drafts: show in a chat that an agent is working, the text that it writes, and its current step.
+"""Typing and drafts: they show in a chat that an agent is working, its text so far, and its current step.
 
 This module listens to the bus in the process that runs the turns, for platforms whose bots can show typing or drafts.
 (The dashboard reads the events of the bus itself.) The state is only in memory.
@@ -37,8 +37,8 @@ TYPING_AFTER = 0.05
 TYPING_AGAIN = 0.9
 #: The maximum number of abandoned drafts that are removed when the process starts.
 MOST_LEFT = 1000
-#: The maximum number of turns that are remembered because this process has shown them, and of places that are
-#: remembered with the time of their last answer.
+#: The maximum number of remembered turns that this process has shown. Also the maximum number of places whose time of
+#: the last answer is remembered.
 MOST_REMEMBERED = 1000
 #: The time (s) for which an answer waits if another process may still be changing the draft.
 SETTLING_SECONDS = 1.0
@@ -148,7 +148,7 @@ class Presence:
             self._begin(event.address, event.message_id)
         elif event.status in _OVER:
             self._end(event.address, event.message_id)
-            if event.status is MessageStatus.CANCELLED:  # a delivery, which would stop the typing, may never follow
+            if event.status is MessageStatus.CANCELLED:  # the turn may have no delivery that would stop the typing
                 self._stop_typing(event.address)
 
     def _delivery_settled(self, event: DeliverySettled) -> None:
@@ -304,7 +304,7 @@ class Presence:
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
-    """Log the error of a task. It is not raised, because nothing depends on drafts and typing."""
+    """Log the error of a task instead of raising it, because nothing depends on drafts and typing."""
     if not task.cancelled() and (error := task.exception()) is not None:
         level = log.warning if isinstance(error, StoreError) else log.error
         level("not_shown", error=repr(error))

@@ -211,9 +211,9 @@ class PartSender:
             self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
 
     async def _accept_as_sent(self, error: SendError) -> None:
-        """Handle an error which says that the chat shows the part, but which does not name the part's id. If the
-        connector can search, it searches for the part. Otherwise the part counts as sent, because a second send would
-        show it twice. Raises `SendError` if the search finds nothing or fails temporarily."""
+        """Handle an error which says that the chat shows the part, but which does not contain the id of the part. If
+        the connector can search, let it search for the part. Otherwise treat the part as sent, because a second send
+        would show it twice. Raises `SendError` if the search finds nothing or fails temporarily."""
         receipt = None
         if isinstance(self._connector, FindsParts):
             try:

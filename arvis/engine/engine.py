@@ -325,7 +325,7 @@ class Engine:
 
     async def _record_interrupted(self, context: NodeContext, seconds: float | None) -> None:
         """Store the costs and effects of a visit that returned no decision. `seconds` is the time limit (None means no
-        limit). A cancelled visit needs a limit, because its caller waits for its end."""
+        limit). A cancelled visit needs a limit, because the caller waits until the visit has ended."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if writes := [write for write in context.writes if not isinstance(write, StepWrite)]:
@@ -420,7 +420,7 @@ def _has_failed(visit: _Visit) -> bool:
 
 
 def _batches(done: Collection[_Visit]) -> Iterator[list[_Visit]]:
-    """Divide the finished visits, so that no commit contains more than `MOST_UNCOMMITTED` of them."""
+    """Divide the finished visits into batches of at most `MOST_UNCOMMITTED`, one batch for each commit."""
     visits = iter(done)
     while batch := [*islice(visits, MOST_UNCOMMITTED)]:
         yield batch

@@ -22,7 +22,7 @@ from arvis.ports.store import Transaction
 @dataclass(frozen=True, slots=True)
 class DurableWrite:
     """A write that is correct even if this process has lost the lease of the job, such as the cost of a model call. The
-    engine makes it in any case, and perhaps several times."""
+    engine always makes this write, and perhaps several times."""
 
     script: Callable[[Transaction], object]
 
@@ -45,8 +45,8 @@ Write = Callable[[Transaction], None]
 
 
 class EffectInterrupted(Exception):
-    """The error for an effect that must not be repeated and during which a process ended, so that the effect may have
-    happened. `about` describes the effect to people."""
+    """The error for an effect that is not repeatable and was started earlier, but has no stored result. The effect may
+    have happened. `about` describes the effect to people."""
 
     def __init__(self, name: str, about: str = "") -> None:
         super().__init__(name)
@@ -124,9 +124,10 @@ class NodeContext:
     ) -> Any:
         """Make an effect and return its result (plain JSON). If the visit is repeated, return the stored result.
 
-        The result of a repeatable effect is stored before the next effect begins, or else with the step. For an effect
-        that is not repeatable, a row with the state `started` is stored first. If only this row exists after a crash, a
-        person is asked. If several effects run at the same time, each result is stored as soon as its effect ends.
+        The result of a repeatable effect is stored before the next effect begins; if no effect follows, it is stored
+        with the step. An effect that is not repeatable is stored with the state `started` before it begins. If it is
+        still `started` after a crash, a person is asked. If several effects run at the same time, each result is stored
+        as soon as its effect ends.
         """
         known = self.known(name)
         if known is not None and known.state is EffectState.FINISHED:
@@ -149,13 +150,13 @@ class NodeContext:
         return result
 
     def known(self, name: str) -> Effect | None:
-        """Return the effect with this name that belongs to this visit, stored or just finished; None if there is no
+        """Return the effect of this visit with this name, even if its result is not stored yet; None if there is no
         such effect."""
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
     def take(self, name: str, result: Any) -> None:
-        """Store a result (plain JSON) as that of an effect, without making a call. The result is stored with this
-        step."""
+        """Store this result (plain JSON) as the result of the effect `name`, without making the effect. It is stored
+        with this step."""
         effect = self._effect(name, EffectState.FINISHED, result)
         self._effects[name] = effect
         self.record_of_step(_put, effect)

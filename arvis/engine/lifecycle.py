@@ -81,7 +81,7 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     for job in live:
         if job.status is JobStatus.PENDING:
             tx.jobs.call_back(job.id, now)
-    if not live:  # if a job is running, it finds the answer at its last commit
+    if not live:  # a running job finds the answer at its last commit
         tx.jobs.add(
             NewJob.advance(execution.id, execution.lane, execution.priority, principal_id=execution.principal_id), now
         )
@@ -279,7 +279,7 @@ def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: On
 
 
 def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) -> Settlement:
-    """Return the end of the job: it is done, or it runs again.
+    """Return the settlement of the job: the job is done, or it runs again.
 
     The job runs again immediately if the execution continues in another graph, or if an answer arrived while the job
     was running, because then `answer` adds no job. If the execution waits only for its children, the job stays at the
@@ -289,7 +289,7 @@ def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) ->
         return Snooze(now, CALLED)
     if update.ended:
         return Done()
-    live = tx.jobs.live_of_execution(update.execution.id)  # locks the job: no answer can arrive before the commit
+    live = tx.jobs.live_of_execution(update.execution.id)  # locks the jobs: no answer can arrive before the commit
     if update.is_outdated(tx.waits.answered(update.execution.id)):
         return Snooze(now, CALLED)
     if not update.waits_for_children or any(each.id != job.id for each in live):

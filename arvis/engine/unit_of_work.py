@@ -130,7 +130,7 @@ class ExecutionUpdate:
         return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
 
     def is_outdated(self, answered: Collection[str]) -> bool:
-        """Return True if one of the questions `answered` (ids) is still open in this update."""
+        """Return True if this update still treats one of the questions `answered` (ids) as open."""
         open_ = (cursor.wait_id for cursor in self.cursors.values() if not self._is_answered(cursor.wait_id or ""))
         return any(wait_id in answered for wait_id in open_)
 
@@ -146,7 +146,7 @@ class ExecutionUpdate:
 
     @property
     def has_asked(self) -> bool:
-        """True if this execution has ever asked a question or called a child, so that some may be open when it ends."""
+        """True if this execution has ever asked a question or called a child, so that questions may be open."""
         return bool(self.questions) or self._asking
 
     @property
@@ -182,8 +182,8 @@ class ExecutionUpdate:
         self._steps.append(Step(self.execution.id, number, node, decision, shortened(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        # Changed keys move to the end of the state. So the order of the keys is the order of the changes, even if
-        # several changes have the same time.
+        # Changed keys move to the end of the state. So the keys are in the order of their changes, even if several
+        # changes have the same time.
         state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
 
@@ -307,8 +307,8 @@ class ExecutionUpdate:
             self._drop(cursor_id)
 
     def pause_if_idle(self) -> None:
-        """Set the execution to paused, because no position can continue without an answer. If all positions wait at
-        gates, no answer can arrive, so the execution fails."""
+        """Set the execution to paused. The caller has found that no position can continue without an answer. If all
+        positions wait at gates, no answer can arrive, so the execution fails."""
         if self.ended or self.switching:
             return
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):

@@ -41,7 +41,8 @@ from arvis.services.people import PAIRABLE, offer_pairing
 from arvis.turns import questions, turns
 from arvis.turns.cancellation import CancelledTurn
 
-#: Raises an error if another process now receives the events of this bot, so that this process stores nothing.
+#: A function that raises an error if another process now receives the events of this bot. This process then stores
+#: nothing.
 Fence = Callable[[Transaction], None]
 
 
@@ -173,7 +174,7 @@ _LONGEST_DROPPED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The result of a message."""
+    """The result of handling a message."""
 
     #: The answer for the connector.
     received: Received
@@ -237,8 +238,8 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
 
 
 def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Handled:
-    """Handle a permitted message. It is too old, exceeds a limit, answers a question, is a command, belongs to an
-    album, or begins a turn."""
+    """Handle a permitted message. It may be too old, exceed a limit, answer a question, be a command, belong to an
+    album, or begin a turn."""
     message = routed.message
     if message.sent_at is not None and now - message.sent_at > rules.answer_within:
         return Handled(_expire(tx, routed, now))

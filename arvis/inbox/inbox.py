@@ -1,10 +1,11 @@
 """The `Inbox` that connectors call (step 1 of `arvis/message_flow.py`). Every event is handled in one commit, and bus
 events are published after this commit.
 
-`accept.py` has the script of messages, this module has the scripts of all other events. A button answers a question or
-stops a turn. The button of a question stays valid while the question is open, even after a restart. A repeated press
-counts once, and only people who may answer can press the button. An edit replaces the text of a message whose turn has
-not begun. A later edit is only recorded in the timeline. People cannot edit messages of others.
+`accept.py` contains the script for messages, and this module contains the scripts for all other events. A button
+answers a question or stops a turn. The button of a question stays valid while the question is open, even after a
+restart. A repeated press has no further effect. Only people who may answer the question can press its button. An edit
+replaces the text of a message whose turn has not begun. A later edit is only recorded in the timeline. People cannot
+edit messages of others.
 """
 
 from __future__ import annotations
@@ -199,8 +200,8 @@ def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool
 
 
 def _not_begun(tx: Transaction, message: StoredMessage) -> bool:
-    """Return True if the turn of this message has not begun. Its job is locked, so that the turn cannot begin
-    meanwhile."""
+    """Return True if the turn of this message has not begun. This function locks the job of the turn, so that the turn
+    cannot begin before the commit."""
     if message.execution_id is None or message.status in FINAL_STATUSES:
         return False
     waiting = tx.jobs.live_of_execution(message.execution_id)
@@ -278,7 +279,7 @@ class InboxService:
         """Receive a message, store it and enqueue its turn (steps 1 to 4 and 8), without a model call."""
         self._admit()
         message = replace(message, sender=replace(message.sender, name=presentable(message.sender.name)))
-        uploads = await self._keep_uploads(message)  # first, because the rows refer to the stored bytes
+        uploads = await self._keep_uploads(message)  # before the rows that refer to the stored bytes
         handled = await self._store.write(
             handle_message,
             self._source(message.address, message.position),
@@ -379,8 +380,8 @@ class InboxService:
 
 
 def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel: str, now: int) -> None:
-    """Move the rows of a channel to its new id, and alert the owner, because Arvis does not change the old id in the
-    configuration."""
+    """Move the rows of a channel to its new id, and alert the owner, because the configuration still contains the old
+    id."""
     source.advance(tx)
     tx.channel_status.move(old, new_channel, now)
     alert_owner(

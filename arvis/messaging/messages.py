@@ -94,8 +94,8 @@ class MentionedState(State):
 
 
 def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int) -> None:
-    """Send a progress notice, at most once for each execution. It does not end the turn and is not a part of the
-    history. The notice of a child execution is sent in the place of its turn."""
+    """Send a progress notice, at most once for each execution. The notice does not end the turn and is not a part of
+    the history. The notice of a child execution is sent in the place of its turn."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
     if not asked or MentionedState.from_json(execution.state).notified:
         return
@@ -104,7 +104,7 @@ def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int)
 
 
 def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
-    """Post a text of an agent before its answer: it is shown in the chat and stored in the history.
+    """Post a text that an agent wrote before its answer: show it in the chat and store it in the history.
 
     The same text is not posted again before a person has written. The text of a child execution is posted in the turn
     for which the child works; if there is no turn, nothing is posted. `taint` is added to the taint of the execution.
@@ -193,8 +193,8 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
 def show_question(
     tx: Transaction, execution: Execution, wait: Wait, *, like: StoredMessage, now: int, again: bool = False
 ) -> None:
-    """Show one open question with its buttons in the place of the message `like`. `again`: the question was shown there
-    before."""
+    """Show one open question with its buttons in the place of the message `like`. `again` means that the question was
+    shown there before."""
     on_page = like.address.platform == WEB
     command = None if on_page else f"arvis questions answer {wait.id}"
     prints = "" if on_page else f"; `arvis questions show {wait.id}` prints it"
@@ -252,7 +252,8 @@ def notice(
     wait_id: str | None = None,
 ) -> StoredMessage:
     """Send a notice of the daemon in the place of the message `like`, as a reply to it. A notice is not a part of the
-    history. `answers` are the ids of the messages that it answers, `wait_id` is the question that it shows."""
+    history. `answers` are the ids of the messages that the notice answers, and `wait_id` is the question that it
+    shows."""
     message = replace(
         like,
         id=tx.new_id(),

@@ -90,7 +90,8 @@ _CAUSES = {
 
 
 def exhausted(reason: str) -> str:
-    """Return the text that follows the last text of stopped work, with the reason if it is not empty."""
+    """Return the note that follows the last text of stopped work. The note contains the reason if `reason` is not
+    empty."""
     return _STOPPED_FOR.format(reason=reason.strip().rstrip(".")) if reason.strip() else EXHAUSTED
 
 
@@ -126,8 +127,9 @@ def archived(agent: str) -> str:
 def question(
     prompt: str, choices: Sequence[str], who: str = "An owner", *, command: str | None = None, again: bool = False
 ) -> str:
-    """Return the text that shows a question. `who` names the people who may answer, `command` is the command line that
-    answers it (None: the text is for the dashboard). `again`: the question was shown before."""
+    """Return the text that shows a question. `who` names the people who may answer, and `command` is the command line
+    that answers the question (None: the text is for the dashboard). `again` means that the question was shown
+    before."""
     words = " or ".join(f"“{choice}”" for choice in choices)
     ways = ["press a button", "write it here"] if words else ["write it here"]
     ways = [*ways, f"run `{command}`"] if command is not None else ways

@@ -85,8 +85,8 @@ def alert_owner(
     """Send an alert, with `hint` at the end of its text. Return False if it was not sent.
 
     It is not sent if no place is known, or if an alert with the same `about` was sent less than `every` ms ago. `about`
-    names the cause, as in `compaction:CONVERSATION`. `unless`: a bot or channel that must not be used, because the
-    alert is about its failure.
+    names the cause, as in `compaction:CONVERSATION`. `unless` is a bot or channel that must not be used, because the
+    alert reports its failure.
     """
     key = f"notified:{about}"
     notified = tx.kv.get(key)
@@ -106,7 +106,7 @@ def alert_owner(
 
 
 def alert_bot_problem(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
-    """Send an alert about a bot that cannot be reached or whose token was refused, through another bot. `cause` is one
+    """Use another bot to send an alert about a bot that cannot be reached or whose token was refused. `cause` is one
     word for the problem."""
     unless = Address(platform, name, "")
     return alert_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)

@@ -22,7 +22,7 @@ _MARKS = re.compile(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_
 
 
 class SpokenReply:
-    """The maker of spoken replies. If `speaker` is None, it makes none."""
+    """The maker of spoken replies. Without a `speaker`, all replies are text only."""
 
     def __init__(self, *, store: Store, speaker: Speaker | None) -> None:
         self._store = store

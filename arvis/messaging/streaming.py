@@ -17,7 +17,7 @@ from arvis.domain.messages import FINAL_STATUSES
 _MOST_ANSWERS = 1_000
 _LONGEST = 262_144
 
-#: Returns the part of the answer to a message (its id) that people have seen; "" if they have seen nothing.
+#: A function that gets the id of a message and returns the part of its answer that people have seen ("" if none).
 Shown = Callable[[str], str]
 
 

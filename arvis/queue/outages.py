@@ -2,8 +2,8 @@
 
 While the disk is full or the database cannot be reached, running work waits instead of failing, because repeating the
 work would call the model again and might send notices twice. No process can renew its leases during an outage. When a
-process reaches the database again, other processes may not have renewed their leases yet. For some time, it therefore
-does not treat their expired leases as crashes.
+process reaches the database again, other processes may not have renewed their leases yet. So the process waits for some
+time before it treats their expired leases as crashes.
 """
 
 from __future__ import annotations

@@ -48,8 +48,7 @@ def begin(
     the reason in the occurrence.
 
     If an occurrence for this time exists already, return None and write nothing. `by` is the id of the person who
-    requested the run, or None if the schedule was due. The run has only rights that this person has,
-    too.
+    requested the run, or None if the schedule was due. The run has no rights that this person lacks.
     """
     ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
@@ -69,7 +68,7 @@ def begin(
 def trigger(
     tx: Transaction, schedule: Schedule, occurrence: Occurrence, task: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
-    """Begin the agent's run of an occurrence after its script's condition was met. Return the changed occurrence.
+    """Begin the agent's run of an occurrence whose script has met its condition. Return the changed occurrence.
 
     The occurrence ends when the run ends. If the run cannot begin, the occurrence ends at once. The caller must have
     settled the job of the script earlier in the same commit. `by` is the id of the person who requested the occurrence,
@@ -200,7 +199,8 @@ def _run(
     otherwise: str,
     by: str | None,
 ) -> NewRun:
-    """Return the agent run that the schedule starts. It uses the graph `otherwise` if the schedule names no graph."""
+    """Return the agent run that the schedule starts. If the schedule names no graph, the run uses the graph
+    `otherwise`."""
     agent, place = ready
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(

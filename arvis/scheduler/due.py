@@ -43,7 +43,7 @@ class TimePlan:
 
 def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> TimePlan:
     """Return the plan for a schedule that is due. A time counts as missed if it is more than `late` ms ago. Times up to
-    `over` (ms) are only recorded, because a database that a backup has replaced may have handled them."""
+    `over` (ms) are only recorded, because they may have been handled before a backup was restored."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
     if newest <= over:
@@ -67,8 +67,8 @@ def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> in
 
 
 def natural(text: ScheduleText, zone: str, now: int) -> int | None:
-    """Return the first time of a schedule after `now`, or None. A stored next time is later than this only if the clock
-    was set back."""
+    """Return the first time of a schedule after `now`, or None. A stored next time is later than the returned time only
+    if the clock was set back."""
     return next(iter(next_times(text, zone, now, 1)), None)
 
 
@@ -131,7 +131,7 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
     for orphan in orphans:
         schedule_runs.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
     due = tx.schedules.due(now, SLICE)
-    # A database that a backup has replaced may have handled the times up to `over` (ms).
+    # The times up to `over` (ms) may have been handled before a backup was restored.
     over = int(tx.kv.get(RESTORED_AT) or 0) if due else 0
     for schedule in due:
         _take(tx, schedule, rules, late, now, over=over)
@@ -162,8 +162,8 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
 def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = None) -> Occurrence:
     """Run a schedule on request, even if it is disabled. The schedule's next time does not change.
 
-    The run acts for the person of the schedule, but only with rights that the person `by` (an id) has, too. Raise
-    `NotFound`, or `Conflict` if the schedule is already running.
+    The run acts for the person of the schedule, but has no rights that the person `by` (an id) lacks. Raise `NotFound`,
+    or `Conflict` if the schedule is already running.
     """
     schedule = find_schedule(tx, schedule_id)
     if tx.occurrences.running(schedule.id):
@@ -214,9 +214,9 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
 
 
 def _restart_times(tx: Transaction, schedule: Schedule, plan: TimePlan, text: Every, now: int) -> None:
-    """Run an interval now, and count its next times from now. The planned time had an occurrence already, because the
-    clock was set back. A cron waits for its next time in this case. An interval has no fixed times, so it need not
-    wait."""
+    """Run a schedule with an interval now, and compute its next time from now. Its planned time already has an
+    occurrence, because the clock was set back. A cron would wait for its next time; an interval has no fixed times and
+    need not wait."""
     due = plan.due + 1
     while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
         due += 1

@@ -86,7 +86,8 @@ class Ticker:
 
 log = structlog.get_logger(__name__)
 
-#: The wall clock counts as set if it and the monotonic clock have advanced by times that differ by more than this (ms).
+#: The wall clock counts as set if its advance since the last check differs from the advance of the monotonic clock by
+#: more than this time (ms).
 JUMP_MS = 60_000
 
 
@@ -152,8 +153,8 @@ class Scheduler:
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
-        """Yield an event that ends the wait for the next check, and the alarm. The alarm sets the event, and so does
-        every change of a schedule."""
+        """Yield two objects: an event that ends the wait for the next check, and the alarm. The alarm sets the event,
+        and so does every change of a schedule."""
         wake = asyncio.Event()
         ticker = Ticker(ring=wake.set)
         endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]

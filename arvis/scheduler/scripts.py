@@ -235,7 +235,8 @@ def read_answer(fetched: Fetched) -> ScriptResult:
 def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
     """Return the effects of an answer. The setting `notify` decides if the text is posted: `always`; `on_condition`, if
     the condition is met; `on_change`, if the text differs from the last posted text. With the last two settings, at
-    least `cooldown` seconds pass between two posts. The same applies to two runs of the agent."""
+    least `cooldown` seconds pass between two posts. With every setting, at least `cooldown` seconds pass between two
+    runs of the agent."""
     condition, notify = script.get("condition"), script.get("notify", "always")
     text = render(script["template"], answer)
     met = condition is not None and holds(condition, answer)
