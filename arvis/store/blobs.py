@@ -24,7 +24,7 @@ _MEGABYTE = 1_000_000
 
 
 class Stopped(Exception):
-    """The caller has aborted the work by setting `stop`."""
+    """The error that ends work after the caller has set `stop`."""
 
 
 def go_on(stop: threading.Event) -> None:
@@ -34,20 +34,20 @@ def go_on(stop: threading.Event) -> None:
 
 
 def private_folder(folder: Path) -> Path:
-    """Create a folder if needed, accessible to this user only."""
+    """Create a folder that only this user can access, if it does not exist."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
 def create_private(path: Path) -> BinaryIO:
-    """Create an empty file that only this user can read, replacing any file at this path. Links are not followed."""
+    """Create an empty file that only this user can read. A file at this path is replaced. Links are not followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that only this user can read, replacing an existing one. The new content is on disk when this
-    returns. After a crash the file has either its old or its new content."""
+    """Write a file that only this user can read. A file at this path is replaced. The new content is on disk when this
+    function returns. After a crash the file has either its old or its new content."""
     fresh = path.with_name(f"{path.name}.new")
     with create_private(fresh) as file:
         file.write(data)
@@ -62,7 +62,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that renames inside it are on disk when this returns."""
+    """Sync a folder, so that renames inside it are on disk when this function returns."""
     _sync(folder)
 
 

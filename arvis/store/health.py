@@ -88,7 +88,7 @@ class Records:
     accounts: Sequence[StoredAccount]
     #: The secret variables.
     secrets: Sequence[Variable]
-    #: The bots that people added, as above.
+    #: The bots that people added in the dashboard or with commands.
     bots: Sequence[StoredBot]
     #: The states of all bots.
     bot_states: Sequence[BotStatus]
@@ -227,9 +227,9 @@ class DatabaseState:
 
 
 def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
-    """Open the database, compare the schema, check the files and read the rows. With `at_rest` no process uses the
-    database, and its files are compared with their checksums. Otherwise SQLite checks a database that is not large.
-    Raises `StoreError` if the database is unusable."""
+    """Open the database, compare the schema, check the files and read the rows. If no process uses the database
+    (`at_rest`), its files are compared with their checksums. Otherwise SQLite checks the database, unless the database
+    is large. Raises `StoreError` if the database is unusable."""
     if database.url is not None:
         return _inspect_server(database.url, now)
     queries = load_queries(SqliteDialect())
@@ -251,8 +251,8 @@ def log_bytes(database: Database) -> int:
     return log.stat().st_size if database.url is None and log.exists() else 0
 
 
-#: Features of SQLite that Arvis needs. The value is a statement that fails without the feature; it may use the table of
-#: the first statement.
+#: The features of SQLite that Arvis needs. Each value is a statement that fails without the feature. The statement may
+#: use the table that the first statement creates.
 SQLITE_PARTS: Mapping[str, str] = {
     "STRICT": "CREATE TABLE plain (id TEXT PRIMARY KEY) STRICT",
     "RETURNING": "INSERT INTO plain VALUES ('a') RETURNING id",
@@ -285,15 +285,14 @@ def _inspect_server(url: str, now: int) -> DatabaseState:
 
 
 def _examine_files(database: Database) -> Sound | LogCut | Damaged:
-    """Check the files in the same way as a start of the daemon does, but with a temporary folder that a start does not
-    use."""
+    """Check the files in the same way as the daemon does when it starts, but in a different temporary folder."""
     with tempfile.TemporaryDirectory(dir=database.folder, prefix=".doctor-") as folder:
         return examine(database.file, Path(folder) / "workshop")
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
-    """Run SQLite's own check while other processes may write. If the database is larger than `_QUICK`, the check would
-    take too long; return None without it."""
+    """Run SQLite's own check while other processes may write. If the database is larger than `_QUICK`, return None,
+    because the check would take too long."""
     if file.stat().st_size > _QUICK:
         return None
     damage = [row[0] for row in connection.execute("PRAGMA quick_check(10)") if row[0] != "ok"]

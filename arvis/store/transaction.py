@@ -87,8 +87,8 @@ class Claim:
 
 
 class CommitUnknown(Exception):
-    """The connection broke during the commit, so it is unknown whether the commit happened. The code that catches this
-    exception must settle `claim`."""
+    """The error for a connection that broke during a commit, so that it is unknown whether the commit happened. The
+    code that catches this exception must settle `claim`."""
 
     claim: Claim | None = None
 

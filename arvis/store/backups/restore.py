@@ -4,9 +4,9 @@ The new database is prepared completely before any file is replaced. The caller 
 other process has the old database open.
 
 A backup is a past state. Jobs that wait in it may have run since then in the replaced database, and their results may
-have been sent. So these jobs are not run twice: before any process uses the restored database, they fail with the
-reason `restored`, and a person can retry them. Accepted web hook calls and idempotency keys are copied from the
-replaced database, so that a client that repeats an old request gets the stored answer.
+have been sent. They must not run twice. So before any process uses the restored database, these jobs fail with the
+reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from the replaced
+database, so that a client that repeats an old request gets the stored answer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _UNSURE = "a backup was restored after this delivery began, so it may have been 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The amounts of unfinished work that `settle` ended."""
+    """The numbers of jobs, executions and deliveries that `settle` ended."""
 
     #: The number of jobs, of any kind.
     jobs: int
@@ -118,8 +118,8 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
 
 
 def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
-    """Stop an execution at its current step. It continues when a person retries its job or answers its question. If it
-    has no job, add one that a person can retry."""
+    """Stop an execution at its current step. It continues when a person retries its job or answers its question. If the
+    execution has no job, add one that a person can retry."""
     execution = tx.executions.get(row["id"])
     if execution is None:
         return
@@ -188,8 +188,8 @@ def restore(database: Database, source: Path, now: int) -> Restored:
 
 
 def restore_newest(database: Database, now: int) -> Restored | None:
-    """Replace the database by the newest backup that can be restored. The result lists the newer backups that cannot
-    (`passed_over`). Return None and change nothing if no backup can be restored."""
+    """Replace the database by the newest backup that can be restored. The result lists the newer backups that cannot be
+    restored (`passed_over`). Return None and change nothing if no backup can be restored."""
     passed_over = []
     for backup in list_backups(database):
         try:
@@ -258,8 +258,8 @@ def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
 
 
 def _make_ready(source: Path, half: Path, now: int) -> _Ready:
-    """Check and migrate the copied database, and mark the jobs, executions and deliveries that were unfinished in it as
-    failed, waiting or unknown (see `settle`). The result is one synced file without a write-ahead log."""
+    """Check and migrate the copied database, and end the unfinished work in it (see `settle`). The result is one synced
+    file without a write-ahead log."""
     queries = load_queries(SqliteDialect())
     with _sound(source), contextlib.closing(connect(half, writing=True)) as connection:
         if damage := damage_in(connection):

@@ -47,7 +47,7 @@ def finish_restore(database: Database) -> None:
 
 def _put_in_place(file: Path, ready: Path) -> None:
     """Move the old files away, and the new database to its path. If this function was interrupted, it can be called
-    again. The old files are moved and synced first: SQLite would apply an old log to the new database."""
+    again. The old files are moved and synced first, because SQLite would apply an old log to the new database."""
     stage = ready.parent
     for old in (log_file(file), kept_log(file), with_suffix(file, "-shm"), sums_file(file), file):
         if old.exists():
@@ -61,8 +61,7 @@ def _put_in_place(file: Path, ready: Path) -> None:
 
 
 def _new_folder(parent: Path, now: int) -> Path:
-    """Create a folder with the time as its name. A folder with this name contains another database; in this case use a
-    later second."""
+    """Create a folder with the time as its name. If the name is already used, use a later second."""
     while (folder := parent / stamp(now)).exists():
         now += 1000
     folder.mkdir(mode=0o700)

@@ -3,8 +3,8 @@ writing. The check changes no file of the database.
 
 Arvis's own checksums cover the pages of the database file, and SQLite's checksums cover the frames of its write-ahead
 log. A killed process may leave an unfinished transaction at the end of the log; this is not damage. It also leaves the
-log's index, which contains the number of committed frames. If the log has fewer valid frames than this number, it is
-damaged.
+log's index, which contains the number of committed frames. If the log has fewer valid frames than this number, the log
+is damaged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNSURE = (
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """The files contain all commits."""
+    """The result of a check that found all commits in the files."""
 
     #: Additional information.
     remark: str | None = None
@@ -46,7 +46,8 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """The database file is undamaged, and the write-ahead log is valid only up to some frame."""
+    """The result of a check that found an undamaged database file, and a write-ahead log that is valid only up to some
+    frame."""
 
     #: A description of the lost commits after that frame, or None if there were none.
     lost: str | None
@@ -56,7 +57,7 @@ class LogCut:
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """The files are damaged, so that a backup must replace the database."""
+    """The result of a check that found damage in the database, so that a backup must replace it."""
 
     #: Descriptions of the damage.
     damage: Sequence[str]
@@ -80,9 +81,9 @@ def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
 
 
 def log_to_play(file: Path) -> Path:
-    """Return the path of the log that belongs to the database file. It is the log's second name if another program has
-    removed the log under its usual name while closing the database. If there are no checksums, the second name is not
-    used, because the file may be a different database."""
+    """Return the path of the log that belongs to the database file. If another program closed the database and removed
+    the log under its usual name, return the second name of the log. Without checksums, never return the second name,
+    because the file may be a different database."""
     log, kept = log_file(file), kept_log(file)
     is_away = _holds_something(kept) and not _holds_something(log)
     return kept if is_away and sums_file(file).exists() else log

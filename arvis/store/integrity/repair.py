@@ -2,8 +2,8 @@
 
 A damaged database is moved to a separate folder, and the newest intact backup replaces it. If only the write-ahead log
 is damaged, its intact part is kept. No data is deleted. A report in the separate folder names the missing data and
-explains how to undo the repair. A note on disk marks a repair that is not reported yet. If the process dies before
-that, the next one completes and reports the repair.
+explains how to undo the repair. A note on disk marks a repair that is not reported yet. If the process dies before the
+report, the next process completes and reports the repair.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Missing:
     """A summary of the newest messages of a damaged database, which the restored one lacks."""
 
     number: int
-    #: The times (ms) of the oldest and the newest of these messages.
+    #: The times (ms) of the oldest and the newest missing message.
     oldest: int | None
     newest: int | None
 
@@ -64,7 +64,7 @@ def missing_messages(aside: Path, restored: Path) -> Missing | None:
 
 
 def write_report(folder: Path, text: str) -> Path:
-    """Write the report into this folder and return its path. The report is on disk when this returns."""
+    """Write the report into this folder and return its path. The report is on disk when this function returns."""
     path = folder / REPORT
     write_whole(path, text.encode())
     return path
@@ -81,7 +81,7 @@ def told_of_restore(
 ) -> str:
     """Return the report on a damaged database that a backup has replaced. `aside` is the path to which the damaged
     database was moved, and `written` the time (ms) of its last change. `restored` is None if a later process completed
-    the restore: it does not know which backup was used."""
+    the restore, because that process does not know the backup."""
     way_back = [_WAY_BACK, f"arvis restore {aside.absolute()}"] if aside.exists() else [_NO_WAY_BACK]
     return _text(
         f"Arvis found its database damaged at {_time(found_at)}.",
@@ -250,7 +250,8 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
 
 
 def _cut_log(database: Database, cut: LogCut, now: int) -> Finding:
-    """Copy the log to the separate folder, then continue with the intact part of the log."""
+    """Copy the damaged log to the separate folder. Keep using the intact part of the log, or delete the log if it must
+    not be applied (`superseded`)."""
     note = _read_note(database)
     if note is None or not note.folder:
         note = _Note(found_at=now, damage=[], folder=_free_name(database, now), lost=cut.lost)
@@ -276,8 +277,8 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 
 
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
-    """Report a damaged log. If commits were lost, end the unfinished work first. The lost commits may have recorded
-    that this work was done, and it must not be sent or run twice."""
+    """Report a damaged log. If commits were lost, first end the unfinished work. The lost commits may have recorded
+    that this work was done, and no work may be done twice."""
     given_up: Settlement | None = None
     if note.lost is not None:
         with sealed(database.file) as connection:
@@ -294,7 +295,7 @@ def _report_cut(database: Database, note: _Note, now: int) -> Finding:
 
 
 def _free_name(database: Database, now: int) -> str:
-    """Return a folder name made from the time that no other folder has."""
+    """Return an unused folder name that contains the time."""
     while (database.aside / stamp(now)).exists():
         now += 1000
     return stamp(now)
@@ -318,7 +319,7 @@ class _Note:
 
 
 def _complete(database: Database, note: _Note, now: int) -> Finding | None:
-    """Finish and report a repair whose process has died. All files are intact now."""
+    """Finish and report a repair whose process has died. The caller has found all files intact."""
     if note.folder:
         return _report_cut(database, note, now)
     # All folders with a file of the database count. If the database file itself was missing, only its log or its

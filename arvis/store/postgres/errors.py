@@ -30,8 +30,8 @@ _PASSING = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,
 )
-#: The first two characters of the codes of temporary errors. They stand for connection, resources, operator
-#: intervention, and the server's disk.
+#: The first two characters of the codes of temporary errors: lost connections (08), missing resources (53),
+#: intervention of an operator (57), and errors of the server's system, such as its disk (58).
 _PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
 
 #: Texts in the error messages of a server that was reached and refuses the connection permanently. The messages are

@@ -117,7 +117,7 @@ def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]
 
 def _resolve(sent: asyncio.Future[None] | None, failure: StoreError | None) -> None:
     """Wake the caller of `tell` that waits for the end of this transmission. `sent` is None for a notice from `post`.
-    It is already done if the caller was cancelled."""
+    `sent` is already done if the caller was cancelled."""
     if sent is None or sent.done():
         return
     if failure is not None:

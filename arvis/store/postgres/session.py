@@ -101,7 +101,7 @@ _MARK_AND_COMMIT = (
 
 
 class Queries:
-    """The texts of the named queries for PostgreSQL. `writes` tells whether a query can change rows."""
+    """The texts of the named queries for PostgreSQL. `writes` returns True if a query can change rows."""
 
     def __init__(self) -> None:
         texts = load_queries(PostgresDialect())

@@ -56,8 +56,7 @@ class _Written(Generic[R]):
     result: R
     #: True if the commit left jobs that other processes can claim.
     left: bool
-    #: If the outcome of the commit is unknown: a future that tells whether it happened. Otherwise None, because it
-    #: happened.
+    #: None if the commit happened. If its outcome is unknown: a future whose result is True if the commit happened.
     settled: Future[bool] | None = None
 
 
@@ -201,7 +200,7 @@ class PostgresStore:
                         session.close()
                     raise failure(error) from error
             finally:
-                if not session.leave() and session in self._sessions:  # `leave` has closed it
+                if not session.leave() and session in self._sessions:  # closed by `leave`
                     self._sessions.remove(session)
 
     def _session(self) -> PostgresSession:

@@ -295,7 +295,7 @@ def occurrence_of(row: Row) -> Occurrence:
 
 
 def _columns(schedule: Schedule) -> dict[str, object]:
-    """Return the columns that both an insert and an update set. The row's kind and its own times are not among them."""
+    """Return the columns that both an insert and an update set: all except `kind`, `created_at` and `updated_at`."""
     names = set(Schedule.__slots__) - {"kind", "created_at", "updated_at"}
     return {
         **{name: getattr(schedule, name) for name in names},

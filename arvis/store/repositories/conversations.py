@@ -1,5 +1,5 @@
-"""Conversations, with their summaries, handover threads and plugin additions. Also the calibrations, which correct the
-token estimates for a model."""
+"""Conversations, with their summaries, handover threads and plugin additions; and calibrations, which correct the token
+estimates for a model."""
 
 from __future__ import annotations
 

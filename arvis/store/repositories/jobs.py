@@ -79,8 +79,7 @@ class Lanes:
             self.announce(promoted["run_at"], now)
 
     def announce(self, run_at: int, now: int) -> None:
-        """Tell the queue, after the commit, that a lane has a new head. The head can be claimed from the time `run_at`
-        on."""
+        """Notify the queue after the commit that a lane has a new head, which can be claimed from the time `run_at`."""
         if run_at <= now:
             self._session.notices.heads += 1
         else:
@@ -88,7 +87,7 @@ class Lanes:
 
     def _counted(self, lane: str) -> tuple[int, int]:
         """Add one job to the counters of a lane. Return its last position and the number of its pending and running
-        jobs. Most lanes are empty before; for these SQLite uses a faster query."""
+        jobs. Most lanes are empty before this call. For an empty lane, SQLite uses a faster query."""
         if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
             return 1, 1
         row = self._session.one("enter_lane", lane=lane)
@@ -312,9 +311,9 @@ class SqlJobs:
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
             tokens += row["tokens"]
             same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
-            # A turn that has begun before (a person retried it) has its own history and stays a separate turn. So does
-            # a turn that waits for more parts of its message; its `run_at` is later than its `created_at`. `run_at` is
-            # not only compared with `now`, because after the clock was set back, every turn would seem to wait.
+            # Two kinds of turns stay separate: a turn that a person retried, because it has its own history; and a turn
+            # that waits for more parts of its message, so that its `run_at` is later than its `created_at`. A
+            # comparison with `now` alone is not enough: after the clock was set back, every turn would seem to wait.
             waits = row["run_at"] > max(now, row["created_at"])
             if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
@@ -344,7 +343,7 @@ class SqlJobs:
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
-            # A claim of another process skips jobs whose row is locked, so it may have skipped one of these.
+            # This query locks the rows. A claim of another process skips locked rows and may have skipped one of these.
             self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
         return [job_of(row) for row in rows]
 

@@ -89,8 +89,8 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
 
 
 def _coming(rows: MessageRows) -> Iterator[TimelineStep]:
-    """Yield the first entries of the timeline: `posted` for a message that an agent or the daemon posted. A message of
-    a person gets `received`, and `routed` if an agent was chosen."""
+    """Yield the first entries of the timeline. A message that an agent or the daemon posted has the entry `posted`. A
+    message of a person has `received`, and also `routed` if an agent was chosen."""
     message, agent = rows.message, rows.agent[0]["slug"] if rows.agent else None
     at, platform = message["created_at"], message["platform"]
     if message["source"]:

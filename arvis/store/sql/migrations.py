@@ -2,7 +2,7 @@
 an older schema; for that, restore the backup that was made before the migration.
 
 A file that is part of a release is never edited: its checksum is stored and compared. If a newer Arvis has migrated the
-database, this version refuses it, because it does not know the schema.
+database, this version does not open the database, because it does not know the schema.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class PostgresDialect:
 
 @functools.cache
 def load_queries(dialect: Dialect) -> Mapping[str, str]:
-    """Return all named queries in the syntax of this database. They are read once in a process. A query in a file below
+    """Return all named queries in the syntax of this database. Each process reads them once. A query in a file below
     `queries/<dialect>/` replaces the query of the same name."""
     folder = files("arvis.store") / "queries"
     texts = [entry for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".sql")]
@@ -80,7 +80,7 @@ def _without_comments(body: str) -> str:
 
 @dataclass(slots=True)
 class Notices:
-    """The changes in a transaction that the queue must learn after the commit."""
+    """The changes that a transaction reports to the queue after its commit."""
 
     #: The number of jobs at the head of a lane that became ready to be claimed.
     heads: int = 0

@@ -37,7 +37,7 @@ _LOCKS_AT = 1 << 30
 
 
 class SumsDamaged(Exception):
-    """The checksum file exists, but it is incomplete or invalid."""
+    """The error for a checksum file that is incomplete or invalid."""
 
 
 def sums_file(database: Path) -> Path:
@@ -83,7 +83,7 @@ class PageSums:
         return cls(page_size=page_size, sums=_in_little_endian(array("I", body)), folded=Mark(salts, frames))
 
     def save(self, path: Path) -> None:
-        """Write the checksums to a file, which is on disk when this returns."""
+        """Write the checksums to a file. The file is on disk when this function returns."""
         body = _in_little_endian(array("I", self._sums)).tobytes()
         head = _HEADER.pack(_MAGIC, self.page_size, self.pages, self.folded.salts, self.folded.frames, 0)[:-4]
         write_whole(path, head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body)
@@ -93,7 +93,8 @@ class PageSums:
         database file; this frame must end a transaction. Raises `SumsDamaged` if the log lacks frames, or if its frames
         lack a page by which the file grew.
 
-        The database file is not read. Closing it would release the locks that SQLite holds on it for the whole process.
+        This function does not read the database file: to close it afterwards would release the locks that SQLite holds
+        on the file for the whole process.
         """
         after = self.folded.frames if self.folded.salts == upto.salts else 0
         if log.bytes < place_of(self.page_size, upto.frames):
@@ -162,9 +163,8 @@ def log_file(database: Path) -> Path:
 
 
 def kept_log(database: Path) -> Path:
-    """Return the path of the log's second name, a hard link. After a crash another program may open the database and
-    close it again, even only for reading. It then deletes the log under its first name, but this link keeps the
-    content."""
+    """Return the path of the log's second name, a hard link. If another program opens and closes the database after a
+    crash, even only to read it, that program deletes the log under its first name. This link keeps the content."""
     return with_suffix(database, "-kept")
 
 
@@ -199,9 +199,9 @@ class Sealing:
         return frames is not None
 
     def close(self) -> None:
-        """Write the remaining log into the database file, and close the connection. If writing fails, SQLite tries once
-        more when it closes, but does not report the result. The next start then checks the log under its second
-        name."""
+        """Write the remaining log into the database file, and close the connection. If the write fails, SQLite tries
+        again when it closes the connection, but does not report the result. In this case the next start checks the log
+        under its second name."""
         if self.fold("FULL"):
             self._checkpoint("TRUNCATE")
             self._connection.close()

@@ -17,12 +17,12 @@ class Emergency:
 
     #: Frees the disk space that was reserved for the case that the disk is full.
     make_room: Callable[[], None]
-    #: Ends the process. The store calls this if the state of the database is unknown. From then on it refuses every
-    #: call.
+    #: Ends the process. The store calls this if the state of the database is unknown. After this, the store refuses
+    #: every call.
     lost: Callable[[StoreLost], None]
 
 
-#: Callbacks that do nothing. Commands use them, because they need not end a daemon.
+#: Callbacks that do nothing, for commands, which have no daemon to end.
 ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
 
 

@@ -48,7 +48,8 @@ class Submission:
 
 
 def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
-    """Pass the error to the callers of the group and of all later scripts: no thread can run these scripts any more."""
+    """Pass the error to the callers of the group and of all later scripts, because no thread can run these scripts any
+    more."""
     following: Submission | None
     for submission in group:
         submission.error = error
@@ -95,7 +96,8 @@ LOCK_PATIENCE = 5.0
 
 
 class _TransactionEnded(Exception):
-    """A script had an error after which SQLite may have rolled back the whole transaction. The group must run again."""
+    """The error for a script after whose failure SQLite may have rolled back the transaction, so that its group must
+    run again."""
 
 
 class Writer(threading.Thread):
@@ -167,7 +169,7 @@ class Writer(threading.Thread):
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
-        if is_locked(error):  # this happens only if the store must stop, and another wait would delay that
+        if is_locked(error):  # only while the store stops: another wait would delay its end
             self._connection.execute("PRAGMA busy_timeout = 0")
         if is_full(error):
             self._emergency.make_room()

@@ -155,7 +155,7 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
     """Return the runs of a page that have this status, and one run more. `status` is a status of runs that have not
-    ended. It depends on the questions and jobs of a run, so it is computed for each such run and compared."""
+    ended. The database does not store it: it is computed from the questions and jobs of each run."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
         shown = [await _run(snapshot, row) for row in rows]

@@ -242,7 +242,7 @@ def _question_of(row: Row) -> ShownQuestion | None:
 
 
 async def _question(snapshot: Snapshot, row: Row) -> WaitView:
-    """Return a question, and the message of the person from which it arose: the message of the topmost execution."""
+    """Return a question, and the message of the person that led to it (the message of the topmost execution)."""
     wait = wait_of(row)
     execution = execution_of((await snapshot.rows("get_execution", id=wait.execution_id))[0])
     work = WorkState.from_json(execution.state)
@@ -268,7 +268,7 @@ async def _asked_for(
     if message_id is not None:
         found = await snapshot.rows("get_message", id=message_id)
         return message_of(found[0]) if found else None
-    for _ in range(10):  # more levels than delegations allow
+    for _ in range(10):  # delegations allow fewer levels
         if parent_wait is None:
             break
         wait = (await snapshot.rows("get_wait", id=parent_wait))[0]

@@ -17,7 +17,7 @@ from arvis.store.views.queue import WorkState, call_of
 
 #: The beginning of the names of effects that are tool calls, such as `tool 2: web_search`.
 _TOOL = "tool "
-#: The maximum number of calling executions above an execution that are read.
+#: The maximum number of callers of an execution (direct and indirect) that are read.
 _MOST_ANCESTORS = 20
 
 
@@ -74,8 +74,8 @@ async def _reply(snapshot: Snapshot, asked: Sequence[Row]) -> str:
 
 
 async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: Sequence[Row]) -> Iterator[ToolUse]:
-    """Return the finished tool calls. If the start of a call was not measured, the end of the step or the answer before
-    it is used as its start."""
+    """Return the finished tool calls. If the duration of a call was not recorded, the call counts as started at the
+    last step or answer before it."""
     steps = await snapshot.rows("steps_of", execution_id=execution_id)
     waits = await snapshot.rows("waits_of", execution_id=execution_id)
     moments = sorted([created_at, *(row["at"] for row in steps), *(row["answered_at"] or 0 for row in waits)])

@@ -244,7 +244,7 @@ class _Names:
         address = None if row["platform"] is None else address_of(row)
         agent, about = row["agent_slug"], row["text"] or row["schedule"]
         if not (address and agent and about):
-            # Only such rows need the state of the execution, which is long.
+            # The state of the execution is long, so it is used only in this case.
             work = _state_of(row)
             work = work.origin or work
             address = address or work.address
