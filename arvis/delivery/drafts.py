@@ -45,8 +45,8 @@ class OpenedDraft:
 
 
 def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> OpenedDraft | None:
-    """Open the draft of a turn. Return None if the turn has ended, if its draft was removed, or if a message of unknown
-    id may still show the draft."""
+    """Open the draft of a turn. Return None if the turn has ended, if its draft was removed, or if the draft may be
+    shown in a message whose id is unknown."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None

@@ -1,7 +1,7 @@
 """Typing and drafts: they show in a chat that an agent is working, its text so far, and its current step.
 
-This module listens to the bus in the process that runs the turns, for platforms whose bots can show typing or drafts.
-(The dashboard reads the events of the bus itself.) The state is only in memory.
+This module serves platforms whose bots can show typing or drafts; the dashboard reads the events of the bus itself. The
+process that runs the turns listens to the bus and keeps the state in memory only.
 """
 
 from __future__ import annotations
@@ -287,8 +287,8 @@ class Presence:
             await self._clock.sleep(TYPING_AGAIN * connector.typing_seconds)
 
     def _is_at_work(self, address: Address) -> bool:
-        """Return True if a turn is running in this place. After `LONGEST_SILENCE` without events its turns are
-        forgotten, because another process may have taken them over and does not report their end here."""
+        """Return True if a turn is running in this place. Turns without an event for `LONGEST_SILENCE` are forgotten:
+        another process may have taken them over, and the bus of this process does not report their end."""
         if self._clock.monotonic() - self._heard.get(address, 0.0) > LONGEST_SILENCE:
             self._forget(address)
         return address in self._at_work

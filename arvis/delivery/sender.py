@@ -239,8 +239,8 @@ class PartSender:
             self.part = replace(self.part, state=PartState.RESERVED, platform_id=receipt.platform_id)
 
     def _check_backoff(self) -> None:
-        """Raise `SendError` if the channel's pause is not over, for example because another delivery was asked to pause
-        after this job began."""
+        """Raise `SendError` if the channel's pause has not ended. The platform may have requested this pause for
+        another delivery after this job began."""
         if rest := self._backoff.remaining(self.part.delivery.address):
             raise SendError("the platform asked for a pause", retry_after=rest)
 

@@ -6,7 +6,7 @@ work since the last commit; the nodes that did this work are visited again.
 
 The engine itself asks a person in two cases: an effect was interrupted and may have happened, or the graph no longer
 has the node of a position. Such a question interrupts a visit but does not end it. After the person's answer the visit
-continues. Its node does not see this answer: it still reads the answer that it had before.
+continues. The node of the visit never reads this answer: it reads the same answer as before the question.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ LAST_SECONDS = 2.0
 #: Arvis would block the writer and the event loop.
 MOST_UNCOMMITTED = 100
 
-#: The engine begins or finishes this many branches at a time; then it lets other tasks of the event loop run.
+#: The number of branches that the engine begins or finishes before it lets other tasks of the event loop run.
 BESIDES = 16
 
 T = TypeVar("T")
@@ -397,8 +397,8 @@ class Engine:
             self._bus.publish(ExecutionPaused(update.execution.id, wait.id, wait.prompt))
 
     async def _write_last(self, writes: list[Write]) -> None:
-        """Store these writes in a commit of their own, because the commit of their step was not made. Give up after
-        `LAST_SECONDS`."""
+        """Store these writes in a separate commit, because the step to which they belong was not committed. Give up
+        after `LAST_SECONDS`."""
         if writes:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):

@@ -32,7 +32,8 @@ class DurableWrite:
 
 @dataclass(frozen=True, slots=True)
 class StepWrite:
-    """A write about the step itself. It is not made if the node returned no decision, because then there is no step."""
+    """A write about the step itself. It is made only if the node returned a decision, because otherwise there is no
+    step."""
 
     script: Callable[[Transaction], object]
 
@@ -67,8 +68,8 @@ class Memory:
 
 
 class NodeContext:
-    """The context of one visit. Nodes never write to the database. They return a decision, and with `record` they can
-    add writes to the commit of their step. `keep` stores an effect immediately, or raises `LeaseLost`."""
+    """The context of one visit. A node never writes to the database. It returns a decision, and can add writes to the
+    commit of its step (`record`). `keep` stores an effect immediately, or raises `LeaseLost`."""
 
     def __init__(
         self,

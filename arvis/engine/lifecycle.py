@@ -169,8 +169,9 @@ def end_branches(tx: Transaction, execution_id: str, now: int) -> list[str]:
 
 
 def hold_children(tx: Transaction, execution_id: str) -> None:
-    """Lock the lanes of all running children of an execution. Call this before the lane of the execution is locked: a
-    child that ends locks its own lane first and then its parent's, and the opposite order would deadlock."""
+    """Lock the lanes of all running children of an execution. Call this function before the lane of the execution is
+    locked. A child that ends locks first its own lane and then the lane of its parent; the opposite order could
+    deadlock."""
     for child in tx.executions.children_of(execution_id):
         if child.status in LIVE:
             hold_children(tx, child.id)
@@ -178,7 +179,7 @@ def hold_children(tx: Transaction, execution_id: str) -> None:
 
 
 def root_of(tx: Transaction, execution: Execution) -> Execution:
-    """Return the root of this execution: follow its callers to the first execution, which no other execution called."""
+    """Return the execution at the top of the chain of callers; this execution itself if it has no caller."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         parent = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -281,9 +282,9 @@ def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: On
 def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) -> Settlement:
     """Return the settlement of the job: the job is done, or it runs again.
 
-    The job runs again immediately if the execution continues in another graph, or if an answer arrived while the job
-    was running, because then `answer` adds no job. If the execution waits only for its children, the job stays at the
-    head of its lane, so that no later message overtakes the work, and runs again after `LOOK_AGAIN_MS` at the latest.
+    The job runs again immediately in two cases: the execution continues in another graph, or an answer arrived while
+    the job was running (`answer` then adds no job). If the execution waits only for its children, the job stays at the
+    head of its lane, so that no later message overtakes the work. It runs again after `LOOK_AGAIN_MS` at the latest.
     """
     if update.switching:
         return Snooze(now, CALLED)
@@ -298,8 +299,8 @@ def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) ->
 
 
 def note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
-    """Note in the timeline that the graph was changed while the execution waited, so that its further path may
-    differ."""
+    """Note in the timeline that the graph was changed while the execution waited. The next steps may therefore differ
+    from those of the earlier graph."""
     asked = [message.id for message in tx.messages.of_turn(execution.id)]
     tx.timeline.note(asked, "graph_changed", {"graph": execution.graph}, now)
 

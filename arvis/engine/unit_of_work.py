@@ -249,7 +249,7 @@ class ExecutionUpdate:
                 self._end(value)
             return
         if len(self.cursors) + len(targets) - 1 > self.graph.max_branches:
-            self._fail(f"It would have more than {self.graph.max_branches} branches at once.")
+            self._fail(f"The execution would have more than {self.graph.max_branches} branches at once.")
             return
         self._put(self._at(cursor, targets[0], value))
         for target in targets[1:]:

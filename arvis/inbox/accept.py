@@ -1,5 +1,5 @@
-"""Routes a message and checks the permission of its sender, then accepts it, stores it as overheard, or rejects it with
-a reason (steps 2, 4 and 8 of `arvis/message_flow.py`).
+"""Routes a message and checks the permission of its sender. The message is then accepted, stored as overheard, or
+rejected with a reason (steps 2, 4 and 8 of `arvis/message_flow.py`).
 
 The script of a message begins with `EventSource.advance`. A repeated event creates no row. No model is called.
 """
@@ -193,9 +193,9 @@ def handle_message(
     code: str,
     now: int,
 ) -> Handled:
-    """Route a message, then accept it and enqueue its turn, store it as overheard, or reject it, all in one
-    transaction. `uploads` are the files whose bytes came with the message. `code` is a new pairing code, used if the
-    person is unknown."""
+    """Route a message in one transaction. Then accept it and enqueue its turn, or store it as overheard, or reject it.
+    `uploads` are the files whose bytes came with the message. `code` is a new pairing code, used if the person is
+    unknown."""
     source.advance(tx)
     if (known := _known(tx, message)) is not None:
         return Handled(known)
@@ -373,7 +373,7 @@ def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
 
 
 def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
-    """Store an overheard message as context if an agent observes the channel; if not, store nothing."""
+    """Store an overheard message as context, but only if an agent observes the channel."""
     text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
     if refused.observe > 0 and text.strip():
         seen = OverheardMessage(

@@ -175,8 +175,8 @@ def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeleti
 
 
 def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
-    """Return the stored message with this platform id; None if it is unknown or was rejected, because edits of rejected
-    messages are not stored."""
+    """Return the stored message with this platform id; None if the message is unknown, or if it was rejected, because
+    edits of rejected messages are not stored."""
     found = tx.incoming.by_ref(address, ref)
     return None if found is None or found.status is MessageStatus.DROPPED else found
 
@@ -343,8 +343,8 @@ class InboxService:
         return EventSource(self._fence, address, position)
 
     async def _keep_uploads(self, message: IncomingMessage) -> list[Attachment]:
-        """Store the uploaded files. Files of refused people are not stored, and `TooMany` is raised if the sender's
-        byte limit is exceeded, so that no sender can fill the disk."""
+        """Store the uploaded files. To protect the disk, do not store files of refused people, and raise `TooMany` if
+        the sender's byte limit is exceeded."""
         if not message.uploads:
             return []
         routed = await self._store.read(self._router.route, message)

@@ -160,8 +160,8 @@ def ask_questions(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
-    """Connect the open questions of a workflow run with the lane of its conversation, so that messages there can answer
-    them, although the run has a separate lane."""
+    """Connect the open questions of a workflow run with the lane of its conversation. Messages of that lane can then
+    answer them, although the run has a separate lane."""
     talk = tx.conversations.get(PlacedState.from_json(run.state).conversation)
     for wait in tx.waits.of_execution(execution.id):
         if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
@@ -205,8 +205,8 @@ def show_question(
 
 
 def _who(execution: Execution, wait: Wait) -> str:
-    """Return the people who may answer, as the beginning of a sentence. If the question names no people, mention only
-    owners, even if the configuration names others."""
+    """Return the people who may answer, as the beginning of a sentence. For a question that names no people, mention
+    only owners, although the configuration may allow other people, too."""
     named = named_approvers(execution, wait)
     if named is None:
         return "An owner"
@@ -219,8 +219,8 @@ def _who(execution: Execution, wait: Wait) -> str:
 
 
 def _whole_of(wait: Wait) -> list[OutgoingFile]:
-    """Return a list with one file that contains the question if the question is too long for the chat; otherwise an
-    empty list."""
+    """If the question is too long for the chat, return a list with one file that contains it. Otherwise return an empty
+    list."""
     if len(wait.prompt) <= LONGEST_QUESTION:
         return []
     size = len(wait.prompt.encode())

@@ -82,11 +82,11 @@ def alert_owner(
     unless: Address | None = None,
     hint: Hint = _NO_HINT,
 ) -> bool:
-    """Send an alert, with `hint` at the end of its text. Return False if it was not sent.
+    """Send an alert, with `hint` at the end of its text. Return True if it was sent.
 
-    It is not sent if no place is known, or if an alert with the same `about` was sent less than `every` ms ago. `about`
-    names the cause, as in `compaction:CONVERSATION`. `unless` is a bot or channel that must not be used, because the
-    alert reports its failure.
+    No alert is sent if no place is known, or if an alert with the same `about` was sent less than `every` ms ago.
+    `about` names the cause, as in `compaction:CONVERSATION`. `unless` is a bot or channel that must not be used,
+    because the alert reports its failure.
     """
     key = f"notified:{about}"
     notified = tx.kv.get(key)

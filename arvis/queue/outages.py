@@ -1,9 +1,9 @@
 """Outages of the database: calls wait for the end of the outage, and leases that expire during it are not taken over.
 
-While the disk is full or the database cannot be reached, running work waits instead of failing, because repeating the
-work would call the model again and might send notices twice. No process can renew its leases during an outage. When a
-process reaches the database again, other processes may not have renewed their leases yet. So the process waits for some
-time before it treats their expired leases as crashes.
+While the disk is full or the database cannot be reached, running work waits. If it failed and was repeated, it would
+call the model again and might send notices twice. No process can renew its leases during an outage. When a process
+reaches the database again, other processes may not have renewed their leases yet. So the process waits for some time
+before it treats their expired leases as crashes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _REPEAT_SECONDS = 60.0
 
 
 class Contact:
-    """The state of the connection to the database. It logs the start and the end of each outage, and one entry a minute
-    between them."""
+    """The state of the connection to the database. It logs the start of each outage, one entry per minute during the
+    outage, and its end."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock

@@ -79,8 +79,8 @@ def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
 
 
 def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
-    """Store that this process is running, and take back the jobs of dead processes, such as the previous one of this
-    folder."""
+    """Store that this process is running, and take back the jobs of dead processes, such as the previous process of
+    this data folder."""
     key = _process_key(node)
     died = tx.kv.get(key) or ""
     tx.kv.put(key, boot, now)
@@ -91,9 +91,9 @@ def rescue(
     tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
     """Take back the jobs of dead processes, and return these jobs. If `judge` is False, the jobs of processes with
-    other data folders are not taken back even if their leases have expired, because these processes could not renew
-    them during an outage. `died` is the boot of the previous process of this folder if that process did not stop in an
-    orderly way."""
+    other data folders stay with them even if the leases have expired, because no process could renew its leases during
+    an outage. `died` is the boot of the previous process of this data folder if that process did not stop in an orderly
+    way."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
@@ -457,8 +457,8 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 def _cancelled_by_us() -> bool:
-    """Return True if the current task itself was cancelled, and False if only a task for which it waits was
-    cancelled."""
+    """Return True if the current task itself was cancelled. Return False if only a task for which the current task
+    waits was cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -18,7 +18,7 @@ from arvis.ports.job_store import Slots
 
 class SlotPool:
     """The `Claimer` of one process. The callback `start` receives the claimed jobs, and `due` receives the time (ms) of
-    the next due job. `missed` is called if slots may be free although jobs wait. All three may be called on any
+    the next due job. `missed` is called if jobs may be waiting although slots are free. All three may be called on any
     thread."""
 
     def __init__(
@@ -72,8 +72,8 @@ class SlotPool:
             self._reserved.remove(reserved)
             if self._closed is not None and not self._reserved:
                 self._closed()
-            # Claims at the same time reserve different slots. So one of them may leave its slots unused although jobs
-            # wait.
+            # Claims at the same time reserve different slots. So one claim may leave its slots unused although jobs are
+            # waiting.
             again = self._overlapped and not self._reserved and bool(self._free())
             self._overlapped = self._overlapped and bool(self._reserved)
         if again:

@@ -27,7 +27,7 @@ from arvis.tasks.access import refusal, taint_of_authors
 from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import NewRun, begin_run
 
-STILL_RUNNING = "Its previous run has not ended."
+STILL_RUNNING = "The previous run of this schedule has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
 _KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEARTBEAT}
 
@@ -97,7 +97,7 @@ def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, 
     the reason as a sentence."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None:
-        return "Its agent no longer exists."
+        return "The agent of this schedule no longer exists."
     if not agent.active:
         return f"The agent {agent.slug} is {agent.status}."
     person = tx.principals.get(schedule.principal_id) if schedule.principal_id is not None else None

@@ -2,8 +2,8 @@
 occurrences.
 
 Each handled time has an occurrence. The scheduler never handles such a time again: neither after a restart or a change
-of the clock, nor from a second process (docs/adr/0024). The setting `missed` of a schedule decides about the times at
-which the daemon did not run: no run, one run, or a run for each of the last 24 times, one after the other.
+of the clock, nor from a second process (docs/adr/0024). For times at which the daemon was not running, the setting
+`missed` of a schedule selects no run, one run, or one run for each of the last 24 times, one after the other.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
     try:
         return parse(schedule.schedule)
     except Unprocessable as error:
-        log.warning("schedule_unreadable", schedule=schedule.id, why=error.what, fix="Give it another text.")
+        log.warning("schedule_unreadable", schedule=schedule.id, why=error.what, fix="Change the text of the schedule.")
         return None
 
 

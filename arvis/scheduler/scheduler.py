@@ -58,7 +58,7 @@ _NAME = "soonest"
 
 
 class Ticker:
-    """An alarm in the event loop, which calls `ring`. It imports its library when it is first set, so that an
+    """An alarm in the event loop, which calls `ring`. The first call of `set` imports the library, so that an
     installation without schedules does not load it. `ring` must not block."""
 
     def __init__(self, *, ring: Callable[[], None]) -> None:
@@ -129,7 +129,9 @@ class Scheduler:
         if (back := self._set_back_by(now)) is not None:
             moved = await self._store.write(due.set_back, holding, self._rules, now, back=back)
             if moved:
-                log.info("schedules_moved", count=moved, why="their times were later than possible by this clock")
+                log.info(
+                    "schedules_moved", count=moved, why="the clock was set back, so their next times were too late"
+                )
         self._seen = now, self._clock.monotonic()
         found = await self._store.read(due.look, now)
         more = bool(found.now)

@@ -65,8 +65,8 @@ def render(template: str, answer: Any) -> str:
     room = LONGEST_TEXT
 
     def put(place: re.Match[str]) -> str:
-        """Return the text for one placeholder. Return "" if the whole text already has `LONGEST_TEXT` characters,
-        because formatting many large values would take long."""
+        """Return the text for one placeholder. To save time, return "" if the earlier values already have
+        `LONGEST_TEXT` characters."""
         nonlocal room
         text = shown(value_at(answer, place[1])) if room > 0 else ""
         room -= len(text)
@@ -94,9 +94,9 @@ def shown(value: Any) -> str:
 
 
 def holds(condition: Mapping[str, Any], answer: Any) -> bool:
-    """Return True if the answer meets the condition. If the condition's value is a text, texts are compared; otherwise
-    numbers are compared. The condition is not met if the answer lacks the value, or if a number is needed and the value
-    is not a number."""
+    """Return True if the answer meets the condition. The type of the condition's value decides whether texts or numbers
+    are compared. The condition is not met if the answer has no value at the path, or no number where a number is
+    compared."""
     found, wanted = value_at(answer, condition["path"]), condition["value"]
     if found is None:
         return False
@@ -325,7 +325,7 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
     reason."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None or not agent.active:
-        return "Its agent is deleted or paused."
+        return "The agent of this schedule is deleted or paused."
     if isinstance(place, str):
         return place
     post(

@@ -193,7 +193,7 @@ def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 
-#: If this is 0, only one thread may use this build of SQLite. Arvis uses several threads.
+#: The value 0 means that only one thread may use this build of SQLite. Arvis uses several threads.
 SQLITE_THREADS = sqlite3.threadsafety
 
 #: The size (bytes) up to which a database is checked while a daemon runs. The check of a database of this size takes
@@ -219,8 +219,8 @@ class DatabaseState:
     missing: Sequence[str]
     #: The result of the check of the files, or None if they were not checked.
     files: Sound | LogCut | Damaged | None
-    #: The records, or the error of reading them. None if they were not read, because migrations are missing or the
-    #: files are damaged.
+    #: The records, or the error that reading them raised. None if migrations are missing or the files are damaged,
+    #: because the records are then not read.
     rows: Records | StoreError | None
     #: None for SQLite.
     server: Server | None = None

@@ -67,8 +67,8 @@ async def open_store(
 
 @asynccontextmanager
 async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | None]:
-    """Yield the relay to the other processes that use this database, and close it at the end of the block. Yield None
-    for SQLite, because only one process uses it."""
+    """Yield the relay, which connects the processes that use this database. Close it at the end of the block. Yield
+    None for SQLite, because only one process uses it."""
     if database.url is None:
         yield None
         return

@@ -63,7 +63,7 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
         result.close()
     # A cursor of either database is refused, too, because a cursor is an iterator.
     if any(hasattr(result, later) for later in _LATER):
-        raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
+        raise TypeError(f"a script returned a {type(result).__name__}, which works after the commit; return a value")
     return result
 
 

@@ -171,7 +171,7 @@ async def test_branches_that_multiply_without_end_fail_the_run(store: Store) -> 
     ways = ["start > hub", *(f"hub > {each} > hub" for each in fan)]
     document = drawing(START, pause("hub"), *map(pause, fan), ways=ways, maxSteps=50_000, maxVisits=5_000)
     found = await ran(store, document)
-    assert found.execution.error == "It would have more than 1000 branches at once."
+    assert found.execution.error == "The execution would have more than 1000 branches at once."
 
 
 async def test_what_makes_no_sense_to_a_node_is_an_error_of_its_branch(store: Store) -> None:

@@ -182,7 +182,7 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(path: Path, stop: threading.Event) -> Iterator[Archive]:
-    """Open an archive. Raises `BackupDamaged` if it is unreadable, and `NotFound` if the file does not exist."""
+    """Open an archive. Raises `NotFound` if the file does not exist, and `BackupDamaged` if it is unreadable."""
     with reading(path):
         tar = tarfile.open(path, "r:gz")  # noqa: SIM115 closed below; `reading` must convert only errors of opening
     with tar:

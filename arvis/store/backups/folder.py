@@ -1,4 +1,5 @@
-"""The folder of backups: lists them, names new ones, deletes old ones, and computes when the next one is due.
+"""The folder of backups. This module lists the backups, names new ones, deletes old ones, and computes when the next
+backup is due.
 
 Only `list_backups` opens the backups. All other functions read only file names. Files that do not have the name of a
 backup are never changed.

@@ -54,8 +54,8 @@ def make_backup(
     `before` is the name of the migration that will run next, or None. Backups before migrations are counted separately.
     Otherwise a migration that fails again and again could cause the deletion of all other backups.
 
-    Raises `Conflict` for PostgreSQL, `NotFound` if there is no database, `DiskFull`, and `StoreError` if the database
-    is damaged, because a copy of it would be useless.
+    Raises `Conflict` for PostgreSQL, `NotFound` if there is no database, and `DiskFull`. A damaged database is not
+    copied: it raises `StoreError`.
     """
     _check_source(database)
     with disk_trouble(f"A backup of {database.file} cannot be made"):
@@ -67,8 +67,9 @@ def make_backup(
 
 
 def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> BackupFile:
-    """Make a backup at `file`, or in this folder if it is one. Backups in the data folder are not deleted. An existing
-    file is overwritten only if it is a backup. Raises the same errors as `make_backup`."""
+    """Make a backup at the path `file`; if `file` is a folder, make the backup in this folder. Backups in the data
+    folder are not deleted. An existing file is overwritten only if it is a backup. Raises the same errors as
+    `make_backup`."""
     _check_source(database)
     with disk_trouble(f"The backup {file} cannot be made"):
         path = free_path(file, now, None) if file.is_dir() else file

@@ -2,8 +2,8 @@
 moment, the result is either the old or the new database.
 
 The new database is prepared in the folder to which the old one will be moved. The exchange is decided when the prepared
-file is renamed to `restored.db`. Before this, nothing has changed; after it, this process or the next one completes the
-exchange.
+file is renamed to `restored.db`. Before the rename, nothing has changed. After the rename, this process or the next one
+completes the exchange.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
-"""The integrity of the database files: checks whether they are in the state in which Arvis left them, and repairs
-them."""
+"""The integrity of the database files. This package checks whether the files are in the state in which Arvis left them,
+and repairs damaged files."""

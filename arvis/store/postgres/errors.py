@@ -69,8 +69,7 @@ def is_away(error: psycopg.Error) -> bool:
 
 
 def must_reconnect(error: psycopg.Error) -> bool:
-    """Return True if this connection must be closed although it is open, because its server became a standby, which
-    accepts no writes."""
+    """Return True if the connection must be closed because its server became a standby, which accepts no writes."""
     return isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
 
 

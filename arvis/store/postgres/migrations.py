@@ -62,8 +62,8 @@ class PostgresTarget:
 
 
 def _refused_or_away(error: psycopg.Error) -> StoreError:
-    """Return the error for a failed connection. If the server refused the user, the password or the database, the error
-    is one that is not retried, because a retry would fail, too."""
+    """Return the error for a failed connection. If the server refused the user, the password or the database, return an
+    error that is not retried, because a retry would fail again."""
     if refuses_for_good(str(error)):
         fix = "check `database` in the configuration, and the users and databases of the server"
         return StoreError("PostgreSQL refuses the connection", why=str(error).strip(), fix=fix)

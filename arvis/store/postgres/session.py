@@ -51,8 +51,8 @@ class PostgresSnapshots:
             self._idle.put_nowait(connection)
 
     async def _begin(self, connection: _Connection | None) -> _Connection:
-        """Return a connection with a new snapshot. A connection that broke while it was idle is replaced, which is safe
-        because nothing has been read from it."""
+        """Return a connection with a new snapshot. A connection that broke while it was idle is replaced. This is safe,
+        because the new snapshot has read nothing from it."""
         if connection is not None and not connection.closed:
             try:
                 await connection.execute(_BEGIN)

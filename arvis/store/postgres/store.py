@@ -62,7 +62,8 @@ class _Written(Generic[R]):
 
 class PostgresStore:
     """Implements `Store` on a server that several processes share. Blobs are in a table, because these processes share
-    no folder. `name` (the boot id) marks the notifications of this process, so that it ignores them."""
+    no folder. `name` (the boot id) marks the notifications of this process, so that the process ignores its own
+    notifications."""
 
     shared = True
 
@@ -83,7 +84,7 @@ class PostgresStore:
         self._announcement: asyncio.Future[None] | None = None
 
     def start(self) -> None:
-        """Do nothing: each thread opens its connection when it needs one."""
+        """Do nothing: each thread opens its connection before its first script."""
 
     async def stop(self) -> None:
         """Finish the waiting scripts, notify other processes of the jobs that can be claimed, and close all

@@ -18,7 +18,7 @@ _SURE = 1000
 _OR = " OR "
 
 #: The search index contains each word as the hexadecimal form of its bytes, with letters for the digits. So both
-#: databases treat it as one word, even if it contains punctuation.
+#: databases treat each word as one word, even if it contains punctuation.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
@@ -234,8 +234,8 @@ def state_of(row: Row) -> State:
 
 
 def either(words: Sequence[str]) -> str:
-    """Return a search that finds any of these words. It contains only letters and OR, so no database finds other
-    operators in it."""
+    """Return a search that finds any of these words. The search contains only letters and OR, so neither database
+    interprets anything else as an operator."""
     return _OR.join(map(_token, words))
 
 

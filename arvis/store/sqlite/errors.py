@@ -48,7 +48,8 @@ def is_locked(error: BaseException | None) -> bool:
 
 
 def is_fatal(error: BaseException | None) -> bool:
-    """Return True if the content of the file is unknown, so that no write can be confirmed before a restart."""
+    """Return True if the error leaves the content of the file unknown. No write can then be confirmed before a
+    restart."""
     code = _code(error)
     return code & _FAMILY in _FATAL and code not in _NO_ROOM | _HARMLESS
 

@@ -101,7 +101,7 @@ class _TransactionEnded(Exception):
 
 
 class Writer(threading.Thread):
-    """The thread that uses the writing connection. No other thread uses it while this thread runs."""
+    """The thread that uses the writing connection. While it runs, no other thread uses the connection."""
 
     def __init__(
         self,
@@ -164,8 +164,8 @@ class Writer(threading.Thread):
     # -- one group -----------------------------------------------------------------------------------------
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
-        """Roll back the group, and run its scripts one by one. `error` is the error that ended the group; if it is
-        fatal, raise it."""
+        """Raise `error`, which ended the group, if it is fatal. Otherwise roll back the group and run its scripts one
+        by one."""
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
@@ -206,7 +206,8 @@ class Writer(threading.Thread):
         self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
-        """Run and commit each script separately, so that one that cannot be committed does not affect the others."""
+        """Run and commit each script separately, so that a script that cannot be committed does not affect the
+        others."""
         for submission in group:
             submission.error = None
             try:
@@ -232,7 +233,9 @@ class Writer(threading.Thread):
                     raise
             if not said and time.monotonic() - since >= LOCK_PATIENCE:
                 said = True
-                log.warning("database_locked", why="another program holds its lock", fix="Stop that program.")
+                log.warning(
+                    "database_locked", why="another program holds the lock of the database", fix="Stop that program."
+                )
         if said:
             log.info("database_unlocked", seconds=round(time.monotonic() - since, 1))
 

@@ -1,7 +1,8 @@
 """Reads SQLite's write-ahead log as a file: its frames, and the number of its valid frames.
 
-SQLite does not report a damaged frame: it uses the frames before it and ignores all later ones. So this module reads
-the log itself, in the format of sqlite.org/walformat.html. It never writes to the log or to its index.
+SQLite does not report a damaged frame: it uses the earlier frames and ignores the damaged frame and all later ones. So
+this module reads the log itself, in the format of sqlite.org/walformat.html. It never writes to the log or to its
+index.
 """
 
 from __future__ import annotations
@@ -136,14 +137,14 @@ def committed(index: Path) -> Mark | None:
     the index is missing or invalid."""
     with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
         copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
-        # The index has two copies of its header. If a process died while it wrote one of them, the other one is valid.
+        # The index has two copies of its header. If a process died while it wrote one copy, the other copy is valid.
         return next((mark for mark in map(_mark_in, copies) if mark is not None), None)
     return None
 
 
 def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
-    """Return the number of frames of this log that SQLite would use: all of them are valid, and the last one ends a
-    transaction.
+    """Return the number of frames of this log that SQLite would use: the valid frames from the start of the log up to
+    the last frame that ends a transaction.
 
     The log is linked to a substitute database of one page, and SQLite opens this database as after a crash. `workshop`
     is the path of a temporary folder on the same disk; this function creates and removes it.

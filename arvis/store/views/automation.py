@@ -189,8 +189,8 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
 
 
 def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
-    """Return the status of a run. `at_work` means that no question is open, and that the run waits for an execution
-    that it called or has a job that will continue it. A paused run that is at work is shown as running."""
+    """Return the status of a run. `at_work` means two things: no question is open, and the run will continue because it
+    has a job or waits for an execution that it called. A paused run that is at work is shown as running."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING

@@ -87,7 +87,7 @@ async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: 
 
 def _tool_of(row: Row, moments: Sequence[int], tool_notes: list[dict[str, Any]]) -> ToolUse:
     """Return the tool call of an effect. `tool_notes` are timeline entries about tool calls. The entry about this call
-    is removed from the list, so that no other call uses it."""
+    is removed from `tool_notes`, so that no other call uses the entry."""
     name, at = row["name"].partition(": ")[2], row["at"]
     result: Mapping[str, Any] = json.loads(row["result"]) or {}
     note = next((each for each in tool_notes if each["tool"] == name and each["at"] >= at), None)

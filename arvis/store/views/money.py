@@ -14,8 +14,8 @@ from arvis.ports.pages import Page
 from arvis.store.repositories.money import channel_of, charge_of, client_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 
-#: A quarter of an hour in ms. SQL adds up the usage of each quarter of an hour, and Python adds these sums up to days,
-#: because a day begins at a different time in each time zone.
+#: A quarter of an hour in ms. SQL adds up the usage of each quarter of an hour. Python adds these sums up to days,
+#: because the start of a day depends on the time zone.
 _QUARTER_MS = 900_000
 
 #: The maximum number of keys, such as agents, that a report by day and key shows separately. All others are added up
