@@ -83,7 +83,7 @@ def _record_step(tx: Transaction, delivery: Delivery, reason: str, now: int) -> 
 
 #: The minimum pause (s), for platforms that always answer "retry immediately".
 SHORTEST_PAUSE = 1.0
-#: Seconds added to a requested pause, so that rounding never makes it shorter.
+#: The time (s) that is added to a requested pause, so that rounding never makes the pause shorter.
 ROUNDING = 0.001
 #: The first and the longest pause (s) between two checks for a bot that is not running here.
 FIRST_BOT_CHECK, LAST_BOT_CHECK = 5.0, 60.0

@@ -33,7 +33,7 @@ TYPING_SECONDS = 60.0
 LONGEST_SILENCE = 900.0
 #: The delay (s) before typing is first shown, because the message has to reach the model first.
 TYPING_AFTER = 0.05
-#: Typing is sent again after this fraction of the time for which the platform shows it.
+#: Typing is sent again after this fraction of the time for which the platform shows typing.
 TYPING_AGAIN = 0.9
 #: The maximum number of abandoned drafts that are removed when the process starts.
 MOST_LEFT = 1000
@@ -100,7 +100,7 @@ class Presence:
 
     async def release(self, execution_id: str, address: Address) -> None:
         """Prepare for the answer of a turn: stop its draft and typing, and wait for running requests that change the
-        draft. (Typing that arrives after the answer would be shown for seconds.)"""
+        draft. Otherwise the chat could still show typing for seconds after the answer."""
         now = self._clock.monotonic()
         self._quiet = {place: until for place, until in self._quiet.items() if until > now}
         self._quiet[address] = now + LONGEST_QUIET
@@ -234,7 +234,7 @@ class Presence:
         return next((one for one in known if one.execution_id == execution_id), None)
 
     async def _finish(self, showing: DraftStream) -> None:
-        """Stop a draft. If no reply will replace it, remove it from the chat."""
+        """Stop a draft. If no reply will replace the draft, remove it from the chat."""
         await showing.stop()
         self._ending.discard(showing)
         await self._take_away(showing.execution_id)

@@ -157,7 +157,7 @@ Completion = Callable[[Execution], OnComplete[T]]
 
 
 def nothing(_execution: Execution) -> OnComplete[None]:
-    """Return a script that does nothing. It is the completion for executions that need no rows at their end."""
+    """Return a script that does nothing. This completion is for executions that write no further rows at their end."""
     return lambda _tx, _now: None
 
 
@@ -191,8 +191,9 @@ class Engine:
         """Advance the job's execution until it ends or waits, and settle the job in the same commit.
 
         Return the execution as committed, and the result of the script that `completion` made for this commit (None if
-        `completion` was not called). If a node raises an error, raise it too; the steps that were committed before stay
-        stored. Raise `LeaseLost` if another process has the job now; the steps since the last commit are then lost.
+        `completion` was not called). Errors of nodes are raised; the steps that were committed before such an error
+        stay stored. Raise `LeaseLost` if another process has the job now; the steps since the last commit are then
+        lost.
         """
         loaded = await self._store.read(lifecycle.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
@@ -235,7 +236,8 @@ class Engine:
 
     async def _walk_branches(self, job: Job, update: ExecutionUpdate) -> None:
         """Visit every position that can continue, each in a separate task. If a visit fails, finish and commit the
-        other running visits, and then raise its error. If a branch ends the execution, cancel all other visits."""
+        other running visits, and then raise the error of the failed visit. If a branch ends the execution, cancel all
+        other visits."""
         visits: dict[_Visit, Cursor] = {}
         failed: _Visit | None = None
         try:
@@ -427,9 +429,9 @@ def _batches(done: Collection[_Visit]) -> Iterator[list[_Visit]]:
 
 
 async def _take_over(update: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
-    """Apply the decisions of the visits that succeeded, and return True if one of them called something outside. After
-    a decision that ends the execution, the decisions of the other visits are ignored, but their writes are still made
-    and their events still published."""
+    """Apply the decisions of the visits that succeeded. Return True if one of these visits called something outside
+    Arvis. After a decision that ends the execution, the decisions of the other visits are ignored. The writes of these
+    visits are still made, and their events are still published."""
     called_outside = False
     for number, (visit, cursor) in enumerate(done.items(), 1):
         if number % BESIDES == 0:

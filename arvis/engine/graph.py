@@ -193,8 +193,8 @@ class NodeContext:
         self.carried_over = found
 
     def commit_first(self) -> None:
-        """Commit this step before the next node is visited. A node needs this if the next node reads rows that this
-        step writes."""
+        """Commit this step before the next node is visited. A node calls this function if the next node reads rows that
+        this step writes."""
         self.called_outside = True
 
     async def flush(self) -> None:

@@ -97,8 +97,8 @@ def expire(tx: Transaction, now: int) -> None:
 
 
 def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: str | None = None) -> None:
-    """Report the end of an execution to the execution that called it, if there is a caller. If the job of the ended
-    execution failed, `reason` is the job's reason code."""
+    """If another execution called this execution, report the end of this execution to the caller. If the job of the
+    ended execution failed, `reason` is the job's reason code."""
     if execution.parent_wait is not None:
         value = {
             "status": execution.status.value,
@@ -133,8 +133,8 @@ def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: st
 
 
 def try_again(tx: Transaction, execution_id: str, now: int) -> bool:
-    """Set a failed execution to running; the caller adds the job that continues it at its stored positions. Return
-    False if the execution has not failed."""
+    """Set a failed execution to running. The caller adds a job, which continues the execution at its stored positions.
+    Return False if the execution has not failed."""
     execution = _locked(tx, execution_id)
     if execution is None or execution.status is not ExecutionStatus.FAILED:
         return False
@@ -153,7 +153,7 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
         tx.executions.save(replace(execution, state={**execution.state, CUT_OFF: at}))
     tx.executions.drop_cursors(execution_id)
     tx.executions.set_status(execution_id, ExecutionStatus.CANCELLED, None, now)
-    # Release the budget that the model calls have reserved. Running calls book their costs when they end.
+    # Release the budget that the model calls have reserved. Running calls store their costs when they end.
     tx.spending.release_all(execution_id)
     cancelled += end_branches(tx, execution_id, now)
     answer_parent(tx, replace(execution, status=ExecutionStatus.CANCELLED), now)
@@ -190,7 +190,8 @@ def root_of(tx: Transaction, execution: Execution) -> Execution:
 
 
 def _locked(tx: Transaction, execution_id: str) -> Execution | None:
-    """Lock the lane of the execution, which protects its rows, and return the row as read under this lock."""
+    """Lock the lane of the execution. The lock protects the rows of the execution. Return the execution as read under
+    this lock."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         return None

@@ -368,8 +368,8 @@ class ExecutionUpdate:
             write(tx)
 
     def written(self) -> None:
-        """Clear the changes after their commit. This is not a part of `write`, because the script that calls `write`
-        may run twice."""
+        """Clear the changes after their commit. `write` does not clear them, because the script that calls `write` may
+        run twice."""
         self.committed = frozenset(self.cursors)
         self.prefetched = None
         self._steps, self._writes, self._waits, self._children = [], [], [], []

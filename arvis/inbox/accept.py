@@ -76,7 +76,7 @@ class EventSource:
 MOST_BOT_TURNS = 5
 #: The same maximum for a channel and all its threads, because some bots begin a new thread with each answer.
 MOST_IN_CHANNEL = 20
-#: After this time (ms) without turns the count starts again, so that a bot may report every hour.
+#: After this time (ms) without turns the count starts again at 0, so that a bot may report every hour.
 PAUSE_MS = 15 * 60_000
 
 
@@ -168,7 +168,8 @@ _MOST_FILES = 50
 _TOO_OLD = "too_old"
 _BOT_TALK = "bot_loop"
 _TOO_MANY = "too_many_messages"
-#: The maximum number of characters that are stored of a rejected message, so that unknown senders cannot fill the disk.
+#: The maximum number of characters of a rejected message that are stored. The limit prevents unknown senders from
+#: filling the disk.
 _LONGEST_DROPPED = 2_000
 
 

@@ -157,8 +157,8 @@ def edit_message(tx: Transaction, source: EventSource, change: MessageEdit, now:
 
 
 def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeletion, now: int) -> CancelledTurn | None:
-    """Handle a deleted message: if its turn has not begun, cancel the turn and return it. Otherwise record the deletion
-    in the timeline and return None."""
+    """Handle a deleted message. If its turn has not begun, cancel the turn and return the cancelled turn. Otherwise
+    record the deletion in the timeline and return None."""
     source.advance(tx)
     if _seen(tx, deletion.address, deletion.event_id):
         return None

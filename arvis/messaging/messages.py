@@ -107,7 +107,7 @@ def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *,
     """Post a text that an agent wrote before its answer: show it in the chat and store it in the history.
 
     The same text is not posted again before a person has written. The text of a child execution is posted in the turn
-    for which the child works; if there is no turn, nothing is posted. `taint` is added to the taint of the execution.
+    for which the child works. If there is no turn, nothing is posted. `taint` is added to the taint of the execution.
     """
     turn = lifecycle.root_of(tx, execution)
     asked, posted = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
@@ -359,8 +359,8 @@ def post(
     files: Sequence[OutgoingFile] = (),
 ) -> StoredMessage:
     """Post a text of an agent that no message asked for. It becomes a part of the agent's conversation at `address`, so
-    that the agent understands answers to it. `source` is the source of the run that wrote it (`schedule:ID`,
-    `webhook:ID`), `execution_id` the id of this run."""
+    that the agent understands answers to it. `source` is the source of the run that wrote the text (`schedule:ID`,
+    `webhook:ID`), and `execution_id` is the id of this run."""
     conversation = tx.conversations.open(agent.id, address, now, direct=False)
     message = StoredMessage(
         id=tx.new_id(),

@@ -169,8 +169,8 @@ _FENCE = "```"
 
 
 def marked(result: RunResult) -> RunResult:
-    """Return the result with a usable text. An unclosed tag at the end of a cut reply is removed, so that no incomplete
-    action is carried out, and a note about the cut follows the text."""
+    """Return the result with a usable text. If the reply was cut off, remove an unclosed tag at its end, so that no
+    incomplete action is carried out, and add a note about the cut."""
     if not result.cut or result.calls:
         return result
     text = closed(result.content)

@@ -146,7 +146,7 @@ def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int
 
 
 def _same_bot(place: Address, other: Address | None) -> bool:
-    """Return True if both places have the same bot, and also the same channel if `other` has one."""
+    """Return True if both places have the same bot. If `other` has a channel, the channels must be the same, too."""
     if other is None or (place.platform, place.connector) != (other.platform, other.connector):
         return False
     return not other.channel or place.channel == other.channel

@@ -58,8 +58,8 @@ OnDelta = Callable[[int, str], None]
 
 
 class Showing:
-    """A filter that gets the pieces of a reply with their offsets and sends the visible text with its own offsets. A
-    piece at offset 0 begins a new text."""
+    """A filter that gets the pieces of a reply with their offsets in the reply. It sends pieces of the visible text
+    with their offsets in the visible text. A piece at offset 0 begins a new text."""
 
     def __init__(self, *, send: OnDelta) -> None:
         self._coalescer = Coalescer(send=send)

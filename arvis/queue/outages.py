@@ -20,8 +20,8 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: For this time (s) after an outage, and after the start of this process, expired leases of other processes are not
-#: taken over. It is long enough for every process to reach the database again and renew its leases.
+#: For this time (s) after an outage and after the start of this process, expired leases of other processes are not
+#: taken over. This time is long enough for every process to reach the database again and renew its leases.
 GRACE_SECONDS = 5.0
 #: The pause (s) between two attempts of the queue to reach the database during an outage.
 RETRY_SECONDS = 1.0

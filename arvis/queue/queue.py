@@ -1,9 +1,9 @@
 """The queue at run time: it starts claimed jobs, retries failed jobs, renews leases, and waits for running jobs when it
 is stopped.
 
-A process finds its own work without polling: a commit that adds or settles jobs also claims the next jobs (`SlotPool`),
-and one timer waits for the soonest `run_at` or deadline. On a shared database, it also looks for the work of other
-processes at least every `LOOK_SECONDS`. A sweep renews the leases at least every `SWEEP_SECONDS`.
+A process finds its own work without polling. A commit that adds or settles jobs also claims the next jobs (`SlotPool`).
+One timer waits for the next `run_at` or deadline. On a shared database, it also looks for the work of other processes
+at least every `LOOK_SECONDS`. A sweep renews the leases at least every `SWEEP_SECONDS`.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class RetryPolicy:
     random: Callable[[], float]
 
     def scheduled(self, job: Job, result: Unfinished, now: int) -> Unfinished:
-        """Return the result as it is stored: a `Retry` gets the time of the next attempt, or becomes a `Fail` if the
-        last attempt has failed."""
+        """Return the result in its stored form. A `Retry` gets the time of the next attempt. After the last attempt, a
+        `Retry` becomes a `Fail`."""
         if not isinstance(result, Retry):
             return result
         failures = job.attempts + 1
@@ -406,8 +406,8 @@ class Queue:
             await self._tick()
 
     def _judges_leases(self) -> bool:
-        """Return True if expired leases of other processes may be taken over. On a database that is not shared, the
-        answer is always True, because no other process can renew leases in it."""
+        """Return True if expired leases of other processes may be taken over. Without a shared database, the result is
+        always True, because no other process can renew its leases."""
         return not self._store.shared or self._contact.judges_leases()
 
     @contextmanager

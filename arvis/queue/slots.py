@@ -1,4 +1,5 @@
-"""The free job slots of one process. A lock protects their counts, because the store's threads use them.
+"""The free job slots of one process. A lock protects the counts of the slots, because the threads of the store change
+these counts.
 
 The store reserves slots before a commit (`reserve`) and reports the claimed jobs after it (`deliver`). So a commit that
 adds a job or frees a slot also claims the next jobs. A job uses a slot from its claim until the job is settled. The job

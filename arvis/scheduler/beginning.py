@@ -1,4 +1,4 @@
-"""Start the work of one occurrence of a schedule: a run of its agent or workflow, or the call of its script.
+"""Start the work of one occurrence: a run of the schedule's agent or workflow, or a call of the schedule's script.
 
 A run begins without history; its result is posted in the schedule's channel. The functions are parts of transaction
 scripts.

@@ -1,8 +1,8 @@
 """The transaction scripts of the scheduler. They start the work of each due time of a schedule once, and end abandoned
 occurrences.
 
-Each handled time has an occurrence. The scheduler never handles such a time again: neither after a restart or a change
-of the clock, nor from a second process (docs/adr/0024). For times at which the daemon was not running, the setting
+Each handled time has an occurrence. The scheduler never handles such a time again, not even after a restart, after a
+change of the clock, or in a second process (docs/adr/0024). For times at which the daemon was not running, the setting
 `missed` of a schedule selects no run, one run, or one run for each of the last 24 times, one after the other.
 """
 
@@ -23,7 +23,7 @@ from arvis.scheduler import beginning
 from arvis.services import schedule_runs
 from arvis.services.schedules import Rules, find_schedule, zone_for
 
-#: The maximum number of missed times for which a schedule runs later, if it has the setting `all`.
+#: The maximum number of missed times for which a schedule with the setting `all` runs later.
 MOST_MISSED = 24
 #: A time counts as missed if its run is late by more than this (ms).
 LATE_MS = 60_000

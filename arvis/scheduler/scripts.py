@@ -265,7 +265,7 @@ def _task_of(prompt: str | None, answer: Any) -> TaskSpec | None:
 
 
 def _script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
-    """Return the script to run; None if its occurrence has ended or its schedule was deleted."""
+    """Return the script to run; None if the occurrence has ended or the schedule was deleted."""
     schedule, occurrence = _rows(tx, job)
     return schedule.script if schedule is not None and occurrence is not None else None
 

@@ -52,8 +52,8 @@ def store_closed() -> StoreError:
 
 
 def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> R:
-    """Run the script and return its result. Raises `TypeError` if the result is a coroutine or an iterator: it would do
-    its work after the commit."""
+    """Run the script and return its result. Raises `TypeError` if the result is a coroutine or an iterator, because the
+    result would do its work after the commit."""
     try:
         result = script(transaction)
     except StopIteration as stop:

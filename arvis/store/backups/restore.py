@@ -3,10 +3,10 @@
 The new database is prepared completely before any file is replaced. The caller holds the lock of the data folder, so no
 other process has the old database open.
 
-A backup is a past state. Jobs that wait in it may have run since then in the replaced database, and their results may
-have been sent. They must not run twice. So before any process uses the restored database, these jobs fail with the
-reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from the replaced
-database, so that a client that repeats an old request gets the stored answer.
+A backup is a past state. Jobs that were waiting when it was made may have run since then in the replaced database, and
+their results may have been sent. They must not run twice. So before any process uses the restored database, these jobs
+fail with the reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from
+the replaced database, so that a client that repeats an old request gets the stored answer.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
 
 
 def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
-    """Stop an execution at its current step. It continues when a person retries its job or answers its question. If the
-    execution has no job, add one that a person can retry."""
+    """Stop an execution at its current step. The execution continues when a person retries its job or answers its
+    question. If it has no job, add a job that a person can retry."""
     execution = tx.executions.get(row["id"])
     if execution is None:
         return

@@ -24,7 +24,7 @@ _READY, _HALF = "restored.db", "restored.db.part"
 @contextlib.contextmanager
 def staging(database: Database, now: int) -> Iterator[Path]:
     """Yield the path at which the caller prepares the new database. If the block ends without an error, carry out the
-    exchange. The folder of this path then contains the old database, if there was one. After an error, remove the
+    exchange. Afterwards the folder of this path contains the old database, if there was one. After an error, remove the
     prepared file."""
     for left in database.aside.glob("*"):
         _clear(left)

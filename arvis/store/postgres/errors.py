@@ -1,5 +1,5 @@
 """Translates PostgreSQL's errors into two cases: the server is temporarily unavailable, so that the work can be
-retried, or it refused a statement."""
+retried; or the server refused a statement."""
 
 from __future__ import annotations
 

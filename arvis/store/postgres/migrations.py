@@ -27,8 +27,8 @@ class PostgresTarget:
     def applied(self) -> dict[str, str]:
         try:
             with psycopg.connect(self._url, row_factory=dict_row, autocommit=True) as connection:
-                # If two processes create the table at the same time, one of them gets an error even with IF NOT EXISTS.
-                # The table then exists.
+                # If two processes create the table at the same time, one of the processes gets an error in spite of IF
+                # NOT EXISTS. The table then exists.
                 with contextlib.suppress(*THERE_ALREADY):
                     connection.execute(self._queries["create_migrations"])
                 rows = connection.execute(self._queries["applied_migrations"]).fetchall()

@@ -2,7 +2,7 @@
 
 Each script is a separate transaction at READ COMMITTED. The script runs again after a deadlock, after a conflict over a
 unique key, and after a connection that broke before the commit. If the connection broke during the commit, the store
-asks the server whether the commit happened, as soon as the server can be reached again (`was_committed`).
+waits until the server can be reached again, and asks it whether the commit happened (`was_committed`).
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ class PostgresStore:
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
-        """Run `work` on this thread's connection. If the connection breaks before the commit, run it again on a new
-        one. Errors that a concurrent transaction caused (`AGAIN`) are raised unchanged."""
+        """Run `work` on this thread's connection. If the connection breaks before the commit, run `work` again on a new
+        connection. Errors that a concurrent transaction caused (`AGAIN`) are raised unchanged."""
         breaks = 0
         while True:
             session = self._session()
@@ -205,7 +205,8 @@ class PostgresStore:
                     self._sessions.remove(session)
 
     def _session(self) -> PostgresSession:
-        """Return the session of this thread. Open a new one if the thread has none or if its connection broke."""
+        """Return the session of this thread. If the thread has no session, or if the connection broke, open a new
+        session."""
         session: PostgresSession | None = getattr(self._local, "session", None)
         if session is None or session.connection.closed:
             session = self._dial()

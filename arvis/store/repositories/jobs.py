@@ -54,8 +54,8 @@ class Lanes:
 
     def make_room(self, lane: str, count: int, now: int) -> tuple[int, bool] | None:
         """Reserve `count` positions before all waiting jobs of a lane, which the caller has locked. Return the first of
-        these positions, and True if its job becomes the head of the lane. If no job waits, reserve nothing and return
-        None; the caller then adds its jobs at the end."""
+        these positions, and True if the job at this position becomes the head of the lane. If no job waits, reserve
+        nothing and return None; the caller then adds its jobs at the end."""
         head = self._session.one("head_of_lane", lane=lane)
         waits = head is not None and head["status"] == JobStatus.PENDING and head["claim"] == 0
         if head is not None and waits:

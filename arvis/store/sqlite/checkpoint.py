@@ -187,8 +187,8 @@ class Sealing:
         return self._sums is not None
 
     def fold(self, mode: str = "PASSIVE") -> bool:
-        """Write the log into the database file. Return True if all of its frames were written; the others stay in the
-        log."""
+        """Write the log into the database file. Return True if all frames were written. Frames that were not written
+        stay in the log."""
         if _identity(self._file) != self._opened:
             # The folder was moved, so the checksums could not be saved next to the database. Without a checkpoint
             # nothing is lost, because the log keeps its content.
@@ -248,8 +248,8 @@ class Sealing:
 
 
 def _save(sums: PageSums, file: Path) -> None:
-    """Save the checksums. If that fails, delete the file with the old ones. The new ones stay in memory, and the next
-    checkpoint tries to save them again."""
+    """Save the checksums. If they cannot be saved, delete the file with the old checksums. The new checksums stay in
+    memory, and the next checkpoint tries to save them again."""
     try:
         sums.save(sums_file(file))
     except OSError as error:

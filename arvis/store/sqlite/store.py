@@ -389,7 +389,7 @@ class SqliteStore:
 
 
 class Reader(threading.Thread):
-    """A thread that runs read-only scripts. Each script has its own snapshot, which ends with it."""
+    """A thread that runs read-only scripts. Each script has its own snapshot, which ends with the script."""
 
     def __init__(
         self,
