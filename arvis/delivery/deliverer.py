@@ -244,8 +244,8 @@ class Deliverer:
 
     def _wait_for_bot(self, delivery: Delivery) -> JobResult:
         """Postpone a delivery whose bot is not running here. Fail the delivery if the bot has been missing for
-        `NO_BOT_MS` since the delivery was created. For older deliveries, this time begins at the start of this process,
-        so that a bot has enough time to start after a long downtime."""
+        `NO_BOT_MS` since the delivery was created. For a delivery that is older than this process, the time begins at
+        the start of the process, so that a bot has enough time to start after a long downtime."""
         now, address = self._clock.now(), delivery.address
         waited = now - max(delivery.created_at, self._since)
         if waited >= NO_BOT_MS:

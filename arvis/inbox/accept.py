@@ -194,9 +194,9 @@ def handle_message(
     code: str,
     now: int,
 ) -> Handled:
-    """Route a message in one transaction. Then accept it and enqueue its turn, or store it as overheard, or reject it.
-    `uploads` are the files whose bytes came with the message. `code` is a new pairing code, used if the person is
-    unknown."""
+    """Route a message, and then accept it, store it as overheard, or reject it. An accepted message gets a job for its
+    turn. All of this is one transaction. `uploads` are the files whose bytes came with the message. `code` is a new
+    pairing code, used if the person is unknown."""
     source.advance(tx)
     if (known := _known(tx, message)) is not None:
         return Handled(known)

@@ -1,6 +1,6 @@
 """Outages of the database: calls wait for the end of the outage, and leases that expire during it are not taken over.
 
-While the disk is full or the database cannot be reached, running work waits. If it failed and was repeated, it would
+While the disk is full or the database cannot be reached, running work waits. Failed work would be repeated: it would
 call the model again and might send notices twice. No process can renew its leases during an outage. When a process
 reaches the database again, other processes may not have renewed their leases yet. So the process waits for some time
 before it treats their expired leases as crashes.

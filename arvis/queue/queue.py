@@ -2,8 +2,8 @@
 is stopped.
 
 A process finds its own work without polling. A commit that adds or settles jobs also claims the next jobs (`SlotPool`).
-One timer waits for the next `run_at` or deadline. On a shared database, it also looks for the work of other processes
-at least every `LOOK_SECONDS`. A sweep renews the leases at least every `SWEEP_SECONDS`.
+One timer waits for the next `run_at` or deadline. On a shared database, the process also looks for the work of other
+processes at least every `LOOK_SECONDS`. A sweep renews the leases at least every `SWEEP_SECONDS`.
 """
 
 from __future__ import annotations
@@ -464,8 +464,8 @@ def _cancelled_by_us() -> bool:
 
 
 class Noticed:
-    """A `Handler` that calls another handler. It publishes a change of the job before and after each run, and before each
-    announcement."""
+    """A `Handler` that calls another handler. It publishes a change of the job before and after each run, and before
+    each announcement."""
 
     def __init__(self, *, handler: Handler, bus: EventBus) -> None:
         self._handler = handler

@@ -80,8 +80,8 @@ def _passed(schedule: Schedule, text: ScheduleText, zone: str, now: int) -> list
 
 
 def _next(text: ScheduleText, zone: str, newest: int, now: int) -> int | None:
-    """Return the first time of the schedule after `now`. With an interval, the times are multiples of the interval after
-    `newest`, the planned time of the newest run, even if that run began late."""
+    """Return the first time of the schedule after `now`. `newest` is the planned time of the newest run. The times of
+    an interval follow `newest` in steps of the interval, even if that run began late."""
     if isinstance(text, Every):
         step = text.seconds * 1000
         return newest + step * max(1, (now - newest) // step + 1)

@@ -4,7 +4,7 @@ The new database is prepared completely before any file is replaced. The caller 
 other process has the old database open.
 
 A backup is a past state. Jobs that were waiting when it was made may have run since then in the replaced database, and
-their results may have been sent. They must not run twice. So before any process uses the restored database, these jobs
+their results may have been sent. These jobs must not run twice. So before any process uses the restored database, they
 fail with the reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from
 the replaced database, so that a client that repeats an old request gets the stored answer.
 """

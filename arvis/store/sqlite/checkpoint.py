@@ -93,8 +93,8 @@ class PageSums:
         database file; this frame must end a transaction. Raises `SumsDamaged` if the log lacks frames, or if its frames
         lack a page by which the file grew.
 
-        This function does not read the database file: to close it afterwards would release the locks that SQLite holds
-        on the file for the whole process.
+        This function does not read the database file, because closing the file would release the locks that SQLite
+        holds on it for the whole process.
         """
         after = self.folded.frames if self.folded.salts == upto.salts else 0
         if log.bytes < place_of(self.page_size, upto.frames):

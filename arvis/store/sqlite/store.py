@@ -96,8 +96,8 @@ LOCK_PATIENCE = 5.0
 
 
 class _TransactionEnded(Exception):
-    """The error for a script after whose failure SQLite may have rolled back the transaction, so that its group must
-    run again."""
+    """The error after which SQLite may have rolled back the transaction of a group, so that the group must run
+    again."""
 
 
 class Writer(threading.Thread):
