@@ -155,8 +155,8 @@ def text(result: Any, *path: str) -> str:
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """Return the mappings in a list, and leave out its other elements. Return None if `result` is no list, or a list
-    that contains only other elements."""
+    """Return only the mappings of a list. Return None if `result` is not a list, or if it has elements but none is a
+    mapping."""
     if not isinstance(result, list):
         return None
     found = [one for one in result if isinstance(one, Mapping)]
@@ -204,8 +204,8 @@ def _delay(platform_error: PlatformError | None, answer: PlatformResponse) -> fl
 
 
 def _header_delay(headers: Mapping[str, str]) -> float | None:
-    """Return the delay in the header `Retry-After`: seconds, or a date, from which the date of the answer is
-    subtracted. Return None if the header is missing or cannot be read."""
+    """Return the delay in the header `Retry-After`: a number of seconds, or the time from the date of the answer to the
+    date in the header. Return None if the header is missing or cannot be read."""
     value_given = headers.get("retry-after", "")
     if (number := seconds(value_given)) is not None:
         return number

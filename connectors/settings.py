@@ -107,9 +107,10 @@ Token = Annotated[SecretStr, AfterValidator(_token)]
 
 class BotConfig(BaseModel):
     """The settings that a bot of any platform can have. `agent` answers the bot's messages (None: the routing rules
-    choose the agent). The bot listens in `allowed_channels` (empty: in all). `respond` says when the bot answers in
-    groups, `reply_in` where it replies, `observe` how many messages of others it reads as context, and `allow_bots`
-    which bots it listens to. `late_after` (ms) and `late` are the bot's rule for late replies (None: the daemon's)."""
+    choose the agent). The bot listens in `allowed_channels` (empty: in all). In groups, `respond` sets when the bot
+    answers, and `reply_in` sets where it replies. `observe` is the number of messages of others that it reads as
+    context. `allow_bots` names the bots that it listens to. `late_after` (ms) and `late` are the bot's rule for late
+    replies (None: the daemon's)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
 

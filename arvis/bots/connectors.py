@@ -27,8 +27,9 @@ from arvis.ports.connector import (
 
 
 class ConnectorFactory:
-    """The maker of connectors. A platform's `create` function is found by its entry point. A thread imports it for the
-    first bot of the platform, because the import can take more than a second. Each connector gets `services`."""
+    """The maker of connectors. A platform's `create` function is found by its entry point. For the first bot of a
+    platform, a thread imports the function, because the import can take more than a second. Each connector gets
+    `services`."""
 
     def __init__(self, *, services: ConnectorServices) -> None:
         self._services = services
@@ -92,7 +93,7 @@ def connector_services(config: Config, clock: Clock, commands: Sequence[CommandH
 
 
 def misconfigured(entry: BotEntry, error: BadSetting | ConfigError) -> ConfigError:
-    """Return the error about a bot of the configuration, with its line in the file."""
+    """Return the error about a configured bot, with the line of the bot in the configuration file."""
     if isinstance(error, ConfigError):
         what = f"`{entry.path}` cannot be used: {error.what}"
         return ConfigError(what, why=_place(entry, "") + (f": {error.why}" if error.why else ""), fix=error.fix)
@@ -145,8 +146,8 @@ _CLOSING = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """A bot with its connector. The connector is None if the bot is off, or if it cannot be made; in the second case
-    `trouble` is the reason."""
+    """A bot with its connector. The connector is None if the bot is off or the connector cannot be made. If it cannot
+    be made, `trouble` is the reason."""
 
     spec: BotSpec
     connector: Connector | None
@@ -216,7 +217,7 @@ class ConnectorPool:
 
 
 async def _closed(bot: Bot | None) -> None:
-    """Close the connector of a bot. An error is logged, and closing ends after `_CLOSING` seconds."""
+    """Close the connector of a bot within `_CLOSING` seconds. Log an error instead of raising it."""
     if bot is None or bot.connector is None:
         return
     closing = asyncio.create_task(bot.connector.close())

@@ -34,9 +34,9 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BotSpec:
-    """The desired state of a bot. If it changes, the bot is restarted. `values` are all its settings except the name,
-    with decrypted secrets. `revision` changes with each requested restart. `trouble` is the reason if the settings
-    cannot be read, else empty."""
+    """The desired state of a bot. If it changes, the bot is restarted. `values` are all settings of the bot except its
+    name; secrets are decrypted. `revision` changes with each requested restart. If the settings cannot be read,
+    `trouble` is the reason; otherwise it is empty."""
 
     platform: str
     name: str
@@ -89,7 +89,7 @@ class BotRegistry:
 
     @property
     def passed_over(self) -> Sequence[StoredBot]:
-        """The stored bots that are ignored, because bots of the configuration have their names."""
+        """The stored bots that are ignored, because bots of the configuration have the same names."""
         return tuple(self._passed_over.values())
 
     async def learn(self) -> None:
@@ -136,8 +136,8 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
 
 
 def seal_all(box: SecretBox, secrets: Mapping[str, str]) -> str:
-    """Return the encrypted secrets as JSON. Each secret is encrypted separately, because the filter of the log learns
-    every text that is encrypted or decrypted."""
+    """Return the encrypted secrets as JSON. Each secret is encrypted separately, because the log filter masks exactly
+    the texts that were encrypted or decrypted."""
     return json.dumps({name: box.seal(secret) for name, secret in secrets.items()})
 
 

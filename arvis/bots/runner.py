@@ -1,4 +1,5 @@
-"""Run one bot, and restart it after each failure. The pauses are long enough that no platform treats them as an attack.
+"""Run one bot, and restart it after each failure. The pauses between restarts are so long that no platform treats the
+restarts as an attack.
 
 A platform may reject a valid token for some seconds. Three rejections within five minutes count as final: the owners
 are notified, because a person has to act, and the pauses grow to ten minutes. Every other failure counts as temporary;
@@ -82,8 +83,8 @@ class StatusReporter:
                 await self._surely(await self._waiting.get())
 
     async def last(self, report: StatusReport) -> None:
-        """Write the queued states and this one within `_LAST` seconds, or drop them. Call it only after `run` has
-        ended."""
+        """Write the queued states and then `report`. Stop after `_LAST` seconds and drop the states that are left. Call
+        this only after `run` has ended."""
         self.note(report)
         with suppress(LeaseLost, StoreError, TimeoutError):
             async with asyncio.timeout(_LAST):
@@ -173,7 +174,7 @@ class BotRun:
         return self._up_since is not None
 
     async def run(self) -> None:
-        """Run the bot, whose connector passes events to the inbox, until cancelled."""
+        """Run the bot until cancelled. Its connector passes events to the inbox."""
         watching = [asyncio.create_task(work) for work in (self._reporter.run(), self._watch())]
         self._reporter.note(StatusReport(BotState.STARTING))
         try:

@@ -121,7 +121,7 @@ class BotService:
         settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
         _refuse_plain_secrets(settings)
         spec = BotSpec(platform, name, {**settings, **secrets}, source=Source.PRODUCT)
-        # The encryption reports the secrets to the log filter.
+        # Encrypting the secrets also adds them to the log filter, which masks them.
         await asyncio.to_thread(seal_all, self._secrets, secrets)
         await self._try(spec)
         return await examine(spec, self._maker)
@@ -133,7 +133,7 @@ class BotService:
         return await self._with(bot, settings, secrets)
 
     async def _with(self, bot: StoredBot, settings: Values, secrets: Values) -> StoredBot:
-        """Return the bot with these settings and with these secrets, encrypted. Values that are None are left out.
+        """Return the bot with these settings and secrets. Encrypt the secrets, and leave out values that are None.
         Raise `Unprocessable` if the bot's connector does not accept the values."""
         settings, secrets = _merged({}, settings), _merged({}, secrets)
         _refuse_plain_secrets(settings)

@@ -1,6 +1,6 @@
-"""The agents and their present work. This is not stored: an agent works if a job with a valid lease runs for it, so the
-work of a dead process disappears when its leases expire. The module contains read-only scripts, and the prompt block
-made from their result."""
+"""The agents and their present work. The work is not stored: an agent works if a job with a valid lease runs for it.
+The work of a dead process therefore disappears when the leases of the process expire. The module contains read-only
+scripts, and the prompt block made from their result."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class ActivityStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """An agent and its present work, if any. `address` is the place of the conversation, `node` the process that runs
-    the job. `private` means that the conversation is a direct chat, so other people may not read its content. Times are
-    in ms."""
+    """An agent and its present work, if any. `address` is the place of the conversation, and `node` is the process that
+    runs the job. `private` means that the conversation is a direct chat, so other people may not read its content.
+    Times are in ms."""
 
     agent: Agent
     status: ActivityStatus
@@ -67,8 +67,8 @@ class Activity:
 
 
 def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activity]:
-    """Return the agents that work, in the order in which their jobs started, then the other agents by slug. With
-    `whole`, also read the time of each idle agent's last message, which requires a read of all conversations."""
+    """Return the agents that work, in the order in which their jobs started, then the other agents by slug. If `whole`
+    is True, also read the time of each idle agent's last message; this reads all conversations."""
     agents = {agent.id: agent for agent in tx.agents.all()}
     running: dict[str, Activity] = {}
     for job, node in tx.jobs.running(now, MOST_RUNNING):

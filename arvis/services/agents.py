@@ -29,7 +29,7 @@ from arvis.domain.text import storable
 from arvis.extensions import TOOLS, installed
 from arvis.ports.store import Transaction
 
-#: The author of the agents that `config.yaml` names.
+#: The author that is stored for agents from `config.yaml`.
 CONFIGURATION = "configuration"
 
 #: The maximum number of agents. It is limited because routing reads all agents for each message.
@@ -51,8 +51,8 @@ def slugs(tx: Transaction) -> Mapping[str, str]:
 
 
 def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: str, now: int) -> Agent:
-    """Create an agent and bind it to channels. An agent without an id gets one; the `agent_id` of each binding is
-    replaced by it."""
+    """Create an agent and bind it to channels. An agent without an id gets a new id. The id of the agent replaces the
+    `agent_id` of each binding."""
     _refuse(flaws(agent))
     _refuse(_unknown_tools(agent.tools))
     there = tx.agents.by_slug(agent.slug)
@@ -368,7 +368,7 @@ _LAST_LINE = 60
 
 
 def ensure_conductor(tx: Transaction, now: int) -> None:
-    """Create the conductor at startup if no agent is one. If another agent has the slug of the conductor, make that
+    """Create the conductor at startup if there is none. If an agent already has the slug of the conductor, make that
     agent the conductor."""
     if any(agent.is_conductor for agent in tx.agents.all()):
         return

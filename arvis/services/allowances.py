@@ -31,8 +31,8 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class UsedUp:
-    """A limit that a person has reached. `most` is its value, and after `seconds` its next window begins. `tell` is
-    True if the person must be notified, because no notice was sent in this window."""
+    """A limit that a person has reached. `most` is the value of the limit. The next window begins after `seconds`.
+    `tell` is True if the person must be notified, because no notice was sent in this window."""
 
     most: int
     seconds: int

@@ -45,8 +45,9 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
 
 
 def charge_run(tx: Transaction, execution: Execution, now: int) -> Charge | None:
-    """Charge the customer of the channel for the model calls of a workflow run, in the commit that ends the run. A turn
-    started the run and does not wait for it. Return None if nothing was charged."""
+    """Charge the customer of the channel for the model calls of a workflow run, in the commit that ends the run. Call
+    this for a run that was started by a turn and for which the turn does not wait. Return None if nothing was
+    charged."""
     return _charge(tx, execution, now, with_task=False, description="workflow run")
 
 
@@ -54,7 +55,7 @@ def _charge(
     tx: Transaction, execution: Execution, now: int, *, with_task: bool, description: str, message_id: str | None = None
 ) -> Charge | None:
     """Charge for the model calls of an execution and its children. If `with_task` is True, add the price per task.
-    Other executions that it caused are charged at their own ends."""
+    Any other execution that it caused is charged when that execution ends."""
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None

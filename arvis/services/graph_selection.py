@@ -57,9 +57,9 @@ def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
 
 
 def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Selection:
-    """Return the graph for a message. If the triggers of one workflow match, it is that workflow; if several match, it
-    is the graph in which a model chooses one. Otherwise it is the agent's own graph. A message with files always gets
-    the agent's own graph, which reads them."""
+    """Return the graph for a message: the workflow whose trigger matches, or the agent's own graph if none matches. If
+    several workflows match, return the graph in which a model chooses one of them. A message with files always gets the
+    agent's own graph, which reads the files."""
     own = default_graph(tx, agent, text)
     if files:
         return own
@@ -75,9 +75,9 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
-    """Return the state of a selection with the key `taint`, if the text of the workflow's authors has a taint. The
-    value is that taint together with `taint`, the taint of the turn. If a model will choose a workflow, do this for the
-    state of each choice."""
+    """Return the state of a selection. If the text of the workflow's authors has a taint, add the key `taint` with this
+    taint and the turn's taint (`taint`). If a model will choose a workflow, do the same for the state of each
+    choice."""
     if (known := state.get(DISPATCH)) is not None and "choices" in known:
         choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
         otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
@@ -117,8 +117,8 @@ def _has(text: str, word: str) -> bool:
 def _choices(
     tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str
 ) -> list[tuple[Selection, dict[str, str]]]:
-    """Return the workflows of these triggers that can run and whose authors may use this agent. Each item is the
-    selection of a workflow, with the name and description that a model reads to choose."""
+    """Return the workflows of these triggers, except those that cannot run and those whose authors may not use this
+    agent. Each item is the selection of a workflow, with the name and description that a model reads to choose."""
     found = []
     for trigger in triggers:
         workflow = tx.workflows.get(trigger.workflow_id)

@@ -25,8 +25,8 @@ from arvis.domain.versions import Version, Versioned
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
 
-#: The ids of the users who are owners, by platform. They come from the configuration. For the platform `web` they also
-#: come from the logins and API keys of owners.
+#: The user ids of the owners, by platform. They come from the configuration. The ids of the platform `web` also come
+#: from the logins and API keys of owners.
 Owners = Mapping[str, Collection[str]]
 
 #: The roles that a person can assign. Only the configuration names owners.
@@ -56,8 +56,9 @@ def change(
     by: str,
     now: int,
 ) -> Principal:
-    """Change the role or the pairing of a person. None means no change, but if only the role changes, a new operator
-    becomes paired and any other new role ends the pairing. A blocked person also loses a pending code."""
+    """Change the role or the pairing of a person. None means no change, with one exception: if the role changes and
+    `paired` is None, a new operator becomes paired, and any other person becomes unpaired. A blocked person also loses
+    a pending code."""
     person = tx.principals.get(person_id)
     if person is None:
         raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
@@ -152,7 +153,7 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 10
 MINUTE_MS = 60_000
 LIFE_MS = 15 * MINUTE_MS
-#: The time from the rejection of a person to that person's next code.
+#: The time (ms) for which a rejected person gets no new code.
 REJECTED_MS = 24 * 60 * MINUTE_MS
 #: The maximum number of pending codes of one bot. If more people ask at the same time, it is probably abuse.
 MOST_PENDING = 3
@@ -214,7 +215,7 @@ def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str
     Return None (no reply) if the message is not direct, the person has a pending code or was rejected recently, or the
     bot has `MOST_PENDING` pending codes."""
     sender, address = message.sender, message.address
-    # A sender with a role has a login or an API key, which identifies the person without a code.
+    # A sender whose role is known has a login or an API key, which identifies the person without a code.
     if not message.is_direct or sender.bot or sender.role is not None:
         return None
     tx.jobs.lock([_LANE])
@@ -301,7 +302,7 @@ def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooM
 
 
 def as_entered(text: str) -> str:
-    """Return the code without the spaces, hyphens and lower case with which people may type it."""
+    """Return the code in its stored form: in upper case, without the spaces and hyphens that people may type."""
     return "".join(letter for letter in text.upper() if letter.isalnum())
 
 

@@ -1,8 +1,9 @@
 """Reminders: schedules that an agent's tool creates for the person in the conversation.
 
-A reminder is posted where it was requested, acts for the person who asked, and counts against that person's quota.
-Work that no person started cannot create reminders, so that reminders cannot multiply by themselves. A reminder from
-a conversation with text of other people is a note, not a command: the agent only repeats it, without tools.
+A reminder is posted in the conversation in which it was requested. It acts for the person who asked, and counts against
+that person's quota. Work that no person started cannot create reminders, so that reminders cannot multiply by
+themselves. A reminder from a conversation with text of other people is a note, not a command: the agent only repeats
+it, without tools.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import source_of
 
 DAY_MS = 86_400_000
-#: The maximum length of a name that is made from the prompt, because the request gives no name.
+#: The maximum length of a name that is made from the prompt if the request contains no name.
 _NAME = 40
 #: The maximum number of executions that are read on the way from an execution to the one that began the work. The
 #: limits of delegations and graphs allow fewer.
 _MOST_ANCESTORS = 50
 #: The key in a reminder's `memo` under which the taint of its request is stored.
 _TAINT = "taint"
-#: The key in a reminder's `memo` for the id of the tool call that created it. A crash may repeat the call; it then
+#: The key in a reminder's `memo` for the id of the tool call that created it. If a crash repeats the call, the call
 #: creates no second reminder.
 _CALL = "call"
 
@@ -155,8 +156,8 @@ def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: in
 
 
 def task_of(schedule: Schedule) -> TaskSpec:
-    """Return the task of a due schedule. It is the prompt, except for a reminder from a conversation with text of other
-    people: its task is to pass on the prompt as a note, without tools."""
+    """Return the task of a due schedule. The task is the prompt of the schedule. There is one exception: for a reminder
+    from a conversation with text of other people, the task is to pass on the prompt as a note, without tools."""
     taint = taint_of(str(schedule.memo.get(_TAINT, ""))) if is_reminder(schedule) else CLEAN
     if not taint:
         return TaskSpec(schedule.prompt)
@@ -183,8 +184,8 @@ def _person(caller: Caller) -> tuple[str, Address]:
 
 
 def _began_by_itself(tx: Transaction, execution_id: str) -> bool:
-    """Return True if no person asked for this execution, because a schedule or web hook started the work. Follow the
-    executions that called this one or gave it a task, up to the first one."""
+    """Return True if a schedule or web hook, not a person, started the work of this execution. To find the start,
+    follow the executions that called this execution or gave it a task."""
     execution: Execution | None = tx.executions.get(execution_id)
     for _ in range(_MOST_ANCESTORS):
         if execution is None:

@@ -57,8 +57,8 @@ def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, repor
 
 
 def rest_of(schedule: Schedule, now: int) -> int | None:
-    """Return the time (ms) at which the schedule's pause ends, or None if there is no pause. A pause that would last
-    longer than `LONGEST_REST_MS` is ignored: the clock was set back after the pause began."""
+    """Return the time (ms) at which the schedule's pause ends, or None if there is no pause. A pause that has more than
+    `LONGEST_REST_MS` left is ignored, because it means that the clock was set back after the pause began."""
     until = schedule.cooldown_until
     return until if until is not None and now < until <= now + LONGEST_REST_MS else None
 

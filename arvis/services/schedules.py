@@ -190,14 +190,14 @@ class Rules:
 
 def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
     """Create a schedule. `wanted.agent_id` can be a slug. The schedule gets a new id and new times, and a name if it
-    has none. A time of day without a date gets its next date."""
+    has none. If its time expression is a time of day without a date, add the next date with this time."""
     agent = _agent(tx, wanted.agent_id)
     _refuse_more(tx, wanted, agent, rules)
     name = wanted.name.strip() or _free_name(tx, agent, wanted.kind)
     wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
     made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
     if made.enabled and isinstance(parse(made.schedule), Every):
-        made = replace(made, next_run=now)  # an interval starts at once
+        made = replace(made, next_run=now)  # The first occurrence of an interval is due at once.
     tx.schedules.add(made)
     _keep(tx, None, made, made.principal_id, now)
     return made
@@ -317,7 +317,7 @@ def reach_of(schedule: Schedule) -> dict[str, Any]:
     only the agents that its person could use when the reminder was created. Other schedules have no such limit."""
     if not is_reminder(schedule):
         return {}
-    # Older reminders lack these keys. Their people count as paired, because an agent answered them.
+    # Older reminders lack these keys. The people who asked for them count as paired, because an agent answered them.
     return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
 
 
@@ -335,8 +335,8 @@ def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
 
 
 def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
-    """Raise `Conflict` if no more schedules are allowed. For a reminder the limit of its person counts, for other
-    schedules the limit of the agent."""
+    """Raise `Conflict` if no more schedules are allowed. A reminder counts towards the limit of its person, any other
+    schedule towards the limit of its agent."""
     if is_reminder(wanted):
         who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
     else:

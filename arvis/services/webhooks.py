@@ -92,8 +92,8 @@ def change_webhook(
 
 
 def _limits(hook: Webhook) -> dict[str, Any]:
-    """Return the part of an execution's state that names the author of the hook's template. The execution has only the
-    rights that this author has, too."""
+    """Return the part of an execution's state that names the author of the hook's template. The execution has only
+    rights that this author also has."""
     return written_by(hook.principal_id, hook.author)
 
 

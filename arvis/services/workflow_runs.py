@@ -5,9 +5,9 @@ a web hook or an agent starts a run; a run can also be the turn of a message, or
 `arvis/workflows/` interprets documents; this module reads only their start nodes and agents.
 `turns/workflow_results.py` handles the end of a run. The functions are parts of transaction scripts.
 
-The root of a run is the turn or run at the beginning of its chain. All runs with the same root are counted together and
-charged to one budget, so that workflows that start one another come to an end. Each of these runs has a row in the
-table `delegations`, which `join` or `take_place` writes.
+The root of a run is the turn or run at the beginning of its chain. All runs with the same root share one limit and one
+budget, so that workflows cannot start one another for ever. Each of these runs has a row in the table `delegations`,
+which `join` or `take_place` writes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _RUN = "run"
 
 
 def check_room(tx: Transaction, execution: Execution) -> None:
-    """Raise `ExecutionError` if there are already `MOST_RUNS` workflow runs with the root of this execution."""
+    """Raise `ExecutionError` if `MOST_RUNS` workflow runs already have the same root as this execution."""
     top = lifecycle.root_of(tx, execution)
     given = tx.delegations.get(top.id)
     if tx.delegations.runs_of_root(given.root_id if given is not None else top.id) >= MOST_RUNS:
@@ -148,7 +148,7 @@ class NewWorkflowRun:
     principal_id: str | None = None
     #: The version to run, or None for the newest one that can run.
     version: int | None = None
-    #: The id of the first node, or None for the first trigger of `trigger_kind`, or else the start node.
+    #: The id of the first node. If it is None, the run starts at the node that `entry_of` returns for `trigger_kind`.
     entry: str | None = None
     trigger_kind: str = ""
     taint: Taint = CLEAN
@@ -230,9 +230,9 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
 
 
 def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise: str | None = None) -> Agent:
-    """Return the agent of a run: the agent that the document names, else the agent `otherwise` (an id or a slug). Raise
-    `Unprocessable` if the asker or an author of the version may not use that agent. If neither is an active agent,
-    return the first active agent that they may use, beginning with the conductor."""
+    """Return the agent of a run: the agent that the document names, else the agent `otherwise` (an id or a slug). If
+    neither of these is an active agent, return the first active agent that the asker and all authors of the version may
+    use; the conductor is tried first. Raise `Unprocessable` if they may not use the agent."""
     asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
@@ -292,7 +292,7 @@ def begin_keyed(
     tx: Transaction, wanted: NewWorkflowRun, now: int, *, key: str | None, live: bool = True
 ) -> Execution | None:
     """Start a run as `begin` does. If the queue has a pending or running job with this `key`, write nothing and return
-    None. If `live` is False, an ended job with the key has the same effect. If a run of the same request exists, return
+    None; if `live` is False, do the same for an ended job with this key. If a run of the same request exists, return
     its execution."""
     if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
         return tx.executions.get(known.execution_id)
@@ -414,8 +414,8 @@ def note_begun(
 
 
 def source_for(execution: Execution, parent: str | None = None) -> str:
-    """Return the source of a run for `note_begun`: the source in its state, else the id of the execution that called it
-    (`parent`) with the prefix of workflows, else `message`."""
+    """Return the source of a run for `note_begun`: the source in its state, or the prefix of workflows with the id of
+    the calling execution (`parent`), or `message` if both are missing."""
     return source_of(execution) or (f"{PREFIX}{parent}" if parent else "message")
 
 
@@ -487,8 +487,7 @@ def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[s
 
 
 def run_of(tx: Transaction, execution_id: str) -> str | None:
-    """Return the id of the run for which this execution works (it may be the run itself), or None. If that run works
-    for another run, the nearest one is returned."""
+    """Return the id of the nearest run for which this execution works, or None. A run works for itself."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None else None
     return found[0] if found is not None else None

@@ -1,6 +1,6 @@
 """Tool `calculate`: does exact arithmetic.
 
-It computes with fractions and a parser of its own: no text is ever evaluated as code.
+The tool uses fractions and its own parser: no text is ever evaluated as code.
 
 Two characters are ambiguous. `%` before a number or a parenthesis is the remainder: `10 % 3` is 1, and the result has
 the sign of the dividend. In all other places `%` means percent: `10% + 3` is 3.1. A comma is allowed only between

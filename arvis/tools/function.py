@@ -1,6 +1,5 @@
-"""A tool made of one typed function. The model gets the name, the docstring and the parameters of the function.
-
-The schema that the model sees also checks the arguments of a call.
+"""A tool made of one typed function. The model gets the name, the docstring and the parameters of the function. The
+schema that the model sees also serves to check the arguments of a call.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ def _model_of(function: Callable[..., Awaitable[str]]) -> type[BaseModel]:
 
 
 def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of the parameters, without the titles that pydantic derives from their names, because
-    titles would cost tokens."""
+    """Return the JSON Schema of the parameters. The titles that pydantic derives from the names of the parameters are
+    removed, because they would cost tokens."""
     schema = model.model_json_schema()
     schema.pop("title", None)
     for parameter in schema.get("properties", {}).values():

@@ -53,7 +53,7 @@ def create(services: ToolServices) -> Tool:
 
 
 def read_answer(answer: Fetched, max_chars: int) -> str:
-    """Return the answer as text for the model: first the address, a status other than 200 and the title, then at most
+    """Return the answer as text for the model: the address, the status if it is not 200, the title, and then at most
     `max_chars` characters of the page."""
     status = "" if answer.status == _OK else f" (status {answer.status})"
     head = f"{answer.url}{status}\n"

@@ -202,8 +202,8 @@ class _Reader(HTMLParser):
             self._paper.line()
 
     def _set_base(self, href: str | None) -> None:
-        """Set the address that links are relative to. Only the first address of a page is used, and none
-        with more than `_LONGEST_LINK` characters."""
+        """Set the address that links are relative to. Ignore every address after the first one of the page, and any
+        address with more than `_LONGEST_LINK` characters."""
         if self._base == self._given and href and len(href) <= _LONGEST_LINK:
             self._base = _joined(self._given, href) or self._given
 

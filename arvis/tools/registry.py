@@ -97,8 +97,8 @@ async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
 
 
 def _whole(made: Any, declared: ToolDeclaration | None) -> Tool:
-    """Return the tool. Raise `AttributeError` if it lacks an attribute that is used later, and `ValueError` if it is not
-    the tool that its file declares: permission checks have relied on this declaration."""
+    """Return the tool. Raise `AttributeError` if it lacks an attribute that is used later. Raise `ValueError` if it
+    differs from the declaration in its file, because permission checks have relied on this declaration."""
     for part in ("risk", "repeatable", "sensitive", "check", "call"):
         getattr(made, part)
     wire_name(made.spec.name)
@@ -123,7 +123,7 @@ DEFAULTS: Mapping[Risk, Permit] = {
 
 
 def permit_of(declared: ToolDeclaration) -> Permit:
-    """Return the permission for a tool, unless the configuration has a rule."""
+    """Return the permission for a tool that applies if the configuration has no rule for it."""
     if declared.sensitive:
         return Permit.ASK
     return Permit.ALWAYS if declared.without_approval else DEFAULTS[declared.risk]

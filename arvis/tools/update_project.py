@@ -1,6 +1,6 @@
 """Tool `update_project`: adds a line to the notes of a project and sets its status.
 
-An agent that works on its own records its progress with it for the next time.
+With this tool, an agent that works on its own records its progress for the next time.
 
 The tool needs no approval, because an agent that works while no person is present could otherwise never record its
 work. Therefore it can only add lines and set the status, and only for the agent's own projects and those shared by all

@@ -1,6 +1,6 @@
 """Tool `web_search`: returns instant answers of a search engine.
 
-The service is DuckDuckGo's: facts and summaries, no list of pages.
+The search engine is DuckDuckGo. Its instant answers are facts and summaries, not lists of pages.
 """
 
 from __future__ import annotations

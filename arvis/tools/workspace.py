@@ -107,8 +107,8 @@ def _write_whole(folder: int, name: str, data: bytes) -> None:
 
 @contextmanager
 def _parent_of(workspace: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """Open the folder that contains the file. Yield the handle of the folder and the file's own name. `make`: missing
-    folders are created."""
+    """Open the folder that contains the file. Yield the handle of the folder and the file's own name. If `make` is
+    True, create missing folders."""
     *folders, name = _names(path)
     if make:
         workspace.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
 """Read messages that were written while the bot was offline, and pass them to the inbox before newer events.
 
-The position of a channel is the id of a message: the inbox has stored all messages of the channel up to it. After each
-gap, the channel's live events wait until the history after this position has been read. The inbox ignores a message
-that arrives twice.
+The position of a channel is the id of a message: the inbox has stored all messages of the channel up to this message.
+After each gap, the channel's live events wait until the history after this position has been read. The inbox ignores a
+message that arrives twice.
 
-A channel without a position had no message for this bot before the newest position of all channels. Its history is read
-from `_OVERLAP` before that newest position, because the process may have died while it read this channel, when other
-channels had already moved the newest position.
+If a channel has no position, it had no message for this bot before the newest position of all channels. The history of
+such a channel is read from `_OVERLAP` before the newest position. The overlap is needed because the process may have
+died while it read this channel, after other channels had moved the newest position.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class CatchingUp:
         elif feed in self._let_go and not kept_back:
             await self._hand_in(name, data, live=True, moves=False)
         elif name == "MESSAGE_CREATE" and (len(kept_back) >= _MOST_KEPT_BACK or feed in self._again):
-            # If one message is left to be read from the history, all later messages must be, too. Otherwise they would
-            # move the position past messages that have not been read.
+            # If one message is left to be read from the history, all later messages must be read from there, too.
+            # Otherwise they would move the position past messages that have not been read.
             self._again.add(feed)
         else:
             kept_back.append((name, data))

@@ -54,14 +54,15 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads events for one bot. `bot`: its name in the configuration. `me`: its id at Discord."""
+    """A reader of events for one bot. `bot`: the bot's name in the configuration. `me`: the bot's id at Discord."""
 
     bot: str
     me: str
     config: DiscordConfig
 
     def concerns(self, data: Event, spot: Spot) -> bool:
-        """Return whether this is a message with content, from an author and in a place that the bot listens to."""
+        """Return whether the bot handles this message: it has content, and the bot listens to its author and in its
+        place."""
         return (
             data.get("type", 0) in _TEXT_TYPES
             and self._listens_to(data)

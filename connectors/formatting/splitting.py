@@ -1,9 +1,10 @@
 """Divide Markdown into parts that a platform accepts.
 
-A part ends as late as possible at the end of a paragraph; if there is none in its second half, at the end of a line, a
-sentence or a word. A part that ends inside code closes it, and the next part opens it again; a link, an address, inline
-code or a grapheme is cut only if it alone is too long. The concatenated parts equal the text, except for the repeated
-marks of code and for white space at the cuts. The time is proportional to the length of the text.
+A part ends at the last end of a paragraph that fits. If its second half contains no such place, it ends at the end of a
+line, a sentence or a word. A part that ends inside code closes the code, and the next part opens the code again. A
+link, an address, inline code or a grapheme is cut only if it alone is too long for a part. The concatenated parts equal
+the text, except for the repeated marks of code and for white space at the cuts. The time is proportional to the length
+of the text.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ _PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
 
 
 def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
-    """Return the spans in the pieces `outside` of a text, which are not code, in order; overlapping spans are merged."""
+    """Return the spans of a text in order; overlapping spans are merged. Only the pieces in `outside`, which are not
+    code, are searched."""
     found = sorted(span for start, end in outside for span in _spans(text, start, end))
     return list(_united(found))
 
@@ -232,8 +234,8 @@ class _Splitter:
         return self._limit - self._measure(self._part(start, end, is_last=end == len(self._text)))
 
     def _furthest(self, start: int) -> int:
-        """Return the last possible end of a part that begins at `start`. Measuring may be expensive, so there are few
-        guesses. If each character is one unit, the first or second guess is right."""
+        """Return the last possible end of a part that begins at `start`. Measuring may be expensive, so few guesses are
+        measured. If each character is one unit, the first or second guess is right."""
         size = len(self._text)
         fits, too_far = start + 1, size + 1
         end, by_units = min(start + self._limit, size), True
@@ -248,8 +250,9 @@ class _Splitter:
             end, by_units = min(max(guess, fits + 1), too_far - 1), not by_units
 
     def _past_closing(self, start: int, end: int) -> int:
-        """Return a better end for a part that ends inside code. If the part has space for the rest of the code, this is
-        the place behind its closing line. Otherwise it is `end`, but not behind the last line inside the code."""
+        """Return a better end for a part that ends inside code. If the rest of the code fits into the part, return the
+        place after the closing line of the code. Otherwise return `end`, but no place after the last line inside the
+        code."""
         fence = self._fence(end)
         if fence and self._room(start, fence.end) >= 0:
             return fence.end
@@ -302,7 +305,8 @@ class _Splitter:
         return not any(marks(self._text, *half) for half in halves)
 
     def _behind_space(self, end: int) -> int:
-        """Return the beginning of the next part: it skips white space, but keeps the indentation of the first line."""
+        """Return the place at which the next part begins. White space before it is skipped, except the indentation of
+        the first line."""
         gap = _GAP.match(self._text, end)
         if gap is None and end and self._text[end - 1] != "\n":
             gap = _SPACE.match(self._text, end)

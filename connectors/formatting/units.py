@@ -1,7 +1,7 @@
 """The units that platforms count (UTF-16), and the units that people see as one character (grapheme clusters).
 
-Clusters follow Unicode's text segmentation, with Python's own tables. Every place that this module reports as the end
-of a cluster is one, but the module misses a few ends, for example after a joiner.
+Clusters follow Unicode's text segmentation, with Python's own tables. Every end of a cluster that this module reports
+is correct, but the module misses a few ends, for example after a joiner.
 """
 
 from __future__ import annotations

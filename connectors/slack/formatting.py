@@ -33,7 +33,8 @@ _PINGS = re.compile(
     re.IGNORECASE,
 )
 _WORD_JOINER = "\u2060"
-#: Slack formats whole words only: inside a word, this character separates its letters from the mark.
+#: Slack formats only whole words. If a mark of formatting is inside a word, this character is inserted between the mark
+#: and the unformatted letters next to it.
 _ZERO_WIDTH_SPACE = "\u200b"
 
 _OPENING, _CLOSING = ({f"{name}_{side}" for name in ("em", "strong", "s")} for side in ("open", "close"))
@@ -42,7 +43,7 @@ _STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", Butto
 
 
 class _Mrkdwn(SlackifyMarkdown):  # type: ignore[misc]  # it ships no types
-    """Renders Markdown in Slack's form, with emphasis inside words."""
+    """A renderer of Markdown in Slack's form, with emphasis inside words."""
 
     def render(self, tokens: Any, options: Any, env: Any) -> str:
         for token in tokens:

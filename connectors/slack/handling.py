@@ -34,8 +34,8 @@ _WAIT_SECONDS = 0.5
 
 
 class Names:
-    """The names of people. If a lookup takes longer than `_WAIT_SECONDS`, it continues, so that the name is known at
-    the person's next event."""
+    """The names of people. If a lookup takes longer than `_WAIT_SECONDS`, it continues in the background, so that the
+    name is known at the person's next event."""
 
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
@@ -139,7 +139,7 @@ class Progress:
 
 
 class Handler:
-    """Handles events from the socket, from HTTP requests and from histories."""
+    """The handler of events from the socket, from HTTP requests and from histories."""
 
     def __init__(self, *, reader: Reader, inbox: Inbox, names: Names, answering: Answering, progress: Progress) -> None:
         self._reader = reader

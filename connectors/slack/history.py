@@ -37,8 +37,8 @@ class History:
         self, channel: str, thread: str, since: int, *, metadata: bool = False
     ) -> AsyncIterator[SlackResult]:
         """Yield pages of the messages since a time (µs), at most `max_pages`. Without `thread`, Slack sends the newest
-        messages first and no replies in threads; with it, the thread's first message and then its replies, oldest
-        first. Raises `ApiFailed`."""
+        messages first, and no replies in threads. With `thread`, Slack sends the thread's first message and then its
+        replies, oldest first. Raises `ApiFailed`."""
         cursor = ""
         for _ in range(self._max_pages):
             wanted: dict[str, Any] = {

@@ -44,7 +44,7 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads events for one bot."""
+    """A reader of events for one bot."""
 
     name: str
     config: SlackConfig

@@ -1,4 +1,5 @@
-"""Receive Slack's events through Bolt, from HTTP requests or Socket Mode, and acknowledge each after its commit."""
+"""Receive Slack's events through Bolt, from HTTP requests or Socket Mode, and acknowledge each event after its
+commit."""
 
 from __future__ import annotations
 
@@ -167,9 +168,9 @@ class Socket(SocketModeClient):
         self._asked_at = self._clock.monotonic()
 
     async def connect(self) -> None:
-        """Connect once per address. Slack's client would use an address again that is valid for one connection only. It
-        could also open two connections at the same time; the events of the first connection would then never be
-        acknowledged."""
+        """Connect once per address. An address is valid for one connection only, but Slack's client would use it again.
+        The client could also open two connections at the same time; the events of the first connection would then never
+        be acknowledged."""
         async with self._connecting:
             if self._lost_at is None:
                 self._lost_at = self._clock.monotonic()
@@ -240,8 +241,8 @@ class Socket(SocketModeClient):
 
 
 class Listening:
-    """Passes envelopes to the dispatcher until it is cancelled. It awaits `ready` with the channel of an event before
-    it passes the event, and calls `greeted` when a connection is established."""
+    """The loop that passes envelopes to the dispatcher until it is cancelled. Before the loop passes an event, it
+    awaits `ready` with the event's channel. It calls `greeted` when a connection is established."""
 
     def __init__(
         self,

@@ -111,8 +111,8 @@ class CallFailed(TelegramError):
 
 
 class _Request(HTTPXRequest):
-    """Makes requests. After Telegram has asked for a pause in a chat, all requests that name the chat fail until the
-    pause is over. These are answers, drafts and typing."""
+    """The maker of requests. After Telegram has asked for a pause in a chat, all requests that name the chat (answers,
+    drafts, typing) fail until the pause is over."""
 
     def __init__(self, *, token: str, **options: Any) -> None:
         super().__init__(**options)

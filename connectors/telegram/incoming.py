@@ -128,8 +128,8 @@ class Incoming:
         return None
 
     def _reopened(self, message: telegram.Message, position: FeedPosition) -> Access | None:
-        """Return that the bot may write in a topic again, because the topic was reopened. Return None for other
-        messages."""
+        """Return the event that the bot may write in a topic again, if the message reports that the topic was reopened.
+        Return None for other messages."""
         if message.forum_topic_reopened is None:
             return None
         return Access(self._address(message), "", position)

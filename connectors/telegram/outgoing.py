@@ -80,7 +80,7 @@ class Outgoing:
         return Receipt(str(await (self._send_file(part, media[0]) if media else self._send_text(part))))
 
     async def reserve(self, part: Part) -> Receipt:
-        """Send a placeholder, for which people get the notification; they get none for the later edit. Raises
+        """Send a placeholder. Telegram notifies people about the placeholder, but not about the later edit. Raises
         `SendError`."""
         try:
             return Receipt(str(await self._client.message("sendMessage", text=PLACEHOLDER, **_where(part))))

@@ -136,8 +136,8 @@ class PackageSets:
             self._held[key] -= 1
 
     def _wanted(self, libraries: Sequence[str]) -> list[str]:
-        """Return the requirements for pip, sorted, so that equal sets give equal lists. Skip names of standard library
-        modules unless the owner allows them by name, because a package with such a name is probably malicious."""
+        """Return the requirements for pip, sorted, so that equal sets give equal lists. Skip each name of a standard
+        library module unless the owner allows this name, because a package with such a name is probably malicious."""
         found: dict[str, str] = {}
         for written in libraries:
             asked = _REQUIREMENT.fullmatch(written.strip())
@@ -186,8 +186,8 @@ class PackageSets:
             raise ToolError(f"The packages could not be installed ({', '.join(wanted)}): {why}")
 
     def _make_room(self, draft: Path) -> None:
-        """Create the folder for a new set. Remove incomplete sets, and the complete sets that are neither in use nor
-        among the `MOST_SETS - 1` last used."""
+        """Create the folder for a new set. Remove all incomplete sets. Remove complete sets that are not in use, except
+        the `MOST_SETS - 1` most recently used ones."""
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         for left in self._folder.glob("*.part"):
             shutil.rmtree(left)

@@ -68,8 +68,8 @@ def envelope(script: str, libraries: Sequence[str], said: str) -> str:
 
 def _block(text: str) -> tuple[str, str] | None:
     """Return the body of the first metadata block and the text after it; None if there is no complete block. An opening
-    tag in a code example does not count: for each opening tag, the function puts a complete test tag (`_PROBE`) in its
-    place and checks whether the tokenizer finds that tag."""
+    tag in a code example does not count. To recognize such a tag, replace each opening tag by a complete test tag
+    (`_PROBE`) and check whether the tokenizer finds the test tag."""
     openings = (found for found in _OPENING.finditer(text) if name_of(found) == METADATA)
     for opening in islice(openings, _MOST_BLOCKS):
         if opening[0].endswith("/>"):

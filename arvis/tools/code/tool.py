@@ -155,8 +155,8 @@ MOST_VALUE = 262_144
 
 class ScriptCalls:
     """The `Answerer` of one script, which may call `functions` on behalf of `caller`. It answers each line
-    `{"function", "arguments"}` with `{"error", "value"}`, one of which is null. `names` contains the names of all
-    functions, `made` the names of the functions that were called."""
+    `{"function", "arguments"}` with `{"error", "value"}`, in which either the error or the value is null. `names`
+    contains the names of all functions, `made` the names of the functions that were called."""
 
     def __init__(self, *, functions: Mapping[str, Tool], caller: Caller) -> None:
         self._functions = functions
@@ -167,8 +167,8 @@ class ScriptCalls:
 
     async def answer(self, line: bytes) -> bytes | None:
         """Answer one call of the script. Invalid calls also count towards the limit `MOST_CALLS`. The first call above
-        the limit gets an error; for later calls, return None. Raise all exceptions of the tool except `ToolError` and
-        `TimeoutError`."""
+        the limit gets an error; for later calls, return None. Answer `ToolError` and `TimeoutError` of the tool as
+        errors, and let its other exceptions pass."""
         self._asked += 1
         if self._asked > MOST_CALLS + 1:
             return None

@@ -1,5 +1,5 @@
-"""One open connection to a server, made with the package `mcp`. Apart from this module, only `transports` uses the
-client of that package.
+"""One open connection to a server, made with the package `mcp`. Only this module and `transports` use the client of
+that package.
 
 `remote` imports this module when the first server is needed, never before.
 """
@@ -198,8 +198,8 @@ async def _listen(client: Client, news: News, clock: Clock) -> None:
 
 
 def _keep_the_package_quiet() -> None:
-    """Silence the log of the package `mcp`. It would contain whole messages, and a traceback for each unreadable
-    message, and a server can send any number of messages. `remote` logs the relevant errors."""
+    """Silence the log of the package `mcp`. This log would contain whole messages, and a traceback for each unreadable
+    message; a server can send any number of messages. `remote` logs the relevant errors."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 

@@ -1,4 +1,4 @@
-"""The connection to a configured server, which opens at the first use and is opened again after each loss.
+"""The connection to a configured server. It is opened at the first use, and opened again after each loss.
 
 One task owns the connection, because the same task must open and close the resources of the protocol's package. Each
 attempt to connect and each call runs in a separate task, so that an exception of that package ends only this attempt or
@@ -45,7 +45,7 @@ class Reply:
 
 
 class LinkLost(Exception):
-    """The signal that the connection has ended; the text names the symptom."""
+    """The signal that the connection has ended. Its text describes the symptom."""
 
 
 class Link(Protocol):
@@ -178,7 +178,7 @@ class RemoteServer:
         self._tools = self._make(self, await link.offers())
 
     async def _outcome(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
-        """Run the work in a separate task. Return the result of the work, or the exception that ended it; a
+        """Run the work in a separate task. Return the result of the work or the exception that ended it, and return a
         `TimeoutError` after `timeout` seconds. If the caller is cancelled, cancel the work and raise the
         cancellation."""
         task = asyncio.create_task(work)
@@ -205,8 +205,7 @@ class RemoteServer:
             task.exception()
 
     def _lost(self, failure: Any) -> None:
-        """Record that the connection has ended. Log the failure, and no further failure until the server was reached
-        again."""
+        """Record that the connection has ended. Log only the first failure since the server was last reached."""
         self._link = None
         self._tried.set()
         if self._told_down:
@@ -222,7 +221,7 @@ class RemoteServer:
 
 
 def _load() -> Any:
-    """Import the module that uses the protocol's package, which takes seconds."""
+    """Import the module that uses the protocol's package. The import takes seconds."""
     importlib.import_module("arvis.tools.mcp.schemas")
     return importlib.import_module("arvis.tools.mcp.link")
 

@@ -140,8 +140,8 @@ class _Offers:
         )
 
     def _is_harmless(self, settings: McpServer, offer: Offer) -> bool:
-        """Return whether to trust the server's claim that a tool only reads. The claim is trusted only with the first
-        description that the server gave of the tool, and only for the first `_MOST_NAMES` tools."""
+        """Return whether to trust the server's claim that a tool only reads. The claim is trusted only while the tool
+        has the first description that the server gave, and only for the first `_MOST_NAMES` tools."""
         first = self._first[settings.name]
         if offer.name not in first and len(first) < _MOST_NAMES:
             first[offer.name] = offer

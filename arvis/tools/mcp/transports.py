@@ -293,8 +293,8 @@ async def _start(command: Sequence[str], environment: Mapping[str, str], lifelin
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server's program: the `given` variables and, from the daemon's environment, only
-    PATH, HOME and LANG, because its other variables may contain secrets."""
+    """Return the environment of a server's program: the variables in `given`, and PATH, HOME and LANG of the daemon.
+    Other variables of the daemon may contain secrets."""
     return {**{name: ours[name] for name in ("PATH", "HOME", "LANG") if name in ours}, **given}
 
 

@@ -122,7 +122,7 @@ class MessageQuestionView(View):
 
 
 class StoredMessageView(View):
-    """The fields that the row of a message itself has."""
+    """The fields of a message that its own row contains."""
 
     id: str
     role: Role

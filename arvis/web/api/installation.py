@@ -50,7 +50,7 @@ _SETUP = "/api/setup"
 
 
 class SetupRoutes(Routes):
-    """Routes of the setup. `password`: the configuration has a password."""
+    """Routes of the setup. `password` is True if the configuration contains a password."""
 
     def __init__(
         self,

@@ -42,7 +42,8 @@ class NewAttachment(Body):
 
 
 def _few(files: object) -> object:
-    """Raise `TooLarge` before the files of a message are checked, because many checks would delay other requests."""
+    """Raise `TooLarge` if a message has too many files. This runs before the files themselves are checked, because many
+    checks would delay other requests."""
     if isinstance(files, list) and len(files) > _MAX_FILES:
         raise TooLarge(f"More than {_MAX_FILES} attachments.", fix="Send them in several messages.")
     return files

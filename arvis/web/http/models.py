@@ -119,8 +119,8 @@ AnyObject = dict[str, Any]
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Body:
-    """The fields that a client has sent; the others have their defaults. Pydantic checks a body. It builds the checks of
-    a class when they are used for the first time, because they would make the start slower."""
+    """The fields that a client has sent; all other fields have their defaults. Pydantic checks a body. The checks of a
+    class are built at their first use, because building all checks at the start would make the start slower."""
 
     _built: ClassVar[type[BaseModel]]
 
@@ -148,7 +148,8 @@ class Body:
         return cls(**{name: value for name, value in checked if name in checked.model_fields_set})
 
     def sent(self) -> dict[str, Any]:
-        """Return the fields that the client has sent, by their names in Python. Null counts only if it clears."""
+        """Return the fields that the client has sent, by their names in Python. A null is included only if the field is
+        `CLEARING`."""
         return dict(self.__dict__)
 
     def __repr__(self) -> str:
@@ -168,8 +169,8 @@ class _Checks(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _present(cls, values: Any, info: ValidationInfo) -> Any:
-        """Refuse unknown fields, or remove them if the context is true. Remove each null, which equals an absent
-        field unless the field is `CLEARING`."""
+        """Refuse unknown fields, or remove them if the context is true. Remove each null, because it equals an absent
+        field; keep a null of a field that is `CLEARING`."""
         if not isinstance(values, dict):
             return values
         fields = {camel(name): CLEARING in field.metadata for name, field in cls.model_fields.items()}
@@ -180,7 +181,8 @@ class _Checks(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe the fields without null, unless it has a meaning: `for_bodies` adds it to all optional fields."""
+        """Describe the optional fields without null, because `for_bodies` adds null to all of them. Fields for which
+        null has a meaning keep it."""
         described = handler.resolve_ref_schema(handler(schema))
         del described["title"]
         described.setdefault("required", [])
@@ -235,7 +237,7 @@ def _reader(names: Mapping[str, str], given: Sequence[str]) -> _Reader:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class View:
-    """The fields of a response. A view has no field that is `ABSENT` and not given."""
+    """The fields of a response. A field with the default `ABSENT` is omitted unless its value is given."""
 
     #: The names of the fields in Python and in JSON.
     _names: ClassVar[Mapping[str, str]] = {}
@@ -303,7 +305,8 @@ DONE = OkView(ok=True)
 
 
 class _Describe(GenerateJsonSchema):
-    """The schemas as in the document. A view is a component with the name of its class, without `View`."""
+    """The generator of schemas in the form of the document. A view is a component with the name of its class, without
+    `View`."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's name
         return False
