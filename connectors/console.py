@@ -210,8 +210,8 @@ async def _opened(path: str | None, terminal: int) -> AsyncIterator[_Lines]:
 
 
 def _open_input(path: str) -> int:
-    """Open a file or a named pipe for reading. A pipe is also opened for writing, so that its input does not end when
-    another program that writes to it closes it."""
+    """Open a file or a named pipe for reading. A pipe is also opened for writing, so that the input does not end when
+    the program that writes to the pipe closes it."""
     is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)  # noqa: PTH116  (beside os.open)
     return os.open(path, os.O_RDWR if is_pipe else os.O_RDONLY)
 

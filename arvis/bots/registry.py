@@ -109,7 +109,7 @@ class BotRegistry:
 
 
 def is_secret(setting: str) -> bool:
-    """Return True if a setting with this name is a secret, which is never shown."""
+    """Return True if a setting with this name is a secret. Secrets are never shown."""
     return _SECRET.search(setting) is not None
 
 
@@ -166,7 +166,8 @@ def request_restart(tx: Transaction, platform: str, name: str, now: int) -> None
 
 
 def _rows(tx: Transaction, configured: Sequence[Key]) -> tuple[list[StoredBot], dict[Key, str]]:
-    """Return the stored bots, and for each bot the time at which its last restart was requested ("" if none was)."""
+    """Return the stored bots, and the time of the last requested restart of each bot ("" if no restart was
+    requested)."""
     stored = tx.bots.all()
     keys = [*configured, *((bot.platform, bot.name) for bot in stored)]
     return stored, {key: tx.kv.get(_restart_key(*key)) or "" for key in keys}

@@ -196,8 +196,8 @@ class BotRun:
             if self._up_since is not None and self._clock.monotonic() - self._up_since >= _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE
             self._fell(self._describe(failure))
-            # The pause is multiplied by 0.5 to 1.5, so that bots that failed at the same time do not reconnect at the
-            # same time.
+            # The pause is multiplied by a number from 0.5 to 1.5, so that bots that failed at the same time do not
+            # reconnect at the same time.
             await self._clock.sleep(pause * (0.5 + self._random()))
             pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -218,8 +218,8 @@ def _refuse_plain_secrets(settings: Values) -> None:
 
 
 def _refuse_redirection(before: Values, after: Values, secrets: Values, given: Values) -> None:
-    """Raise `Unprocessable` if the address changes but a secret does not. Otherwise a changed address could send a
-    stored secret to another server."""
+    """Raise `Unprocessable` if the address changes but a secret does not, because the bot would send the stored secret
+    to the new server."""
     moved = [name for name in {*before, *after} if name.endswith("url") and before.get(name) != after.get(name)]
     if moved and (kept := [name for name in secrets if name not in given]):
         fix = "Send the secret again, together with the new address."

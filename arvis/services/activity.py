@@ -100,8 +100,8 @@ def active_agents_block(found: Sequence[Activity], me: str) -> str:
 
 
 def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
-    """Yield one entry for each agent between the running execution and its root. All of these agents work: each waits
-    for its child execution."""
+    """Yield one entry for each agent on the way from the running execution up to its root. An agent whose execution
+    waits for a child execution also counts as working."""
     line = [(each, WorkState.from_json(each.state)) for each in _upwards(tx, execution)]
     root, top = line[-1]
     kind, conversation = _kind(tx, root), tx.conversations.get(top.conversation)
@@ -129,7 +129,7 @@ def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[s
 
 
 def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
-    """Yield the execution, then its caller, then the caller of that one, up to the root."""
+    """Yield the execution, its caller, the caller of the caller, and so on up to the root."""
     current: Execution | None = execution
     for _ in range(_DEEPEST):
         if current is None:

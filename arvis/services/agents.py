@@ -65,7 +65,7 @@ def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: st
 
 def seed(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, now: int) -> None:
     """Create a built-in or configured agent if no agent has its slug. If several processes start at once, one of them
-    creates the agent; the scripts of the others run again and find its row."""
+    creates the agent; the scripts of the other processes run again and find the row of the agent."""
     if tx.agents.by_slug(agent.slug) is None:
         _refuse(flaws(agent))
         _make(tx, agent, bindings, CONFIGURATION, now)
@@ -178,8 +178,8 @@ def present(tx: Transaction, agent_id: str) -> Agent:
 
 
 def changed_agent(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """Return the agent after `changes`, new values by field from a request or a tag. Raise `Unprocessable` if a field
-    does not exist or its value has the wrong type."""
+    """Return the agent with the new values in `changes`, which come from a request or a tag and are keyed by field.
+    Raise `Unprocessable` if a field does not exist or its value has the wrong type."""
     return replace(agent, **{field: _value(field, value) for field, value in changes.items()})
 
 
@@ -407,5 +407,6 @@ def _line(agent: Agent, places: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Replace the characters of a channel's name that could form a tag or a new line: other people chose the name."""
+    """Replace the characters of a channel's name that could form a tag or a new line, because other people chose the
+    name."""
     return "".join(letter if letter.isprintable() and letter not in "[]<>" else "_" for letter in text)

@@ -45,9 +45,9 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
 
 
 def charge_run(tx: Transaction, execution: Execution, now: int) -> Charge | None:
-    """Charge the customer of the channel for the model calls of a workflow run, in the commit that ends the run. Call
-    this for a run that was started by a turn and for which the turn does not wait. Return None if nothing was
-    charged."""
+    """Charge the customer of the channel for the model calls of a workflow run, without the price per task. Call this
+    in the commit that ends the run, if no turn waits for the run, or in the commit in which another run takes over the
+    turn. Return None if nothing was charged."""
     return _charge(tx, execution, now, with_task=False, description="workflow run")
 
 

@@ -115,9 +115,9 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
 
 
 def settle_roles(tx: Transaction, owners: Owners, keys: Mapping[str, PrincipalRole], now: int) -> Sequence[Principal]:
-    """Lower each stored role that the configuration, a login or a key no longer grants, and end the person's pairing.
-    Work that still runs for these people reads its rights from their rows. `keys` contains the roles of the configured
-    API keys, by user id. Return the changed people with their old roles."""
+    """Lower each stored role that the configuration, a login or a key no longer grants, and end the pairing of that
+    person. The stored role must be lowered, because running work for a person reads its rights from the person's row.
+    `keys` contains the roles of the configured API keys, by user id. Return the changed people with their old roles."""
     changed = []
     for person in tx.principals.with_rights():
         role = _role_now(tx, person, owners, keys)

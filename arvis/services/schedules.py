@@ -281,7 +281,7 @@ def _no_schedule() -> NotFound:
 
 
 def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
-    """Return the name of the schedule's time zone: that of the schedule, else that of its agent, else the default."""
+    """Return the name of the schedule's time zone: its own zone, else the zone of its agent, else the default zone."""
     agent = tx.agents.get(schedule.agent_id)
     return schedule.timezone or (agent.timezone if agent else None) or rules.zone
 

@@ -195,8 +195,9 @@ def graph_of(tx: Transaction, name: str) -> str:
 
 
 def whole_version(tx: Transaction, workflow: Workflow, version: int | None = None) -> WorkflowVersion:
-    """Return this version of the workflow, or with None the newest version that can run. Raise `Unprocessable` if the
-    version cannot run or the workflow is deleted, and `NotFound` if the version does not exist."""
+    """Return this version of the workflow. If `version` is None, return the newest version that can run. Raise
+    `Unprocessable` if the version cannot run or the workflow is deleted, and `NotFound` if the version does not
+    exist."""
     if workflow.removed_at is not None:
         raise Unprocessable(f"The workflow {workflow.slug} was removed.", fix="Restore it, or start another workflow.")
     wanted = version if version is not None else workflow.runnable
@@ -339,7 +340,7 @@ def begin_keyed(
 
 
 def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersion) -> NewWorkflowRun:
-    """Return the wanted run, limited by the authors of the version and with the taint of their text."""
+    """Return the wanted run with the limits of the version's authors and the taint of their text."""
     return replace(
         wanted,
         taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),

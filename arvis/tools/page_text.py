@@ -83,7 +83,7 @@ class _Paper:
         self._breaks, self._space, self._before = 0, False, ""
 
     def line(self, breaks: int = 1, *, before: str = "") -> None:
-        """Begin the following text on its own line, with `before` if any text follows."""
+        """Begin the following text on its own line. If any text follows, write `before` in front of it."""
         self._breaks = max(self._breaks, breaks)
         self._before = before
 

@@ -1,7 +1,8 @@
 """Tool `schedule`: sets, lists and cancels reminders for the person who asks.
 
-A reminder concerns only the asker and counts against a quota, so no approval is needed, with one exception: a repeating
-reminder needs an approval if text of other people may have led to it, because the reminder would repeat by itself.
+A reminder concerns only the asker and counts against a quota, so it needs no approval. There is one exception: a
+repeating reminder needs an approval if text of other people may have led to it, because it would repeat that text again
+and again.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def create(services: ToolServices) -> Tool:
 
 
 class WaryTool(FunctionTool):
-    """Implements `Wary`."""
+    """The tool `schedule`, which implements `Wary`."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether the call creates a repeating reminder. A single reminder that other people's text may have

@@ -24,7 +24,7 @@ _MAX_BYTES = 1_000_000
 _OK = 200
 _MOST_FACTS = 6
 _MOST_TOPICS = 5
-#: The maximum length of one part of the result in characters, which leaves space for the other parts.
+#: The maximum length of one part of the result in characters. The limit leaves space for the other parts.
 _LONGEST_PART = 2000
 
 DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, needs=(Need.NETWORK,))

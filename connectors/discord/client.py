@@ -263,7 +263,7 @@ _AWAY = 30.0
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return the outcome of a request that raised `error`, one of `REQUEST_ERRORS`."""
+    """Return the outcome of a request that raised `error`. The error is one of `REQUEST_ERRORS`."""
     match error:
         case CallFailed():
             return error.failure
@@ -274,7 +274,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def send_error(error: Exception) -> SendError:
-    """Return the error of a send that failed with `error`, one of `REQUEST_ERRORS`."""
+    """Return the `SendError` for a send that failed with `error`. The error is one of `REQUEST_ERRORS`."""
     if isinstance(error, CallFailed):
         if error.rejects_token:
             return SendError("Discord does not accept the bot's token.", retry_after=_REJECTED)

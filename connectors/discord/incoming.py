@@ -31,7 +31,7 @@ class Malformed(Exception):
 @contextmanager
 def reading() -> Iterator[None]:
     """Raise `Malformed` in place of the errors that a malformed document causes when it is read. The block must only
-    read the document, because errors of any other code in it would become `Malformed`, too."""
+    read the document, because errors of any other code in the block would also become `Malformed`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

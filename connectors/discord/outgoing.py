@@ -81,8 +81,8 @@ class Outgoing:
             raise send_error(error) from None
 
     async def _without_files(self, part: Part, error: CallFailed) -> Receipt:
-        """Send the text without its files, with a note that they are missing: a refused file must not suppress the
-        text."""
+        """Send the text without its files, and add a note that the files are missing. A refused file must not suppress
+        the text."""
         log.warning("Discord refused the files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _REFUSED_FILES[error.code])
         whole = with_note(part.piece.content, note)
@@ -161,7 +161,7 @@ class Outgoing:
 
     async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
         """Call a method on one of the bot's messages. Return False if the message no longer exists. Look in the
-        channel, too: the message was sent there if its thread could not be opened."""
+        channel, too, because the message was sent there if its thread could not be opened."""
         for channel in dict.fromkeys((_channel(address), address.channel)):
             try:
                 await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)

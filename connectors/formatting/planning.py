@@ -14,8 +14,8 @@ _NOTE = "… the whole answer is in the file."
 
 def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts: int) -> list[Piece]:
     """Divide a delivery into at least one piece, in the order of sending. `split` divides Markdown into parts that the
-    platform accepts; at most `max_parts` + 1 of its parts are requested. Buttons and files go with the last piece. A
-    text of more than `max_parts` parts is sent as its beginning, with the whole text as a file.
+    platform accepts; at most `max_parts` + 1 of its parts are requested. Buttons and files go with the last piece. If a
+    text has more than `max_parts` parts, its beginning is sent as a message and the whole text as a file.
 
     An empty text makes one piece without content, for its buttons and files. `send` refuses a piece without any of
     these.
@@ -35,7 +35,7 @@ def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts:
 
 
 def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
-    """Return the beginning of the text, with a note about the file, so that both fit into one part."""
+    """Return as much of the beginning of the text as fits into one part together with a note about the file."""
     # The note is first put in front of the text, so that `split` leaves space for it.
     first = next(iter(split(f"{_NOTE}\n\n{text}")))
     return f"{first.removeprefix(_NOTE).strip()}\n\n{_NOTE}".strip()

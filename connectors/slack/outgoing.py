@@ -225,8 +225,8 @@ def _why(error: ApiFailed | SendError) -> str:
 
 def _with_files(part: Part, own: Iterable[Found], after: str) -> Found | None:
     """Return the first of the bot's own messages that is not older than `after` (a `ts`) and has files with the names
-    of the part's files. Files carry no metadata. A message of the bot with the same file names from the five minutes
-    before the part is therefore mistaken for the part."""
+    of the part's files. Files carry no metadata. If the bot sent files with the same names in the five minutes before
+    the part, their message is therefore mistaken for the part."""
     names = {file.filename for file in part.piece.files}
     for message in own:
         files = answers.mappings(message.get("files")) or ()

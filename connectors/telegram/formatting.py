@@ -81,8 +81,8 @@ def parts(markdown: str) -> Iterator[str]:
 
 
 def rich(markdown: str) -> dict[str, Any]:
-    """Return an `InputRichMessage`, with headings, lists and tables. External pictures become links, so that Telegram
-    fetches nothing, and mentions do not notify."""
+    """Return an `InputRichMessage`, which can contain headings, lists and tables. External pictures become links, so
+    that Telegram fetches nothing. Mentions do not notify."""
     message = telegramify_markdown.richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
     text = (message.html or "").replace(_LESS, "&lt;")
     text = _IMAGE.sub(lambda found: f'<a href="{found[1]}">{found[2] or html.escape("[image]")}</a>', text)

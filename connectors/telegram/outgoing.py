@@ -116,7 +116,8 @@ class Outgoing:
             await self._formatted("editMessageText", where, part.piece.content)
 
     async def _formatted(self, method: str, where: dict[str, Any], content: str) -> int:
-        """Send a text with entities, or without them if Telegram rejects them; return the id of the message."""
+        """Send a text with entities. If Telegram rejects the entities, send the text without them. Return the id of the
+        message."""
         shown = formatted(content)
         options: dict[str, Any] = {"text": shown.text, "link_preview_options": NO_PREVIEW, **where}
         try:

@@ -109,7 +109,8 @@ def _script(written: str) -> str | None:
     if (fenced := _FENCE.fullmatch(written)) is not None:
         written = fenced["text"]
     script = dedent(written).strip("\n").rstrip()
-    # A script cannot begin with an indent. Its first line has one if the script begins on the line of its opening tag.
+    # Python does not accept an indent before the first line. The first line has an indent if the script begins on the
+    # line of its opening tag.
     return script.lstrip(" \t") or None
 
 

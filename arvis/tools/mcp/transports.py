@@ -363,8 +363,8 @@ async def _hear(process: Process, say: Say) -> None:
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
     """Wait until the work has ended, even if this task is cancelled meanwhile, and raise the cancellation afterwards.
-    The work takes a few seconds at most. The package cancels this task repeatedly while it closes, and the program must
-    not keep running after that."""
+    The work takes a few seconds at most. While the package closes the connection, it cancels this task repeatedly, but
+    the program must not keep running after that."""
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

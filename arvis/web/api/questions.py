@@ -198,7 +198,7 @@ class QuestionRoutes(Routes):
         },
     )
     async def _list(self, call: Call) -> Response:
-        """List questions. The database applies some filters; the other filters are applied here, to at most
+        """List questions. The database applies some of the filters. This function applies the other filters, to at most
         `_MOST_PAGES` pages in one request."""
         by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:

@@ -304,8 +304,8 @@ def _document_of(tx: Transaction, run_id: str) -> tuple[str, int, Any]:
 
 
 def _after(call: Call) -> int:
-    """Return the number of the last line that the client has received. It is in the query, or in the header that
-    browsers send when they reconnect."""
+    """Return the number of the last line that the client has received. The number is in the query, or in the header
+    that browsers send when they reconnect."""
     text = call.query("after") or call.request.headers.get("last-event-id") or "0"
     if not _NUMBER.fullmatch(text):
         raise Unprocessable("`after` must be the number of a line.", fix="Omit it for the whole log.")

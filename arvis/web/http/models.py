@@ -89,8 +89,8 @@ def _printable(text: str) -> str:
 
 
 def About(text: str | None = None, **rules: Any) -> Any:  # noqa: N802 - it is written in annotations, like a type
-    """Describe a field in the document. `rules` are keywords of JSON Schema for rules that only the handler checks, with
-    an error of its own."""
+    """Describe a field in the document. `rules` are keywords of JSON Schema for rules that only the handler checks. The
+    handler has its own errors for them."""
     about: dict[str, Any] = {"description": text, "json_schema_extra": rules}
     return Field(**{name: part for name, part in about.items() if part})
 

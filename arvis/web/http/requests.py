@@ -160,7 +160,7 @@ class Fields:
         return [Fields(item) for item in value]
 
     def otherwise(self, name: str, value: Any) -> Fields:
-        """Return these fields, with `value` for the named field if it is absent."""
+        """Return these fields. If the named field is absent, add it with this `value`."""
         return self if self._values.get(name) is not None else Fields({**self._values, name: value})
 
     def refuse_others(self, schema: Schema) -> None:
