@@ -131,7 +131,7 @@ def _load(point: EntryPoint) -> CreateConnector:
 
 def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
     """Return the error about a connector whose code raised an unexpected exception. The code may be third-party code,
-    so it must not affect other bots."""
+    so its errors must not affect other bots."""
     why = f"{type(defect).__name__}: {text}"[:300]
     return ConfigError(
         f"The connector for {platform} is broken", why=why, fix="Update the package of the connector, or uninstall it."

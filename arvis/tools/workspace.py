@@ -228,7 +228,7 @@ def remove_folder(folder: Path) -> None:
 
 def _walk(workspace: Path) -> Iterator[tuple[str, int]]:
     """Yield the path and size of each regular file. The walk uses handles, so that a link that replaces an entry
-    meanwhile cannot redirect it. If `workspace` is a link, nothing is yielded."""
+    meanwhile cannot redirect the walk. If `workspace` is a link, nothing is yielded."""
     with suppress(OSError):
         for folder, folders, names, handle in os.fwalk(workspace, follow_symlinks=False):
             place = os.path.relpath(folder, workspace)

@@ -156,7 +156,8 @@ class _Offers:
             log.warning("mcp_tool_left_out", server=settings.name, tool=name, why=why)
 
     def _is_new(self, settings: McpServer, what: str) -> bool:
-        """Return whether this was not logged before and may be logged."""
+        """Return True if `what` was not logged before and the maximum number of log entries for this server is not
+        reached. Remember that it is logged now."""
         told = self._told[settings.name]
         if what in told or len(told) >= 2 * _MOST_NAMES:
             return False

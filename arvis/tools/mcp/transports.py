@@ -46,8 +46,7 @@ _MAX_RATE = 1_000
 
 
 class News:
-    """The reports that the task that owns the connection waits for: that tools have changed, or that the connection is
-    lost."""
+    """The reports for which the owner of the connection waits: tools have changed, or the connection is lost."""
 
     def __init__(self) -> None:
         self._told = asyncio.Event()

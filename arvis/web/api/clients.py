@@ -114,7 +114,7 @@ class ClientMonthView(View):
     next_cursor: str | None
 
 
-#: The fields of `Client` that a body sets as they are, and those that it sets in US dollars.
+#: The fields of `Client` that a body sets unchanged, and the fields that it sets in US dollars.
 _PLAIN, _MONEY = ("name", "plan", "status", "notes"), ("price_per_task", "monthly_fee", "monthly_limit")
 
 

@@ -1,4 +1,4 @@
-"""Errors of the API: one table from exceptions to HTTP statuses, and one format.
+"""Errors of the API: a table that maps exceptions to HTTP statuses, and the format of all errors.
 
 The client gets the text of an exception only if the exception is in the table; otherwise it gets a general text.
 """

@@ -107,7 +107,7 @@ class _Clearing:
 CLEARING = _Clearing()
 #: The default of a field that a view can omit.
 ABSENT: Any = None
-#: A member of an enumeration, which a body names by its value.
+#: The annotation of a field that is a member of an enumeration. A body contains the value of the member.
 MEMBER = Field(strict=False)
 
 Time = Annotated[int, About("Milliseconds since the epoch (UTC).")]

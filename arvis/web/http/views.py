@@ -55,8 +55,8 @@ def story_steps(story: JobStory) -> list[Json]:
 
 
 def node_steps(steps: Sequence[Step], *, began: int) -> list[Json]:
-    """Return the visits of nodes as steps of a timeline. A visit lasts from the end of the previous visit to its own
-    end; the first visit lasts from `began`."""
+    """Return the visits of nodes as steps of a timeline. A visit begins at the end of the previous visit; the first
+    visit begins at `began`."""
     ends = [began, *(step.at for step in steps)]
     durations = [max(0, after - before) for before, after in pairwise(ends)]
     return [
