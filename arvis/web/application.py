@@ -81,7 +81,7 @@ class EndpointHandler:
             self._gate.admit(identity, endpoint.access)
             _refuse_unknown_query(endpoint, request)
         limit = self._large_body if endpoint.large else SMALL
-        return await self._idempotency.serve(endpoint, Call(request, identity, limit, endpoint.body))
+        return await self._idempotency.serve(endpoint, Call(request, identity, limit))
 
 
 def build_application(

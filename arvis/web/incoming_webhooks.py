@@ -13,7 +13,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from starlette.responses import Response
 
@@ -32,9 +32,10 @@ from arvis.web.api.bots import ANY_NAME, PATH_NAMES, PLATFORM
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import PUBLIC
+from arvis.web.http.models import About, View
 from arvis.web.http.rate_limits import Buckets
 from arvis.web.http.requests import BodyLimit, read_body
-from arvis.web.http.schema import BOOLEAN, STRING, object_schema
+from arvis.web.http.schema import STRING, Schema
 
 # The verification of calls: the signature of the raw body, in the form that the preset of the webhook defines, and the
 # id that the caller gave the call. A header that occurs twice, or a signature in any other notation, counts as missing.
@@ -176,7 +177,10 @@ _A_MINUTE = 60
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
-TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on the call."}})
+
+class TakenView(View):
+    ok: bool
+    id: Annotated[str, About("The execution that works on the call.")]
 
 
 class WebhookReceiver:
@@ -206,7 +210,7 @@ class WebhookReceiver:
             self._admit()
             prompt = await _prompt(hook.template, headers, body)
         taken = await self._store.write(webhooks.take_call, HookCall(hook, genuine.id, prompt), self._clock.now())
-        return answer({"ok": True, "id": taken.execution_id}, 202)
+        return answer(TakenView(ok=True, id=taken.execution_id), 202)
 
     async def _genuine(self, hook: Webhook, headers: Headers, body: bytes) -> VerifiedCall:
         secret = await asyncio.to_thread(self._opened, hook.secret)
@@ -292,7 +296,7 @@ class IncomingWebhookRoutes:
     def endpoints(self) -> list[Endpoint]:
         bot, any_ = "/hooks/{platform}/{name}", "/hooks/{path}"
         summary = "Receive a signed event of a chat platform, or a call of a webhook"
-        taken = {202: TAKEN}
+        taken: Mapping[int, Schema | type[View]] = {202: TakenView}
         return [
             Endpoint("POST", bot, summary, PUBLIC, self._take_event, {200: {}, **taken}, names=PATH_NAMES),
             Endpoint(

@@ -25,9 +25,10 @@ from arvis.ports.insights import Insights, UsageBy, UsageGroup
 from arvis.ports.store import Store, Transaction
 from arvis.process.stalls import Stalls
 from arvis.web.dependencies import WebDependencies
-from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.endpoints import Call, Endpoint, Routes, answer, route
 from arvis.web.http.identity import PUBLIC, READ
-from arvis.web.http.schema import HEALTH, READY, STRING
+from arvis.web.http.models import View
+from arvis.web.http.schema import STRING
 from arvis.web.openapi import describe
 
 # Metrics that are read from the database when they are requested: model calls and their costs, latencies of replies,
@@ -291,7 +292,27 @@ def _nothing(_: Transaction) -> None:
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class SystemRoutes:
+class LoopView(View):
+    blocked: int
+    longest_ms: int
+
+
+class HealthView(View):
+    status: str
+    version: str
+    event_loop: LoopView
+
+
+class ReadyView(View):
+    ready: bool
+    roles: dict[str, bool]
+    bots: dict[str, bool]
+    database: bool
+    disk: bool
+    event_loop: bool
+
+
+class SystemRoutes(Routes):
     """Routes for machines. `others` are the endpoints of all other parts, for the OpenAPI document."""
 
     def __init__(
@@ -305,42 +326,24 @@ class SystemRoutes:
         self._probe = probe
         self._others = others
 
-    def endpoints(self) -> list[Endpoint]:
-        return [
-            Endpoint("GET", "/health", "Check that the process is up", PUBLIC, self._health, {200: HEALTH}),
-            Endpoint("GET", "/ready", "Check that the daemon can work", PUBLIC, self._ready, {200: READY, 503: READY}),
-            Endpoint(
-                "GET",
-                "/metrics",
-                "Return metrics as Prometheus text",
-                READ,
-                self._figures,
-                {200: STRING},
-                media="text/plain",
-            ),
-            Endpoint("GET", "/openapi.json", "Show this document", READ, self._openapi, {200: {"type": "object"}}),
-        ]
-
-    async def _health(self, _: Call) -> Response:
+    @route("GET", "/health", "Check that the process is up", PUBLIC, {200: HealthView})
+    async def health(self, _: Call) -> Response:
         stalls = self._metrics.stalls()
-        loop = {"blocked": stalls.count, "longestMs": round(stalls.longest * 1000)}
-        return answer({"status": "ok", "version": __version__, "eventLoop": loop})
+        loop = LoopView(blocked=stalls.count, longest_ms=round(stalls.longest * 1000))
+        return answer(HealthView(status="ok", version=__version__, event_loop=loop))
 
-    async def _ready(self, _: Call) -> Response:
+    @route("GET", "/ready", "Check that the daemon can work", PUBLIC, {200: ReadyView, 503: ReadyView})
+    async def ready(self, _: Call) -> Response:
         found = await self._probe.look()
-        body = {
-            "ready": found.ready,
-            "roles": dict(found.roles),
-            "bots": dict(found.bots),
-            "database": found.database,
-            "disk": found.disk,
-            "eventLoop": found.event_loop,
-        }
-        return answer(body, 200 if found.ready else 503)
+        return answer(
+            ReadyView.showing(found, roles=dict(found.roles), bots=dict(found.bots)), 200 if found.ready else 503
+        )
 
-    async def _figures(self, _: Call) -> Response:
+    @route("GET", "/metrics", "Return metrics as Prometheus text", READ, {200: STRING}, media="text/plain")
+    async def metrics(self, _: Call) -> Response:
         return Response(await self._metrics.text(), media_type=_PROMETHEUS)
 
-    async def _openapi(self, _: Call) -> Response:
+    @route("GET", "/openapi.json", "Show this document", READ, {200: {"type": "object"}})
+    async def openapi(self, _: Call) -> Response:
         # Building the document takes a fifth of a second, in which the event loop must serve others.
         return answer(await asyncio.to_thread(describe, [*self._others, *self.endpoints()]))

@@ -16,7 +16,8 @@ from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
 from arvis.store.open import Database
 from arvis.store.sqlite.store import SqliteStore
-from arvis.web.http.schema import READY
+from arvis.web.http.models import schema_of
+from arvis.web.monitoring import ReadyView
 from tests.flows.app_harness import AppHarness, open_app, steps_of, upload
 from tests.flows.scripted import Held
 from tests.flows.test_stop import begin_held
@@ -94,7 +95,7 @@ async def test_a_daemon_without_room_is_not_ready(site: Site) -> None:
     site.inbox.full = True
     answer = await site.call("GET", "/ready", key=None)
     assert (answer.status, answer.json()["ready"], answer.json()["disk"]) == (503, False, False)
-    check_shape(answer.json(), READY, "/ready")
+    check_shape(answer.json(), schema_of(ReadyView), "/ready")
 
 
 # -- no room at all ----------------------------------------------------------------------------------------

@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
-from arvis.domain.errors import Unprocessable
-from arvis.web.http.requests import Fields
-from arvis.web.http.schema import STRING, Schema, array, object_schema, optional
 from tests.flows.web_server import Site, running_site
-
-SHAPE = object_schema(
-    {
-        "name": STRING,
-        "parts": array(object_schema({"size": STRING})),
-        "place": optional(object_schema({"room": STRING})),
-    }
-)
 
 
 @pytest_asyncio.fixture
@@ -49,26 +37,3 @@ async def test_who_may_not_pass_is_told_nothing_of_parameters(site: Site) -> Non
 
 async def test_doors_for_others_take_any_parameter(site: Site) -> None:
     assert (await site.call("GET", "/health?from=the-balancer", key=None)).status == 200
-
-
-@pytest.mark.parametrize(
-    ("body", "unknown"),
-    [
-        ({"nmae": "x"}, "nmae"),
-        ({"parts": [{"size": "1"}, {"sice": "1"}]}, "parts.sice"),
-        ({"place": {"roof": "x"}}, "place.roof"),
-    ],
-)
-def test_fields_within_fields_are_looked_at_too(body: Schema, unknown: str) -> None:
-    with pytest.raises(Unprocessable, match=f"`{unknown}`"):
-        Fields(body).refuse_others(SHAPE)
-
-
-@pytest.mark.parametrize("body", [{}, {"name": 1}, {"parts": "none"}, {"place": None}, {"parts": [{"size": "1"}]}])
-def test_known_fields_pass_whatever_they_hold(body: Schema) -> None:
-    Fields(body).refuse_others(SHAPE)
-
-
-def test_what_has_no_fields_of_its_own_takes_any() -> None:
-    Fields({"anything": 1}).refuse_others({"type": "object"})
-    Fields({"anything": 1}).refuse_others({**SHAPE, "additionalProperties": True})

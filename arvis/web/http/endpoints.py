@@ -25,7 +25,7 @@ from arvis.domain.text import storable
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import Access, Identity
 from arvis.web.http.models import DONE, Body, Page, View
-from arvis.web.http.requests import BodyLimit, Fields, read_json, read_object
+from arvis.web.http.requests import BodyLimit, read_object
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
 # The topics of changes. After a request that changed data, `application.py` announces the change under the topic of the
@@ -102,20 +102,11 @@ class Call:
     request: Request
     identity: Identity
     body_limit: BodyLimit
-    #: The body that the route declares.
-    body: Schema | type[Body] | None = None
 
     async def read(self, body: type[B], limit: BodyLimit | None = None) -> B:
         """Return the body of the request. Raise `Unprocessable` for an unknown or wrong field. `limit` is a limit other
         than that of the route."""
         return body.read(await read_object(self.request, limit or self.body_limit))
-
-    async def fields(self) -> Fields:
-        """Return the fields of the body. Raise `Unprocessable` for a field that the schema does not describe."""
-        fields = await read_json(self.request, self.body_limit)
-        if isinstance(self.body, dict):
-            fields.refuse_others(self.body)
-        return fields
 
     def id(self, name: str) -> str:
         """Return an id from the path. Raise `NotFound` if it is malformed."""

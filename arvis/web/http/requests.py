@@ -14,7 +14,6 @@ from starlette.requests import ClientDisconnect, Request
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
-from arvis.web.http.schema import Schema
 
 #: The size in bytes above which JSON is parsed in a thread, so that a large attachment does not block the event loop.
 _THREAD_BYTES = 262_144
@@ -159,15 +158,6 @@ class Fields:
             raise unusable(name, "must be a list of objects")
         return [Fields(item) for item in value]
 
-    def otherwise(self, name: str, value: Any) -> Fields:
-        """Return these fields. If the named field is absent, add it with this `value`."""
-        return self if self._values.get(name) is not None else Fields({**self._values, name: value})
-
-    def refuse_others(self, schema: Schema) -> None:
-        """Raise `Unprocessable` for the first field that the schema does not describe, which is usually a typing
-        error."""
-        _refuse_others(self._values, schema, "")
-
     @property
     def values(self) -> Mapping[str, Any]:
         return self._values
@@ -192,28 +182,3 @@ def display_name(text: str | None, most: int = 200) -> str | None:
 
 def unusable(name: str, problem: str) -> Unprocessable:
     return Unprocessable(f"`{name}` {problem}.", fix="GET /openapi.json describes every field.")
-
-
-def _refuse_others(value: Any, schema: Schema, where: str) -> None:
-    if isinstance(value, list):
-        for item in value:
-            _refuse_others(item, schema.get("items", {}), where)
-        return
-    if not isinstance(value, dict):
-        return
-    for kind in schema.get("anyOf", ()):
-        if kind.get("type") == "object":
-            _refuse_others(value, kind, where)
-            return
-    known = schema.get("properties")
-    if known is None or schema.get("additionalProperties", False) is not False:
-        return
-    for name, part in value.items():
-        if name not in known:
-            unknown = f"{where}{name}"[:LONGEST_NAME]
-            raise Unprocessable(
-                f"There is no field `{unknown}` here.",
-                fix=f"The known fields are {', '.join(sorted(known))}.",
-                code="unknown_field",
-            )
-        _refuse_others(part, known[name], f"{where}{name}.")

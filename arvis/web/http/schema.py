@@ -57,19 +57,6 @@ STEP: Schema = {
     "description": "One event; further fields depend on `step`.",
     "additionalProperties": True,
 }
-HEALTH = object_schema(
-    {"status": STRING, "version": STRING, "eventLoop": object_schema({"blocked": INTEGER, "longestMs": INTEGER})}
-)
-READY = object_schema(
-    {
-        "ready": BOOLEAN,
-        "roles": {"type": "object", "additionalProperties": BOOLEAN},
-        "bots": {"type": "object", "additionalProperties": BOOLEAN},
-        "database": BOOLEAN,
-        "disk": BOOLEAN,
-        "eventLoop": BOOLEAN,
-    }
-)
 
 
 #: Keywords whose value is a schema, or a list of schemas.

@@ -282,10 +282,6 @@ class BackupView(View):
         )
 
 
-def page_view(items: Sequence[Json], next_cursor: str | None) -> Json:
-    return {"items": list(items), "nextCursor": next_cursor}
-
-
 # Some URLs contain a name and a password, such as `https://ann:secret@host/`.
 
 T = TypeVar("T")
