@@ -72,13 +72,13 @@ _PERMISSIONS = {permission.value.replace("_", ""): permission for permission in 
 class Plan:
     """The checked change that a tag asks for."""
 
-    #: The agent before the change. If the tag creates an agent: an agent with default values.
+    #: The agent before the change, or an agent with default values if the tag creates an agent.
     agent: Agent
     #: The new values, by field of `Agent`.
     changes: Mapping[str, Any]
     #: The channels to add.
     places: Sequence[Binding]
-    #: The new status (None: no change).
+    #: The new status; None if the status does not change.
     status: AgentStatus | None = None
 
     @property
@@ -152,7 +152,7 @@ def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_personality(prompt: str, personality: Any) -> str:
-    """Return the prompt with this personality at its end, in place of an earlier personality there."""
+    """Return the prompt with this personality at its end. It replaces an earlier personality there."""
     given = personality if isinstance(personality, Mapping) else {"character": personality}
     before, mark, behind = prompt.rpartition(f"{PERSONALITY}\n")
     own = mark and all(line.startswith("- ") for line in behind.splitlines())

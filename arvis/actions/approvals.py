@@ -51,8 +51,9 @@ _Lines = Callable[[Transaction, Proposal, ActionContext], list[str]]
 
 
 def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
-    """Return the lines that show a change: every field that would be written, for an update also its present value, and
-    for a deletion the object. Raise `UsageError` if the change is impossible."""
+    """Return the lines that show a change to a person. They contain every field that would be written. For an update,
+    they also contain the present values; for a deletion, they contain the object. Raise `UsageError` if the change is
+    impossible."""
     if proposal.kind in LISTS:
         return [line("shown in", _place(situation.address.platform, situation.address.channel))]
     lines_of = _LINES.get(proposal.kind)
@@ -62,8 +63,8 @@ def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) ->
 
 
 def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
-    """Return the whole agent or schedule that the proposal would delete or pause, as text for the hash of the change:
-    the question shows only a part of it. Return an empty list for all other changes."""
+    """Return the whole agent or schedule that the proposal would delete or pause, as text for the hash of the change.
+    (The question shows only a part of the agent or schedule.) Return an empty list for all other changes."""
     lines_of = _LINES.get(proposal.kind)
     if lines_of is _stopped_agent:
         return [repr(known_agent(tx, proposal.subject))]
@@ -188,7 +189,7 @@ GRAPH = "proposal"
 APPROVE, REJECT = "approve", "reject"
 #: The maximum number of open questions of one conversation.
 OPEN_QUESTIONS = 10
-#: The value of the field `by` of a decision if the deadline passed without an answer.
+#: The value of the field `by` of a decision that was made because the deadline passed without an answer.
 NOBODY = "nobody"
 
 
@@ -251,8 +252,8 @@ def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
 
 
 def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Begin an execution that asks a person to approve a proposal. Return the result `ASKED`, or a refusal if the
-    question cannot show the whole change or if too many questions are open."""
+    """Begin an execution that asks a person to approve a proposal. Return the result `ASKED`. Return a refusal if the
+    question cannot show the whole change, or if too many questions are open."""
     try:
         shown = changes_of(tx, proposal, situation)
     except UsageError as error:
@@ -318,9 +319,9 @@ def post_question(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
-    """Return a message in the place where the action was requested; None if there is no such place. This is the
-    answered message; for a child, the last message of its turn; for a run, a message in the place where the run
-    posts."""
+    """Return a message in the place where the action was requested; None if there is no such place. For a turn, this is
+    the message that it answers; for a child, it is the last message of the turn to which the child belongs; for a run,
+    it is a message in the place where the run posts."""
     if message_id is not None or asking is None:
         return tx.messages.get(message_id or "")
     root = lifecycle.root_of(tx, asking)
@@ -350,8 +351,8 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 def _approved(
     tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
-    """Carry out an approved proposal. If it counts as approved only because the deadline passed (`on_expiry`), refuse
-    it if it has a taint."""
+    """Carry out an approved proposal. Refuse a tainted proposal that counts as approved only because its deadline
+    passed (`on_expiry`)."""
     by = execution.result.get("by") or ""
     if by == NOBODY:
         if situation.taint:
@@ -372,9 +373,9 @@ def _perform(
     *,
     within: Principal | None,
 ) -> EffectResult:
-    """Judge the proposal again, and carry it out if the change is still as shown. The judgement uses the lower of two
-    roles: that of the asker and that of `within`. `within` is the approver, or the asker if the deadline passed without
-    an answer."""
+    """Judge the proposal again. Carry it out if the change is still the one that was shown. The judgement uses the
+    lower of two roles: that of the asker and that of `within`. `within` is the approver, or the asker if the deadline
+    passed without an answer."""
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)

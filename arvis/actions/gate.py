@@ -61,14 +61,14 @@ class Lineage:
 
     root_id: str
     depth: int
-    #: The ids of the agents from the root to this turn. They include the agents of a turn that wait for another agent
-    #: of the same turn. The agent of this turn is last.
+    #: The ids of the agents from the root to this turn. If agents of one turn call each other, all of them are
+    #: included. The agent of this turn is last.
     path: tuple[str, ...]
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    """Return the lineage of an execution of this agent. An execution that another one called has the depth of its
-    turn."""
+    """Return the lineage of an execution of this agent. An execution that was called by another one has the depth of
+    the turn to which it belongs."""
     turn_id = execution_id
     within: tuple[str, ...] = (agent_id,)
     execution = tx.executions.get(execution_id)
@@ -127,7 +127,7 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Actio
 def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
     person = situation.principal
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
-        # No person began this run, so text of others gets only a member's rights.
+        # No person began this run, so a request in the text of others gets only a member's rights.
         person = replace(person, role=PrincipalRole.MEMBER)
     limits = caller_limits(situation.execution.state)
     asker = Asker(person, limits, situation.address, situation.agent, own_words=not situation.taint)

@@ -64,8 +64,8 @@ def _name(proposal: Proposal) -> str:
     return next((str(name) for name in names if name), "without a name")
 
 
-#: The maximum number of actions of one outcome that the line describes. It only counts
-#: further actions, as in `and 3 more`.
+#: The maximum number of actions of one outcome that the line describes. Of further actions it gives only the number, as
+#: in `and 3 more`.
 TOLD = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})

@@ -104,7 +104,7 @@ def _author(situation: ActionContext) -> str | None:
 
 
 def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields that have a value other than an empty text."""
+    """Return the fields without those that are None or an empty text."""
     return {name: value for name, value in fields.items() if value is not None and value != ""}
 
 

@@ -276,7 +276,7 @@ def _result(ended: Sequence[StoredMessage], results: Sequence[EffectResult]) -> 
 
 def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
     """Show the open questions of a waiting execution. If no question is for people, set the status of the turn's
-    messages: running if the execution waits for a child, otherwise waiting."""
+    messages instead: `RUNNING` while the execution waits for a child, and `WAITING` in all other cases."""
     open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
     if open_ & PERSONAL_WAITS:
         messages.ask_questions(tx, execution, now)
@@ -340,7 +340,8 @@ def _status(execution: Execution) -> WorkStatus | None:
 
 def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:
     """Return the text for people: the reply without its tags, and a line about the results of its actions. If both are
-    empty, return a substitute text; but return "" if the reply has a status and asked for no action."""
+    empty, return "" for a reply that has a status and asked for no action, and a substitute text for every other
+    reply."""
     text = "\n\n".join(filter(None, [reply.visible, report(results)]))
     if text or (reply.wrapper is not None and not results):
         return text
