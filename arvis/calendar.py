@@ -52,8 +52,8 @@ _AT = re.compile(
 _LONGEST_INTERVAL = 3_660 * _DAY
 #: The years that the date of a single time may have.
 _YEARS = range(1971, 2200)
-#: The number of years in which the next time of a cron line is searched. Every combination of date and weekday that
-#: exists occurs within this time.
+#: The number of years in which the next time of a cron line is searched. Every possible combination of date and weekday
+#: occurs within this time.
 _FAR = 50
 #: The factor by which `_last_cron_times` extends the span that it searches.
 _WIDER = 8
@@ -66,7 +66,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """An interval: the next time is this many seconds after the last one."""
+    """An interval. The next time is `seconds` after the last one."""
 
     text: str
     seconds: int
@@ -96,7 +96,7 @@ ScheduleText = Every | Cron | At
 
 
 def parse(text: str) -> ScheduleText:
-    """Parse a schedule text, in upper or lower case. Raise `Unprocessable` if the text is not a schedule."""
+    """Parse a schedule text; case is ignored. Raise `Unprocessable` if the text is not a schedule."""
     plain = " ".join(text.split()).lower() if len(text) <= _LONGEST_TEXT else ""
     line = _NAMES.get(plain, plain)
     if plain.startswith("every"):
@@ -123,7 +123,7 @@ def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> lis
 
 def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count: int) -> list[int]:
     """Return the last times (ms) that are later than `after` and not later than `until`: at most `count`, the earliest
-    first. The times of an interval are counted from `after`."""
+    first. The first time of an interval is one interval after `after`."""
     match schedule:
         case Every(seconds=seconds):
             passed = max(0, (until - after) // (seconds * _MS))
@@ -242,8 +242,8 @@ def _unreadable(text: str, why: str) -> Unprocessable:
 
 def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
     """Yield the times (ms) of a cron line after `after`. The local times are first computed without a zone, so that
-    each of them exists once. Then local times that the zone skips are left out, and a local time that the zone has
-    twice means its first occurrence."""
+    each of them exists once. Then local times that the zone skips are left out. If the zone has a local time twice,
+    only the first occurrence counts."""
     start = _local(after, zone)
     for local in CronSim(schedule.line, start):
         if local.year > start.year + _FAR:

@@ -1,1 +1,1 @@
-"""Actions that replies ask for: the gate, and the code that carries them out."""
+"""The actions that replies ask for: the gate that judges them, and the code that carries them out."""

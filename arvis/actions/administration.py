@@ -61,7 +61,7 @@ def _listed_customers(tx: Transaction) -> str:
 PERSONALITY = "Your personality:"
 #: The maximum number of channels that one tag may name.
 MOST_CHANNELS = 20
-#: The maximum number of agents that an answer in a chat lists, and of channels that it lists for each agent.
+#: The maximum number of agents in an answer in a chat, and the maximum number of channels for each of these agents.
 LISTED, LISTED_CHANNELS = 50, 5
 
 _NOT_AGENT = frozenset({"slug", "channels", "personality", "status"})

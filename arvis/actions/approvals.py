@@ -1,7 +1,7 @@
 """Actions that need an approval: a separate execution shows a person the exact change and asks.
 
-An approval is valid only for the proposal and the change that were shown: if the object has changed since then, or the
-asker or the agent no longer has the rights, the action is not carried out. The change is shown line by line
+An approval is valid only for the proposal and the change that were shown. The action is not carried out if the object
+has changed since then, or if the asker or the agent no longer has the rights. The change is shown line by line
 (`changes_of`), with the values that will be written, including defaults for fields that the tag leaves out.
 """
 

@@ -34,7 +34,7 @@ class Verdict:
     outcome: Outcome | None
     #: The code of the reason.
     reason: str | None = None
-    #: The reason for people, as the end of a sentence.
+    #: The reason in words that people understand, as the end of a sentence.
     words: str = ""
 
 

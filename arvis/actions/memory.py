@@ -23,8 +23,8 @@ def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, no
 
 
 def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
-    """Return the taint of a fact or value. If everybody in a room can read it and no person has approved it, the taint
-    also depends on the role of its author."""
+    """Return the taint of a fact or value. The taint also depends on the author's role if everybody in a room can read
+    the fact or value and no person has approved it."""
     category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
     others_read = _scope(situation, category) == room_scope(situation.address)
     if not others_read or situation.confirmed:

@@ -1,4 +1,5 @@
-"""The generated line that reports actions to people: carried out, waiting for an approval, not carried out."""
+"""The generated line that reports to people which actions were carried out, wait for an approval, or were not carried
+out."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _update(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, Any]:
-    """Return the changes of a tag by the fields of `Schedule`. Raise `Unprocessable` if there are none."""
+    """Return the changes that a tag asks for, by field of `Schedule`. Raise `Unprocessable` if there are none."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
         raise Unprocessable("the tag changes no field", fix="Give at least one field with its new value.")

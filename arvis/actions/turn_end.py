@@ -77,8 +77,8 @@ def _flaw(values: Iterable[Any], depth: int) -> str | None:
 def apply(tx: Transaction, proposals: Sequence[Proposal], situation: ActionContext, now: int) -> list[EffectResult]:
     """Judge and carry out the proposals, and return their results in the order of execution.
 
-    Agents come before crons that may name them, and tasks come last, because they may be for a new agent. A failed
-    proposal does not stop the others. Proposals that this execution has already handled are skipped.
+    Agents are created before crons, because a cron may name a new agent. Tasks come last, because they may be for a new
+    agent. A failed proposal does not stop the others. Proposals that this execution has already handled are skipped.
     """
     known = {effect.name for effect in tx.executions.effects(situation.execution.id)}
     fresh = [proposal for proposal in map(sound, proposals) if proposal.name not in known]
@@ -117,7 +117,8 @@ WORKFLOW_FAILED = "workflow_failed"
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """The result of the commit in which an execution ended or began to wait. Its events are published afterwards."""
+    """The result of the commit in which an execution ended or began to wait. Its events are published after this
+    commit."""
 
     #: The messages of the turn that has ended or waits for people.
     messages: Sequence[StoredMessage] = ()
@@ -246,10 +247,11 @@ def _post_run(
     results: Sequence[EffectResult],
     situation: ActionContext,
 ) -> None:
-    """Post the text of a run that no execution called, and record its end in its schedule or web hook."""
+    """Post the text of a run that no execution called. Record the end of the run in its schedule or web hook."""
     visible = "" if _said_before(execution) else unsilenced(reply.visible)
     text = "\n\n".join(filter(None, [visible, report(results)]))
-    # If an agent or a client of the API started the workflow, the result is not posted, because it is read from the run.
+    # If an agent or a client of the API started the workflow, the result is not posted, because the agent or client
+    # reads it from the run.
     if text and (not is_workflow(execution) or source.partition(":")[0] in POSTED):
         post(
             tx,

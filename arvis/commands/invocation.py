@@ -35,13 +35,14 @@ class Invocation:
     zone: str
     #: The rule that chose the agent.
     route: str = ""
-    #: The sender of the message, with limits of the person that apply besides the role; None if there is no message.
+    #: The sender of the message, including the limits that apply to this person besides the role; None if there is no
+    #: message.
     sender: Sender | None = None
     #: The time zone of the daemon. A day of a budget ends at midnight in this zone.
     daemon_zone: str = "UTC"
     #: The commands of the agent's plugins.
     more: Sequence[PluginCommand] = ()
-    #: Returns the part of an answer that people have seen.
+    #: A function that returns the part of an answer that people have seen.
     shown: Shown = nothing_shown
 
 

@@ -135,8 +135,8 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
 
 
 def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
-    """Delete the person's value with this key. If there is none, delete the room's value if the person may change
-    it."""
+    """Delete the person's value with this key. If there is none, delete the room's value with this key, but only if the
+    person may change that value."""
     for scope in _scopes(invocation):
         state = tx.agent_state.get(invocation.agent.id, scope, key)
         if state is not None and (scope == _mine(invocation) or _may_change(invocation, state.author_id)):

@@ -1,5 +1,5 @@
-"""`/run`: start a workflow in this place. Owners and operators may start every workflow; members may start the
-workflows that messages in this place also start."""
+"""`/run`: start a workflow in this place. Owners and operators may start every workflow; members may start only the
+workflows that a message in this place can also start."""
 
 from __future__ import annotations
 

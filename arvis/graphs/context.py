@@ -93,8 +93,8 @@ def load_turn_messages(tx: Transaction, execution: Execution) -> TurnMessages:
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent with the model and the completion of the run's task, and only with the tools that the task
-    allows."""
+    """Return the agent as the task of the run changes it: with the model and the completion of the task, and only with
+    the tools that the task allows."""
     task = WorkState.from_json(execution.state).run or RunTask("")
     allowed, model = task.tools, task.model
     return replace(

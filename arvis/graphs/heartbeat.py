@@ -89,7 +89,7 @@ class Cycle:
     agent: Agent
     number: int
     most: int
-    #: In ms.
+    #: The present time in ms.
     now: int
     zone: str
     projects: Sequence[Project]
@@ -262,7 +262,8 @@ class _Nodes:
         self._zone = parts.zone
 
     async def check(self, context: NodeContext) -> Decision:
-        """End without a model call if there is no open work: no directive, active project, new message or incident."""
+        """Look for open work: a directive, an active project, a new message or an incident. If there is none, end
+        without a model call."""
         work = await self._open_work(context)
         if not HeartbeatState.from_json(context.state).directive.strip() and not work.finds_work:
             return _end(WorkOutcome(WorkStatus.IDLE))

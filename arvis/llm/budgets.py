@@ -1,10 +1,10 @@
 """Hard limits on the costs of model calls: a cost is reserved before the call and booked after it.
 
 A call may start if its highest possible cost fits into every limit. If the reservations of running calls leave too
-little, the caller tries again a few seconds later. If no other call is running and a limit is not used up, the call may
-start even if its cost exceeds the remaining amount: thus a limit is overspent by at most one call, and a high estimate
-never blocks the remaining amount. The credit of a prepaid customer is also a limit; its reservation is the charge of
-the turn. Nothing is reserved between the calls of a turn.
+little, the caller tries again a few seconds later. If no other call is running, the call may start as long as no limit
+is used up, even if its cost exceeds the remaining amount. So a limit is overspent by at most one call, and a high
+estimate never blocks the remaining amount. The credit of a prepaid customer is also a limit; for this limit, the charge
+of the turn is reserved. Nothing is reserved between the calls of a turn.
 
 The functions are transaction scripts. A *pot* holds the amount spent on one item, such as one agent in one day. The
 pots of a call are locked in their order, so that two calls never deadlock.
@@ -83,8 +83,8 @@ def reserve(
 
 
 def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
-    """For a call without a price: return the refusal if an unpaired person has used up today's turns, else None. The
-    turn is counted later, by `settle`, so concurrent turns may together exceed the limit."""
+    """Return the refusal of a call without a price if an unpaired person has used up today's turns, else None. The turn
+    is counted later, by `settle`, so concurrent turns may together exceed the limit."""
     pots = spender.pots(limits.zone, now)
     if not spender.unpaired or Budget.PRINCIPAL not in pots:
         return None
@@ -146,8 +146,9 @@ def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, 
 
 
 def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
-    """Return `Busy` if other running calls have reserved more than the amount that would remain after this call
-    (`left`, for each pot). If no other call is running, this call may start even if it is too expensive."""
+    """Return `Busy` if other running calls have reserved more than the amount that would remain after this call.
+    (`left` contains that amount for each pot.) If no other call is running, this call may start even if it is too
+    expensive."""
     own = (spender.execution_id, spender.visit)
     for pot, room in sorted(left.items()):
         if tx.spending.reserved(pot, now, but=own) > max(0, room):

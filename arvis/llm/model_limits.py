@@ -102,7 +102,7 @@ _TEXT_ONLY = re.compile(
 
 
 def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
-    """Return whether to send images to a model, because it can read them or is unknown."""
+    """Return True if images are sent to this model: it can read images, or it is unknown."""
     plain = model.rpartition("/")[2]
     names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
     if any(name in own for name in names) or provider == "demo":

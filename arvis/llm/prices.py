@@ -1,5 +1,5 @@
-"""The cost of a call, and its maximum before the call: the list prices of `prices.json`, overridden by the
-configuration.
+"""The cost of a call, and the highest possible cost before the call. The prices are the list prices of `prices.json`,
+overridden by the configuration.
 
 A model without a price may be called. Its cost is recorded as 0 instead of an invented sum, so the only limit that
 applies is the daily number of turns of an unpaired person. The list prices are those that the vendors published. If a

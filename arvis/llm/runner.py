@@ -131,7 +131,7 @@ class Runner:
         return self._limits.of(self._first(candidates(self._accounts(), model, fallbacks)))
 
     def largest(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> LargestUse:
-        """Return the most that one call of `run` with these parameters can use and cost."""
+        """Return the largest possible use and cost of one call of `run` with these parameters."""
         choices = candidates(self._accounts(), model, fallbacks)
         first, tokens = self._first(choices), prompt_tokens(request)
         micros = self._prices.at_most(choices, tokens, request.max_tokens)

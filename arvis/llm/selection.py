@@ -348,8 +348,8 @@ def select(
     needs: RequestNeeds | None = None,
 ) -> Selection:
     """Sort the candidates into those to call now, later and probably never. If none is available now, `now` contains
-    the accounts with an open circuit, which are then probed early, and accounts whose key was refused. If `later` is
-    empty, these are all accounts with a refused key, else only those that were refused at least a minute ago."""
+    the accounts with an open circuit, which are then probed early. It then also contains accounts whose key was
+    refused: all of them if `later` is empty, otherwise only those that were refused at least a minute ago."""
     found = _Sorted()
     for choice in _in_order(choices, load or Load(), needs or RequestNeeds()) if len(choices) > 1 else choices:
         _sort(choice, known.get(choice.key), now, probed, found)
@@ -384,8 +384,8 @@ def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Ke
 
 def _in_order(choices: Sequence[Choice], load: Load, needs: RequestNeeds) -> list[Choice]:
     """Sort by the agent's preference, then by the accounts' ability to call tools if the request needs it, then by
-    priority. A turn stays with its account if these are equal, because its vendor has cached the beginning of the
-    prompt. All other accounts that are equal in this order share the load."""
+    priority. If all three are equal, a turn stays with its account, because the account's vendor has cached the
+    beginning of the prompt. All other accounts that are equal in this order share the load."""
 
     def place(choice: Choice) -> tuple[object, ...]:
         toolless = needs.tools and choice.account.provider in TOOLLESS

@@ -128,7 +128,7 @@ _STORED = _COUNT + 1 + _COUNT + _COUNT * _COUNT
 _PRIOR_STRENGTH = 0.003
 _KEPT_SHARE = 0.98
 
-#: The number of times that `_fit` improves each weight; it starts with the weights of the previous report.
+#: The number of times that `_fit` improves each weight. `_fit` starts with the weights of the previous report.
 _ROUNDS = 40
 
 #: A report is accepted if its tokens are at least `_LEAST_BELIEVED` times the default estimate, and at most

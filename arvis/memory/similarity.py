@@ -1,4 +1,4 @@
-"""The comparison of two facts. They are different, near, or even the same.
+"""The comparison of two facts. The result is that they are different, near, or the same.
 
 Facts are near if few letters differ or most words agree. Near facts are the same only if numbers, dates, quoted names
 and negations agree, the new fact adds no word, and the common words have the same order. The test is strict, because an

@@ -120,7 +120,7 @@ class Ingredients:
     #: The messages that the agent has to answer.
     current: Sequence[StoredMessage]
     budget: Budget
-    #: In ms.
+    #: The present time in ms.
     now: int
     zone: str = "UTC"
     estimator: Estimator = field(default_factory=Estimator)
@@ -303,7 +303,8 @@ class _Sheet:
         return "\n\n".join(part for part in (text, hint, self.blocks(changing=False)) if part)
 
     def blocks(self, *, changing: bool) -> str:
-        """Return the text of the plugin blocks that may change in the next turn (`changing`), or of the stable ones."""
+        """Return the text of the plugin blocks. If `changing`, return only the blocks that may change in the next turn;
+        otherwise return only the stable blocks."""
         if not self._given.extras.blocks:
             return ""
         self.layers.setdefault(PLUGINS, 0)
@@ -385,8 +386,8 @@ class _Sheet:
         return []
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`; and the
-        number of the messages of the history among them."""
+        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. Also
+        return the number of these messages of the history."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (self._line(message) for message in reversed(given.history))

@@ -103,7 +103,8 @@ def system_text(agent: Agent, rules: str, *, group: bool) -> str:
 
 
 def block_text(blocks: Sequence[PluginBlock], *, changing: bool) -> str:
-    """Return the plugin blocks that may change in the next turn (`changing`), or the stable ones, as text."""
+    """Return the plugin blocks as text. If `changing`, return only the blocks that may change in the next turn;
+    otherwise return only the stable blocks."""
     texts = []
     for block in blocks:
         if block.changing is changing:

@@ -88,7 +88,7 @@ class Round:
     outputs: tuple[ToolOutput, ...] = ()
     #: The messages of people that follow the outputs.
     words: tuple[Words, ...] = ()
-    #: A reminder of the daemon that follows `words`.
+    #: A reminder from the daemon. It follows `words`.
     then: str = ""
     #: The model's reasoning before the calls. The next request sends it back in the form in which the vendor sent it.
     thoughts: Mapping[str, Any] | None = None

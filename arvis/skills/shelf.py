@@ -42,7 +42,7 @@ _OFF = "skills.disabled"
 @dataclass(frozen=True, slots=True)
 class Shelved:
     """The loaded skills. `skills` contains them by slug, without the skills that another skill hides. `problems` are
-    sentences about skills, and parts of skills, that are ignored. `off` contains the disabled slugs."""
+    sentences about ignored skills and ignored parts of skills. `off` contains the disabled slugs."""
 
     skills: Mapping[str, Skill]
     problems: Sequence[str]

@@ -42,8 +42,8 @@ def compile_pattern(pattern: str) -> Matches:
 
 
 def compile_any(patterns: Sequence[str]) -> Matches:
-    """Return a function that tells with one search if a text may match any of these valid patterns. If the patterns are
-    too large to compile together, the function always returns True."""
+    """Return a function that needs only one search. It returns True if a text may match one of these valid patterns. If
+    the patterns are too large to compile together, the function always returns True."""
     try:
         return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
     except BadPattern:

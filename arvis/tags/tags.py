@@ -177,8 +177,8 @@ def _read(text: str) -> dict[str, str]:
     return values
 
 
-#: The order in which proposals are carried out. A cron can then name an agent that the same reply creates. First come
-#: the kinds in `_FIRST`, last the kinds whose names end in a word of `_LATER`, and between them all others.
+#: The order in which proposals are carried out: first the kinds in `_FIRST`, then all other kinds, and last the kinds
+#: whose names end in a word of `_LATER`. So a cron can name an agent that the same reply creates.
 _FIRST = (EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT)
 _LATER = ("CLIENT", "CRON", "HEARTBEAT", "DELEGATE", "REMEMBER", "STATE")
 

@@ -1,9 +1,9 @@
 """The right to use an agent for work that no message starts directly, and the person and customer who pay for it.
 (`routing.py` decides about messages.) An execution never has more rights than the execution that started it.
 
-`refusal` makes the decision. Every start of a run calls it (`begin_run`, `begin_keyed`) with the present rights of all
-people involved: the person for whom the work is done, and the authors of the text that is executed (`AUTHORS`).
-`may_reach` adds the rules for work that an agent gives to another agent.
+The function `refusal` decides. Every start of a run (`begin_run`, `begin_keyed`) calls `refusal` with the present
+rights of all people involved: the person for whom the work is done, and the authors of the text that is executed
+(`AUTHORS`). `may_reach` adds the rules for work that an agent gives to another agent.
 """
 
 from __future__ import annotations
@@ -206,13 +206,13 @@ def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Aske
 
 
 def acting(tx: Transaction, execution: Execution) -> Principal | None:
-    """Return the person for whom an execution works. Its role is the lowest among the person and the authors. Return
-    None if the execution has no person."""
+    """Return the person for whom an execution works, with the lowest of the roles of this person and the authors.
+    Return None if the execution has no person."""
     return limited(tx, tx.principals.get(execution.principal_id or ""), caller_limits(execution.state))
 
 
 def limited(tx: Transaction, person: Principal | None, limits: CallerLimits) -> Principal | None:
-    """Return this person with a role that is the lowest among the person and the authors in `limits`."""
+    """Return this person with the lowest of the roles of the person and the authors in `limits`."""
     if person is None:
         return None
     roles = [person.role, *(author.role for author in authors_of(tx, limits.authors))]
@@ -252,12 +252,12 @@ def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterabl
 def author_after(
     tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
 ) -> str | None:
-    """Return the author of a row after the person `by` has set the fields `named`. The result None means that it is
-    `by`.
+    """Return the author of a row after the person `by` has set the fields `named`. The result None means that the
+    author is `by`.
 
-    `words` contains the row's texts by field, and `known` is the author before. If no text was set, the author stays
-    `known`. If all texts were set, the author is `by`. If only some were set, the author is the one of the two with
-    fewer rights.
+    `words` contains the row's texts by field, and `known` is the author before this change. If no text was set, the
+    author stays `known`. If all texts were set, the author is `by`. If only some were set, the author is the one of the
+    two with fewer rights.
     """
     author = _author_after(tx, words, named, known, by)
     return author if author != by else None

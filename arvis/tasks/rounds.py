@@ -141,12 +141,12 @@ class Rounds:
 
     @property
     def replies(self) -> list[str]:
-        """The replies, with their tags, of all rounds since the last restart whose tags ask for actions."""
+        """The replies whose tags ask for actions, from all rounds since the last restart. The tags are included."""
         return [found.reply for found in self.current if found.reply]
 
     @property
     def tool_rounds(self) -> int:
-        """The number of rounds with tool calls after the last round without any."""
+        """The number of rounds with tool calls after the last round without tool calls."""
         return sum(1 for _ in takewhile(lambda found: found.calls, reversed(self.current)))
 
     @property
@@ -177,7 +177,7 @@ class Rounds:
         return {**added.to_json(), _RESULT.format(added.number): None}
 
     def add_answer(self, text: str) -> dict[str, Any]:
-        """Add a person's answer that was not given as a message to the last round."""
+        """Add a person's answer to the last round. The answer was not given as a message."""
         return replace(self.last, answer=text).to_json()
 
     def add_messages(self, message_ids: Iterable[str]) -> dict[str, Any]:

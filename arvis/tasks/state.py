@@ -1,7 +1,7 @@
 """The typed states of executions that do an agent's work, and the types of their fields: task, outcome, files.
 
-The classes of states are not frozen, because they are created several times in each step, and creating a frozen
-instance takes several times as long. No code assigns to their fields.
+The classes of states are not frozen, because each step creates several instances, and creating a frozen instance takes
+several times as long. No code assigns to their fields.
 """
 
 from __future__ import annotations

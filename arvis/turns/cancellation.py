@@ -108,9 +108,9 @@ def stop_turns(
     asked_by: str | None = None,
     shown: Shown = nothing_shown,
 ) -> list[CancelledTurn]:
-    """Cancel the work of all agents in this place: in each conversation, the turn that runs or is the next to run, and
-    the turns that wait for people, children or timers; also the runs that people started there. Turns that are queued
-    behind these stay in the queue. `asked_by`: cancel only the work that this principal asked for."""
+    """Cancel the work of all agents in this place. In each conversation, cancel the turn that runs or is the next to
+    run, and the turns that wait for people, children or timers. Also cancel the runs that people started there. All
+    other queued turns stay in the queue. `asked_by`: cancel only the work that this principal asked for."""
     talks = tx.conversations.in_place(address)
     lanes = [conversation.lane for conversation in talks]
     for execution_id in _stoppable(tx, lanes, asked_by):

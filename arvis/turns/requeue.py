@@ -1,8 +1,8 @@
 """Scripts that give a message a new turn, because the reply has not read it or because a person corrects its text.
 
-A reply answers a message only if the prompt of the reply contained its text (docs/adr/0034). Each model call stores the
-ids of the messages in its request in the state of the turn. The transaction that ends a turn settles these messages.
-Each other message gets a turn of its own, before all turns that wait in the conversation.
+A reply answers a message only if the prompt of the reply contained the text of the message (docs/adr/0034). Each model
+call stores the ids of the messages in its request in the state of the turn. The transaction that ends a turn settles
+these messages. Each other message gets a turn of its own, before all turns that wait in the conversation.
 
 An owner or operator can change the text of a message whose turn failed or was cancelled. The message keeps its position
 and its sender, and a new turn begins with the new text. The rows of the old turn stay stored and do not affect the new

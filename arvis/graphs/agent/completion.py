@@ -126,7 +126,7 @@ class Completion:
         return End(value, **changes(AgentState, read=self.read), **with_files(self.context.state, files), **noted)
 
     def _show(self, text: str) -> None:
-        """Send the text to people as a progress message, only once even after a crash."""
+        """Send the text to people as a progress message. Even after a crash, the message is sent only once."""
         if text and not is_run(self.context.execution):
             self.context.record(messages.post_progress, self.context.execution, text, self.context.now())
             self.context.commit_first()

@@ -1,7 +1,7 @@
 """The node `read_files`: it fetches and stores the files of a turn's messages, and extracts their text or speech.
 
-Files are fetched after their message was accepted, so only for people who may use the agent. The result for each file
-is stored at once, so a retry of the turn reads only the remaining files.
+A file is fetched only after its message was accepted, so only people who may use the agent can cause a fetch. The
+result for each file is stored at once, so a retry of the turn reads only the remaining files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PATIENCE = 120.0
 
 
 class FilesAwaited(Unavailable):
-    """The signal that a file could not be fetched or the speech engine did not answer, so the queue retries the turn."""
+    """The signal for the queue to retry the turn: a file could not be fetched, or the speech engine did not answer."""
 
     code = "files"
 
@@ -97,7 +97,7 @@ class FileNode:
         return replace(message, attachments=tuple(files))
 
     async def _fetched(self, context: NodeContext, place: _Place, file: Attachment) -> Attachment:
-        """Fetch and store the bytes of a file. Return the file as stored, or with the reason why it could not be
+        """Fetch and store the bytes of a file. Return the stored file, or the file with the reason why it could not be
         stored."""
         try:
             async with asyncio.timeout(_PATIENCE):

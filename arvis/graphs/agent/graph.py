@@ -1,10 +1,9 @@
 """Graph `agent`: check the input, read its files, then prepare the prompt, call the model and make its tool calls until
 the work is done.
 
-Model calls and tool calls are separate nodes in a loop, so a crash after the fourth round repeats none of the four. The
-prompt is built again before every model call, from rows of the conversation that only this turn changes. If the
-conversation does not fit into the prompt, it is compacted within the turn. So no message leaves the prompt without a
-summary.
+Model calls and tool calls are separate nodes in a loop, so after a crash no finished round is repeated. The prompt is
+built again before every model call from the rows of the conversation, which only this turn changes. If the conversation
+does not fit into the prompt, it is compacted within the turn. So no message leaves the prompt without a summary.
 """
 
 from __future__ import annotations
@@ -214,8 +213,8 @@ class _Nodes:
     ) -> Decision:
         """Decide after a reply without calls: end the turn, begin another cycle, or ask the person."""
         if not result.content.strip():
-            # If `asked_for_tools`, the model called tools although it had to answer. Otherwise tools did the work and
-            # no text is needed.
+            # If `asked_for_tools` is True, the model called tools instead of answering. If it is False, tools did the
+            # work and no text is needed.
             notice = notices.no_answer(call.agent.name) if asked_for_tools else notices.COMPLETED
             result = replace(result, content=notice)
         files = await self._spoken.of(context, result.content) if call.voice else ()
@@ -356,8 +355,8 @@ def outgrown(turn: TurnContext, prompt: Prompt) -> bool:
 
 
 def may_compact(execution: Execution) -> bool:
-    """Return True if this turn may compact the conversation: the first time, and again if the last compaction succeeded
-    and replaced messages. A run never compacts, because its history is not the conversation."""
+    """Return True if this turn may compact the conversation. It may do so once, and again after each compaction that
+    succeeded and replaced messages. A run never compacts, because its history is not the conversation."""
     state = WorkState.from_json(execution.state)
     if state.run is not None:
         return False

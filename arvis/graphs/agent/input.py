@@ -1,5 +1,5 @@
-"""The input check (node `check_input`), which begins every turn and flags suspicious messages, and the cleaning of
-texts for prompts.
+"""The input check and the cleaning of texts for prompts. The input check (node `check_input`) begins every turn and
+flags suspicious messages.
 
 A flag never blocks a message: a message that looks like an attempt to command the model is answered as usual, but the
 actions in the reply need an approval. The findings are stored with the step and shown in the timeline. The time of a
@@ -80,7 +80,7 @@ class Sanitised:
 
 
 def sanitise(text: str) -> Sanitised:
-    """Return the text without invisible characters and with at most one empty line in a row. Spaces, code between
+    """Return the text without invisible characters. Several empty lines in a row become one. Spaces, code between
     fences, and joiners that a script or a picture needs stay unchanged."""
     if len(text) <= LONGEST and not _DOUBTFUL.search(text):
         return Sanitised(_trimmed(text), truncated=False)
@@ -236,7 +236,7 @@ def examine(
     compaction: bool = False,
 ) -> Diagnostics:
     """Check the original text of a message. `times_ms` are the times of the person's earlier messages in the
-    conversation. For tasks of agents and schedules, whose pace is not checked, it is empty."""
+    conversation. `times_ms` is empty for tasks of agents and schedules, because their pace is not checked."""
     clean = sanitise(text)
     found = {*injection(text), *injection(clean.text)}  # cleaning joins words that invisible characters split
     return Diagnostics(

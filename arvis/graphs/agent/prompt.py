@@ -130,7 +130,7 @@ class PromptInputs:
     rounds: Sequence[Round]
     #: True if a model refused a prompt of this turn as too long.
     shrunk: bool
-    #: In ms.
+    #: The present time in ms.
     now: int
     #: Rules that are added to the rules for all agents.
     rules: str = ""

@@ -122,8 +122,8 @@ def joined(offer: Offer, state: Mapping[str, Any]) -> Offer:
 
 
 def free(tool: Tool, permit: Permit) -> Permit:
-    """Return the permit of a tool. Calls of subagents need no approval, because every tool call of a subagent is judged
-    itself."""
+    """Return the permit of a tool. Calls of subagents need no approval, because each tool call that a subagent makes is
+    judged separately."""
     return Permit.ALWAYS if isinstance(tool, SubagentTool) else permit
 
 

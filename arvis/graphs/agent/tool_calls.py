@@ -45,8 +45,8 @@ def words_of(messages: Sequence[StoredMessage]) -> str:
 
 
 def unnamed(arguments: Mapping[str, Any], words: str, known: Collection[str]) -> bool:
-    """Return True if the arguments contain an address with an unknown host. Known are the hosts in `words` (the asker's
-    own text) and in `known` (the hosts of the configuration)."""
+    """Return True if the arguments contain an address with an unknown host. The hosts in `words` (the asker's own text)
+    and in `known` (the hosts of the configuration) are known."""
     return any(host is None or not (host in known or _stands_in(host, words)) for host in _hosts(arguments))
 
 
@@ -86,8 +86,8 @@ def _stands_in(host: str, words: str) -> bool:
 
 log = structlog.get_logger(__name__)
 
-#: If a turn contains the same call for this many times, the last one of these calls is refused. The next model call
-#: must then not use tools, so that the turn ends.
+#: The number of equal calls in a turn at which the last one is refused. The next model call must then not use tools, so
+#: that the turn ends.
 SAME_CALLS = 3
 
 #: The maximum number of calls in one reply.

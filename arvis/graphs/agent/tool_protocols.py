@@ -175,5 +175,5 @@ class ToolCalling:
         return result
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        del off  # the field `tools_off` of the request says this to the provider
+        del off  # the provider reads the field `tools_off` of the request instead
         return tuple(turns)

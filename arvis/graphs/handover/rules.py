@@ -164,7 +164,8 @@ def next_move(progress: HandoverProgress, result: SpeakerResult, company: Compan
 
 
 def answered(progress: HandoverProgress, company: Company) -> Answered | Finished:
-    """Return the move after an answer: to the last waiting agent that may still speak, else to the person."""
+    """Return the move after an answer. The answer goes to the last waiting agent that may still speak, or to the person
+    if there is no such agent."""
     stack = progress.stack
     while stack:
         *rest, last = stack
@@ -257,7 +258,8 @@ _TO_AGENT = "{how} goes to the agent {name}, which asked you; no person reads it
 
 
 def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
-    """Return the instructions about handovers, or "" if the speaker may ask no agent and no agent waits for it."""
+    """Return the instructions about handovers, or "" if the speaker may ask no agent and no agent waits for the
+    speaker."""
     if not offered:
         how = "A reply that names no other agent"
         return _TO_AGENT.format(how=how, name=plain(waiting.name)) if waiting is not None else ""
@@ -270,7 +272,7 @@ def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
 
 
 def message_from(agent: Agent | None, text: str) -> str:
-    """Return the message of an agent with a heading that names it, for the prompt of another agent."""
+    """Return an agent's message for the prompt of another agent, under a heading that names the agent who wrote it."""
     return f"[Message from the agent {_name(agent)}]\n{cut(text) or SAID_NOTHING}"
 
 

@@ -83,7 +83,8 @@ def _nodes(parts: AgentParts, bounds: Bounds) -> dict[str, Node]:
 
 
 def after_retrieval(_state: Mapping[str, Any], complexity: Any) -> str:
-    """Return the node after the estimate: the answer for "low", the executor for "medium", else the planner."""
+    """Return the node after the estimate: for "low" the node that answers, for "medium" the executor, otherwise the
+    planner."""
     return {Complexity.LOW.value: OUTPUT, Complexity.MEDIUM.value: ACTION}.get(complexity, PLANNER)
 
 
@@ -94,6 +95,6 @@ def after_action(_state: Mapping[str, Any], value: Any) -> str:
 
 
 def after_critic(_state: Mapping[str, Any], value: Any) -> str:
-    """Return the node after the check: a new brief if the technical part is incomplete, a new plan if only the
-    project is, else the report."""
+    """Return the node after the check: a new brief if the technical part is incomplete, a new plan if only the project
+    is incomplete, otherwise the report."""
     return {TECHNICAL: REASONING, PROJECT: PLANNER}.get(value, OUTPUT)

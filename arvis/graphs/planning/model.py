@@ -50,8 +50,8 @@ class Adviser:
         return await self._store.read(load_turn_context, context.execution, context.now())
 
     async def room(self, context: NodeContext) -> int:
-        """Return the maximum number of characters of information for a child execution. They fill half of the child's
-        prompt."""
+        """Return the maximum number of characters of information for a child execution. This information fills at most
+        half of the child's prompt."""
         return self._briefing.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:

@@ -149,8 +149,8 @@ def _harmless_length(text: str) -> int:
 
 
 def _showing(context: NodeContext, turn: TurnContext) -> Showing | None:
-    """Return the stream to the sender of the newest message, or in a run to the audience of its task. Return None if
-    the output is not streamed."""
+    """Return the stream of the answer: to the sender of the newest message, or in a run to the audience of the task.
+    Return None if the answer is not streamed."""
     state = PlanningState.from_json(context.state)
     audience = state.run.audience if state.run is not None else turn.current[-1].id
     if audience is None:

@@ -90,7 +90,7 @@ class Lane:
         return Lane(tuple(each for each in self.messages if not each.shared and each.text.strip() != goal.strip()))
 
     def joined(self, others: Iterable[LaneMessage]) -> Lane:
-        """Return the lane followed by the other messages that it does not contain yet."""
+        """Return the lane, followed by those messages in `others` that the lane does not contain yet."""
         return Lane(tuple(dict.fromkeys((*self.messages, *others))))
 
     @classmethod

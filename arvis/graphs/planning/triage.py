@@ -91,7 +91,7 @@ class Retrieval:
 
 def fast_path(text: str, *, messages: int, triggers: Iterable[str]) -> Retrieval | None:
     """Return the estimate "low" for small talk, or None if a model must decide. `messages`: the number of messages in
-    the conversation, with this one."""
+    the conversation, including this one."""
     said = text.strip()
     if messages > FAST_MESSAGES or len(said) > FAST_LENGTH or _ACTION.search(said):
         return None
