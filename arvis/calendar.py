@@ -110,7 +110,7 @@ def parse(text: str) -> ScheduleText:
 
 def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> list[int]:
     """Return the next times (ms) after `after` (ms), at most `count`; an empty list if the schedule has no further
-    time. Raises `Unprocessable` for an unknown zone."""
+    time. Raise `Unprocessable` for an unknown zone."""
     match schedule:
         case Every(seconds=seconds):
             return [after + number * seconds * _MS for number in range(1, count + 1)]
@@ -157,7 +157,7 @@ def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return the time zone with this name. Raises `Unprocessable` if there is none."""
+    """Return the time zone with this name. Raise `Unprocessable` if there is none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

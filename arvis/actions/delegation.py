@@ -53,7 +53,7 @@ class _Step:
 
 
 def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Begin the turn of the other agent. The gate has allowed it already."""
+    """Begin the turn of the other agent. The gate has already allowed the delegation."""
     target = tx.agents.by_slug(proposal.subject)
     if target is None:
         raise NotFound("there is no such agent")

@@ -90,7 +90,8 @@ def _caller(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Verdict:
-    """Return the verdict on a task for the agent with this slug. The first rule that forbids it gives the reason."""
+    """Return the verdict on a task for the agent with this slug. The first rule that forbids the task gives the
+    reason."""
     target = tx.agents.by_slug(slug)
     if target is None:
         return refused("no_agent", "there is no such agent")
@@ -135,8 +136,8 @@ def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool
 
 
 def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
-    """Return True if `target` has only tools that this run may use. Otherwise a run with restricted tools could use
-    other tools through another agent."""
+    """Return True if the tools of this run are not restricted, or if `target` has only tools that this run may use and
+    no risky plugins. Without this check, a run with restricted tools could use other tools through another agent."""
     tasks = [WorkState.from_json(each.state).run for each in _upwards(tx, execution)]
     bounded = [set(task.tools) for task in tasks if task is not None and task.tools is not None]
     return not bounded or (set.intersection(*bounded).issuperset(target.tools) and not risky_plugins(target.plugins))

@@ -48,7 +48,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """The answer of a command, and the turns that it cancelled, which are announced after the commit."""
+    """The answer of a command, and the turns that the command cancelled. These turns are announced after the commit."""
 
     text: str
     stopped: Sequence[CancelledTurn] = ()

@@ -1,8 +1,8 @@
 """`/memory`: people see and correct the facts that an agent stores about them and about the room.
 
-A person may delete facts about themselves. The author of a fact about a room, owners and operators may delete it. Facts
-about other people and rooms are never shown or mentioned. In a group everybody reads the answer, so it contains only
-facts about the room.
+A person may delete facts about themselves. A fact about a room may be deleted by its author, by owners and by
+operators. Facts about other people and rooms are never shown or mentioned. In a group everybody reads the answer, so it
+contains only facts about the room.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class TurnContext(TurnMessages):
     incidents: list[Incident]
     #: True if no message of a chat began this work.
     run: bool = False
-    #: The ids of the agents that the person may use through any other agent.
+    #: The ids of the agents to which this agent may pass work for the person (`may_reach`).
     reachable: frozenset[str] = frozenset()
 
     @property
@@ -117,8 +117,8 @@ def working_agent(agent: Agent, execution: Execution) -> Agent:
 
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return the tools of an agent that `allowed` also names. An entry `server.*` of the agent is replaced by those
-    tools of this server that `allowed` names."""
+    """Return those of the agent's tools that `allowed` also names. An entry `server.*` of the agent is replaced by
+    those tools of this server that `allowed` names."""
     found: list[str] = []
     for tool in tools:
         if tool in allowed:

@@ -303,7 +303,8 @@ class _Nodes:
             summary=state.summary,
             blocker=state.blocker,
         )
-        # The schedule's instructions are left out, because they apply to a single reply; this prompt has its own.
+        # The schedule's instructions are left out, because they apply to a single reply; this prompt has its own
+        # instructions.
         task = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,

@@ -177,7 +177,7 @@ _GAPS = {
 }
 _FIELDS = "GET /openapi.json describes every field."
 
-#: Replaces an unchanged key in checks that only need to know that a key exists.
+#: The text that replaces an unchanged key in checks that only need to know that a key exists.
 _KEPT = SecretStr("kept")
 
 

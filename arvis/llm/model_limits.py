@@ -24,7 +24,7 @@ from arvis.ports.store import Transaction
 # less context. If a window is too large, the vendor refuses a call, and the error usually names the right window.
 
 
-#: The window of a model without a rule.
+#: The window of a model that matches no rule.
 DEFAULT_WINDOW = 200_000
 #: The window of a model on Ollama before its first reply, which reports the real window. The window cannot be derived
 #: from the model's name.

@@ -27,7 +27,7 @@ SHOWN = 15
 LOOKED_AT = 20
 
 _OTHERS = frozenset({Label.PEOPLE})
-#: More facts than a scope may hold, so nothing is left out.
+#: A limit above the number of facts that a scope may hold, so that no fact is left out.
 _ALL = 2_000
 
 
@@ -133,7 +133,7 @@ def _others(
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
     used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
     matching: Sequence[Fact] = ()
-    if len(used) > SHOWN:  # fewer facts are all returned without a search
+    if len(used) > SHOWN:  # otherwise all facts are returned, and no search is needed
         matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
     known = (heard.fact(fact) for fact in (*matching, *used))
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}

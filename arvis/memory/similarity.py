@@ -72,7 +72,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """The similarity of two near facts. `same`: the new fact adds nothing to the old one. `differing`: the part of the
+    """The similarity of two near facts. `same`: the new fact adds nothing to the old one. `differing`: the share of
     letters that differ."""
 
     same: bool

@@ -151,8 +151,8 @@ def line_of(message: PastMessage | StoredMessage, *, group: bool) -> Line:
 
 
 def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
-    """Return the text of a message and of its files. With `group`, the result begins with the person's name. The caller
-    must escape the result for a prompt."""
+    """Return the text of a message and of its files. If `group` is True, the result begins with the person's name. The
+    caller must escape the result for a prompt."""
     text = message.content
     if isinstance(message, StoredMessage) and message.attachments:
         files = [shown for file in message.attachments if (shown := file_text(file))]

@@ -79,7 +79,7 @@ class Origin(State):
 
 @dataclass(slots=True)
 class PlacedState(State):
-    """The part of the state that all executions of agents have: which agent works, and where."""
+    """The part of the state that all executions of agents have: the agent that works, and its place."""
 
     #: The id of the agent, the address, and the id of the agent's conversation at this address.
     agent: str = ""

@@ -37,7 +37,7 @@ _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
 def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int) -> str:
     """Change the text of a message whose turn failed or was cancelled, and begin a new turn. Return the id of the new
-    job, which replaces the old job. Raises `NotFound`, `Conflict` or `Forbidden`."""
+    job, which replaces the old job. Raise `NotFound`, `Conflict` or `Forbidden`."""
     job = tx.jobs.get(job_id)
     if job is None:
         raise NotFound(f"There is no job {job_id}")

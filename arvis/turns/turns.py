@@ -190,7 +190,7 @@ def _queue_turn(
 class Task:
     """A task or report for an agent."""
 
-    #: The agent that sends it. For the results of a workflow: an agent with the name of the workflow.
+    #: The agent that sends the task. The results of a workflow come from an agent with the name of the workflow.
     speaker: Agent
     text: str
     principal_id: str | None

@@ -197,7 +197,7 @@ class Diagnostics:
     rate_limited: str | None
     spam: str | None
     injections: tuple[str, ...]
-    #: The tokens of the conversation before the message and with it.
+    #: The tokens of the conversation without this message, and with it.
     tokens_before: int
     tokens_after: int
     #: True if the conversation is due for compaction.
@@ -205,7 +205,7 @@ class Diagnostics:
 
     @property
     def suspicious(self) -> bool:
-        """Return True if the message looks like an attempt to command the model. It then taints the turn."""
+        """Return True if the message looks like an attempt to command the model. Such a message taints the turn."""
         return bool(self.injections)
 
     def to_json(self) -> dict[str, Any]:
@@ -306,7 +306,7 @@ class InputNode:
         taint = {*state.taint}
         suspicious = [message for message in messages if found[message.id].suspicious]
         if suspicious:
-            # The message stays in the history and taints later turns as well, even if this one fails.
+            # The message stays in the history and also taints later turns, even if this turn fails.
             taint.add(Label.FLAGGED)
             context.record(_label, suspicious)
             context.commit_first()

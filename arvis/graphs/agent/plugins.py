@@ -320,8 +320,8 @@ class Extending:
     async def _added(
         self, context: NodeContext, turn: TurnContext, plugins: Sequence[Guarded], asked: PluginTurn
     ) -> tuple[Mapping[str, str], bool]:
-        """Return the additions to the messages of the prompt, by message id, and True if some of them are untrusted. A
-        run has no additions, because its input is no message of the conversation."""
+        """Return the additions to the messages of the prompt, by message id. The second value is True if some additions
+        are untrusted. A run has no additions, because its input is no message of the conversation."""
         if is_run(context.execution):
             return {}, False
         known = await self._store.read(load_added, turn.conversation.id)

@@ -194,8 +194,8 @@ class PromptBuilder:
 
 
 def _others(turn: TurnContext) -> list[Agent]:
-    """Return the agents to which this agent can give a task: the agents that the person may use through any agent, and
-    the agents without an `allow_users` list that have no more tools than this agent."""
+    """Return the agents to which this agent can give a task: the agents in `reachable`, and the agents without an
+    `allow_users` list that have no risky tool which this agent lacks."""
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
     return [
         agent

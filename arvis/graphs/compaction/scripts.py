@@ -116,7 +116,7 @@ def first_kept(
 ) -> int:
     """Return the number of the first turn that is not summarised. The last turn is never summarised, unless it has more
     than `room` tokens (None means no limit). Earlier turns are added until there are `KEPT_MESSAGES` messages or the
-    next turn would exceed `most` tokens. `newest` are the last messages, in order, with at least the whole last
+    next turn would exceed `most` tokens. `newest` are the last messages, in order. They contain at least the whole last
     turn."""
     kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0

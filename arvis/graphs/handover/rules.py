@@ -44,9 +44,9 @@ class HandoverProgress:
     refusals: int = 0
     #: The number of finished executions of speakers.
     runs: int = 0
-    #: The message to the speaker; empty: the speaker gets the messages of the turn.
+    #: The message to the speaker. If it is empty, the speaker gets the messages of the turn.
     message: str = ""
-    #: The id of the agent that wrote this message, else empty.
+    #: The id of the agent that wrote this message; empty if no agent wrote it.
     sender: str = ""
 
     @classmethod
@@ -109,7 +109,7 @@ class Company:
     agents: Mapping[str, Agent]
     #: The id of the agent of the turn.
     first: str
-    #: Returns True for an agent that the person may use.
+    #: A function that returns True for an agent that the person may use.
     can_access: Callable[[Agent], bool]
 
     def may_speak(self, agent: Agent) -> bool:

@@ -259,7 +259,7 @@ def _without_model(turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
 
 
 def _request_of(turn: TurnContext) -> str:
-    """Return the texts of the messages and of their files. If all together are too long, the longest parts are
+    """Return the texts of the messages and of their files. If these texts together are too long, the longest parts are
     clipped."""
     words = [sanitise(message.content).text for message in turn.current]
     files = [text for message in turn.current for file in message.attachments if (text := file_text(file))]
