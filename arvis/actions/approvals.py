@@ -224,8 +224,8 @@ class ProposalState(State):
     origin: ProposalOrigin = stored(key="from", read=ProposalOrigin.from_json, write=ProposalOrigin.to_json)
 
     def asks_the_same(self, other: ProposalState) -> bool:
-        """Return True if both states have the same proposal, question and change. The question names the asker, so
-        proposals of two people always differ."""
+        """Return True if both states have the same proposal, question and change. The question names the asker, so the
+        proposals of two people differ."""
         same = replace(self.proposal, ordinal=0) == replace(other.proposal, ordinal=0)
         return same and (self.question, self.digest) == (other.question, other.digest)
 

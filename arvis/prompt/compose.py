@@ -386,8 +386,8 @@ class _Sheet:
         return []
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. Also
-        return the number of these messages of the history."""
+        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. The second
+        value is the number of returned messages of the history."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (self._line(message) for message in reversed(given.history))
