@@ -139,8 +139,9 @@ class Router:
         return agent, "fallback" if agent else "none"
 
     def _choose_web(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
-        """Return the agent for a message of the connector `web` (dashboard and API), and the code of the rule: the
-        agent of the chat, else the fallback agent, else the first agent that the person may use."""
+        """Return the agent for a message of the connector `web` (dashboard and API), and the code of the rule that
+        chose it. The rules are, in this order: the agent of the chat, the fallback agent, the first agent that the
+        person may use."""
         channel = message.address.channel
         if channel.startswith(DASHBOARD_AGENT):
             agent = place.active(channel.removeprefix(DASHBOARD_AGENT))

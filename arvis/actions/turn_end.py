@@ -1,7 +1,8 @@
-"""Steps 11, 12 and 14 of a message: the end (or wait) of an execution, written in the commit of its last step.
+"""Steps 11, 12 and 14 of a message (`message_flow.py`): the end or the wait of an execution, written in the commit of
+its last step.
 
-The reply is parsed before the commit. The commit contains the actions that the reply asks for, the message, its
-delivery, and, for a long conversation, the job that compacts it.
+The reply is parsed before the commit. The commit contains the actions that the reply asks for, the message, the
+delivery of the message, and, if the conversation is too long, the job that compacts it.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ class TurnResult:
 
 
 class TurnEnd:
-    """Steps 11 and 12 of a message: the reply is parsed, its actions are carried out and its text is stored. `zone` is
-    the daemon's time zone."""
+    """Steps 11 and 12 of a message: parse the reply, carry out its actions and store its text. `zone` is the daemon's
+    time zone."""
 
     def __init__(self, *, limits: Limits, zone: str) -> None:
         self._limits = limits

@@ -75,7 +75,8 @@ class TurnContext(TurnMessages):
 
     @property
     def group(self) -> bool:
-        """Return True if the prompt must name the authors: in a group, or if several people have written."""
+        """Return True if the prompt must name the authors, because the place is a group or several people have
+        written."""
         said: list[PastMessage | StoredMessage] = [*self.history, *self.current]
         people = {message.principal_id for message in said if message.role is Role.USER}
         return not self.run and (not self.conversation.direct or len(people) > 1)

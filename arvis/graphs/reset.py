@@ -1,8 +1,8 @@
 """Graph `reset`: after a conversation is closed, the plugins forget the conversation, and its folder is removed. Its
 messages stay.
 
-The reset is a separate execution in the lane of the closed conversation, so a running turn keeps the folder until it
-ends, a crash only restarts the reset, and the next conversation does not wait for it.
+The reset is a separate execution in the lane of the closed conversation. So a running turn keeps the folder until the
+turn ends, a crash only restarts the reset, and the next conversation does not wait for the reset.
 """
 
 from __future__ import annotations

@@ -117,9 +117,10 @@ class Attempt:
         return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
 
     def verdict(self, selection: Selection, now: int) -> ProviderError:
-        """Return the error that decides what the queue does with the job. It is a rate limit, with the time to wait, if
-        an attempt ended with a rate limit or if an account becomes available at a known time. Otherwise the order of
-        precedence is: a temporary error, the error for a prompt that is too long, any other error."""
+        """Return the error that decides what the queue does with the job. The error is a rate limit, with the time to
+        wait, in two cases: an attempt ended with a rate limit, or an account becomes available at a known time. In all
+        other cases, the order of precedence is: a temporary error, the error for a prompt that is too long, any other
+        error."""
         errors = list(self.errors.values())
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if selection.pending or limits:

@@ -310,9 +310,9 @@ class Runner:
         self._changed = asyncio.Event()
 
     async def _unless_others_are_back(self, tried: Try, on_text: OnText, attempt: Attempt) -> RunResult:
-        """Make one attempt. Raise `_GaveWay` if it has no output yet and another call will be answered sooner: either
-        this account fails and another account has become available, or this account answers other requests again, so
-        that a new call of the same account will not hang."""
+        """Make one attempt. Raise `_GaveWay` if the attempt has no output yet and another call will be answered sooner.
+        There are two such cases: this account fails and another account has become available; or this account answers
+        other requests again, so that a new call of the same account will not hang."""
         was_open = self._rests.is_out_of_order(tried.choice)
         call = asyncio.create_task(self._call(tried, on_text))
         try:

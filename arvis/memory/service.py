@@ -1,4 +1,4 @@
-"""Stores facts of agents: each fact once, in its newest form, until it fades because no prompt uses it.
+"""Stores facts of agents. Each fact is stored once, in its newest form, and fades if no prompt uses it.
 
 A tainted fact never replaces a fact without taint; both are stored. The functions that take a `tx` are transaction
 scripts; their callers decide who may store or delete facts."""

@@ -185,8 +185,8 @@ _LATER = ("CLIENT", "CRON", "HEARTBEAT", "DELEGATE", "REMEMBER", "STATE")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A parsed reply. `visible` is the text that people see: that of its wrapper, if it has one, or else the text
-    without tags."""
+    """A parsed reply. `visible` is the text that people see: the text of the wrapper, or the whole text without tags if
+    there is no wrapper."""
 
     visible: str
     proposals: tuple[Proposal, ...] = ()

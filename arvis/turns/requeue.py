@@ -121,8 +121,8 @@ UNREAD, CRASHED = "unread", "crashed"
 def read_messages(
     tx: Transaction, execution: Execution, asked: Sequence[StoredMessage], now: int
 ) -> list[StoredMessage]:
-    """Return the messages of a turn that its reply has read, and begin a turn of its own for each other message. Raise
-    `ExecutionError` if the reply has read none of them, because then no message may be settled."""
+    """Return those messages of a turn that the turn's reply has read. Begin a separate turn for each other message.
+    Raise `ExecutionError` if the reply has read none of them, because then no message may be settled."""
     unread = _unread(tx, execution, asked)
     if not unread:
         return list(asked)

@@ -154,7 +154,7 @@ def _queue_turn(
     """Write the execution and the job of a turn. Return the message with the id of the execution and with the message's
     position in the conversation."""
     if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
-        # A workflow has no node that examines its input, so it is examined here.
+        # A workflow has no node that examines its input, so the input is examined here.
         message = replace(message, taint=message.taint | {Label.FLAGGED})
         state = {**state, "taint": sorted(taint_in(state) | {Label.FLAGGED})}
     conversation_id, principal_id = message.conversation_id or "", message.principal_id

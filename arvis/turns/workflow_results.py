@@ -1,5 +1,5 @@
-"""The results of a workflow run at its end: the last line of its log, and the report to the agent that started it,
-which becomes the agent's next turn. The functions are parts of transaction scripts."""
+"""The results of a workflow run at its end: the last line of the run's log, and the report to the agent that started
+the run. The report becomes the agent's next turn. The functions are parts of transaction scripts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Graph `agent`: check the input, read its files, then prepare the prompt, call the model and make its tool calls until
-the work is done.
+"""Graph `agent`: check the input and read the files of the messages. Then prepare the prompt, call the model and make
+the tool calls until the work is done.
 
 Model calls and tool calls are separate nodes in a loop, so after a crash no finished round is repeated. The prompt is
 built again before every model call from the rows of the conversation, which only this turn changes. If the conversation

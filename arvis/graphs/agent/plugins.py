@@ -36,9 +36,9 @@ from arvis.tools.workspace import outgoing_file
 
 # -- additions expire in the history -----------------------------------------------------------------------------------
 #
-# For each part of an addition (such as the time, or the files of a workspace), the plugin decides if the model gets it
-# in the current turn, and for how many messages the history keeps it. So each message has two copies: the displayed
-# copy for the turn that answers the message, and the stored copy for later turns.
+# For each part of an addition (such as the time, or the files of a workspace), the plugin decides if the model gets the
+# part in the current turn, and for how many messages the history keeps the part. So each message has two copies: the
+# displayed copy for the turn that answers the message, and the stored copy for later turns.
 
 
 #: The lifetime of each part of a message: the number of messages for which the part stays, including its own message.

@@ -31,8 +31,8 @@ FOLD_TOKENS = 8_000
 
 
 def way_of(agent: Agent) -> str:
-    """Return the agent's setting `on_new_message`. The default is `steer` for an agent that works alone, else
-    `queue`."""
+    """Return the agent's setting `on_new_message`. The default is `steer` for an agent that works alone, and `queue`
+    for all others."""
     return agent.on_new_message or (STEER if agent.completion == EXPLICIT else QUEUE)
 
 

@@ -145,7 +145,7 @@ class ToolProtocol(Protocol):
         ...
 
     def read(self, result: RunResult) -> RunResult:
-        """Return the reply. If its text contains calls, they are in `calls`."""
+        """Return the reply. The field `calls` contains the calls that were found in the text."""
         ...
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:

@@ -164,8 +164,8 @@ class ToolNode:
         return judge
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
-        """Return people's decisions so far, by the index of the call. They include the new answer, if the call for
-        which it was given is unchanged."""
+        """Return people's decisions so far, by the index of the call. The decisions include the new answer if the call
+        has not changed since the question."""
         verdicts, asking = dict(state.verdicts), state.asking
         if answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts

@@ -153,8 +153,8 @@ def _turn_of(message: PastMessage) -> int:
 #: The name of the graph for compaction.
 COMPACTION = "compaction"
 
-#: The maximum numbers of messages that a compaction reads: the newest messages, to find those that are not summarised,
-#: and the oldest messages, to find those that one call summarises.
+#: The maximum numbers of messages that a compaction reads. It chooses the messages to keep from the newest ones, and
+#: the messages to summarise in one call from the oldest ones.
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 

@@ -192,8 +192,8 @@ def after(progress: HandoverProgress, move: Move, message: str) -> HandoverProgr
 
 
 def find(name: str, speaker: Agent, agents: Collection[Agent]) -> Agent | None:
-    """Return the agent with this slug, else with this name; case is ignored. If several agents have the name, prefer an
-    agent to which the speaker may hand over. Return None if no agent matches."""
+    """Return the agent with this slug. If there is none, return the agent with this name. Case is ignored. If several
+    agents have the name, prefer an agent to which the speaker may hand over. Return None if no agent matches."""
     wanted = name.casefold()
     by_slug = (agent for agent in agents if agent.slug.casefold() == wanted)
     by_name = sorted(
@@ -233,7 +233,8 @@ def _waits_next(target: Agent, progress: HandoverProgress) -> bool:
 
 
 def _listed(speaker: Agent, target: Agent) -> bool:
-    """Return True if the speaker's `helpers` contain this agent. They are slugs, because names need not be unique."""
+    """Return True if the speaker's `helpers` contain this agent. `helpers` are slugs, because names need not be
+    unique."""
     return target.slug.casefold() in {slug.casefold() for slug in speaker.helpers}
 
 

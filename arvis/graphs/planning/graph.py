@@ -89,8 +89,8 @@ def after_retrieval(_state: Mapping[str, Any], complexity: Any) -> str:
 
 
 def after_action(_state: Mapping[str, Any], value: Any) -> str:
-    """Return the node after the executor: a new brief if the executor is blocked for a new reason, else the check. The
-    check also follows if the same reason blocks the executor again, or if its calls are used up."""
+    """Return the node after the executor. If the executor is blocked for a new reason, a new brief follows. In all
+    other cases the check follows, even if the same reason blocks the executor again or its calls are used up."""
     return REASONING if value == action.BLOCKED else CRITIC
 
 
