@@ -4,8 +4,8 @@ LIBRARIES are the folders that contain the libraries named below. The program us
 library, and imports no module of Arvis.
 
 The program reads the document from standard input and writes each piece of text to standard output immediately, so that
-the text before an error is kept. The operating system limits its memory and time, so a document that expands enormously
-ends this process and not the daemon.
+the text before an error is kept. The operating system limits the memory and time of this process, so a document that
+expands enormously can end only this process and not the daemon.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIBRARIES = ("pypdf", "mammoth", "cobble")
 MEMORY = 134_217_728
 SECONDS = 5
 
-#: The maximum numbers of entries, and of unpacked bytes in total, that an archive may declare.
+#: The limits for an archive: the number of entries and the total number of unpacked bytes that it may declare.
 _MOST_ENTRIES = 2_000
 _MOST_UNPACKED = 67_108_864
 

@@ -1,7 +1,7 @@
 """Reading of one file: its type, the text for the agent, and its path in the folder of the conversation.
 
 A separate program (`arvis/media/child.py`) reads the text of PDF and DOCX files. It runs in the sandbox, where it sees
-only the libraries. On a machine without a sandbox, only its own limits of time and memory apply.
+only the libraries. On a machine without a sandbox, only the program's own limits of time and memory apply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 #: For each media type: the argument that names the type to the child program.
 KINDS = {PDF: "pdf", DOCX: "docx"}
 
-#: The time limit of the child program in seconds. At most `child.SECONDS` of them may be CPU time.
+#: The time limit of the child program in seconds. At most `child.SECONDS` of these seconds may be CPU time.
 _PATIENCE = 20.0
 #: The maximum number of bytes of text that the child program may write.
 _MOST_OUTPUT = 1_048_576
@@ -104,7 +104,7 @@ class DocumentReader:
 
 
 def _libraries() -> Sequence[Path]:
-    """Return the folders of the libraries that the child needs, without loading them."""
+    """Return the folders of the libraries that the child program needs. Do not load the libraries."""
     specs = [find_spec(name) for name in child.LIBRARIES]
     return sorted({Path(spec.origin).resolve().parents[1] for spec in specs if spec is not None and spec.origin})
 
@@ -116,8 +116,8 @@ _MARK = 6
 
 
 def path_of(file: Attachment) -> str:
-    """Return the path of a file in the folder of the conversation. It contains only safe characters of the sender's
-    file name, and a part of the file's hash, so that different files have different paths."""
+    """Return the path of a file in the folder of the conversation. The path contains only safe characters of the
+    sender's file name. It also contains a part of the file's hash, so that different files have different paths."""
     name = _ODD.sub("_", file.filename.replace("\\", "/").rpartition("/")[2]).strip(" .") or "file"
     stem, dot, suffix = name.rpartition(".")
     if dot and len(suffix) < _LONGEST // 2:
@@ -148,7 +148,7 @@ class Reading:
 
 class MediaReader:
     """The reader of files. `transcriber` is None if no speech engine is set up. `minutes` is the maximum length of a
-    sound. Documents are read in the `sandbox` if the machine supports it."""
+    sound. Documents are read in the `sandbox` if the machine supports a sandbox."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"fLaC", "audio/flac"),
     (b"#!AMR", "audio/amr"),
 )
-#: The mark of a PDF is searched in this many bytes from the beginning of a file, because other bytes may precede the
+#: The number of bytes at the beginning of a file in which the mark of a PDF is searched. Other bytes may precede the
 #: mark.
 _PDF_SEARCHED = 1_024
 #: The beginning of an MP3 stream without a file header: eleven bits set, layer III, a valid bit rate and sampling rate.
@@ -35,7 +35,7 @@ _MP3_SYNC = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\x1b\x20-\x2b\x30-\x3b\x40-\x4b\x50-\x5b\x60-\x6b\x70-\x7b"
     rb"\x80-\x8b\x90-\x9b\xa0-\xab\xb0-\xbb\xc0-\xcb\xd0-\xdb\xe0-\xeb]"
 )
-#: The codecs of the tracks are searched in this many bytes from the beginning of a Matroska file.
+#: The number of bytes at the beginning of a Matroska file in which the codecs of the tracks are searched.
 _HEAD = 65_536
 
 #: The codec of a track in Matroska: the id of the element, the length, and a name such as A_OPUS. The pattern includes
@@ -85,8 +85,8 @@ def sniff(data: bytes, filename: str) -> str:
 
 
 def text_of(data: bytes) -> str | None:
-    """Return the bytes as text, or None if they are not text. The charset is UTF-16 if its mark is present, else UTF-8
-    if the bytes are valid UTF-8, else Windows-1252 if they contain no control bytes."""
+    """Return the bytes as text, or None if they are not text. The charsets are tried in this order: UTF-16 (only if its
+    mark is present), UTF-8, and Windows-1252 (only if there are no control bytes)."""
     if data.startswith(_UTF_16):
         return _decoded(data, "utf-16")
     if b"\0" in data:
@@ -137,8 +137,8 @@ def picture_problem(data: bytes) -> str:
 
 
 def sound_seconds(data: bytes, content_type: str) -> float | None:
-    """Return the length in seconds that an Ogg or WAV file declares, or None if it declares none or has another
-    type."""
+    """Return the length in seconds that an Ogg or WAV file declares. Return None if the file declares no length or has
+    another type."""
     try:
         if content_type == OGG:
             return _ogg_seconds(data)

@@ -167,7 +167,7 @@ def _host(url: str) -> str:
 
 
 def _in_words(error: Exception) -> str:
-    """Describe the failure of a connection for people, by the type of the error."""
+    """Return a short description of a failed connection for people. It depends only on the type of the error."""
     match error:
         case aiohttp.ServerDisconnectedError():
             return "it was closed before an answer came"
@@ -183,12 +183,13 @@ def _in_words(error: Exception) -> str:
 
 @contextmanager
 def as_http_error(host: str) -> Iterator[None]:
-    """Convert errors of the HTTP library inside the block to `HttpError`. Their texts are dropped, because they may
-    quote the URL or headers."""
+    """Convert errors of the HTTP library inside the block to `HttpError`. The texts of these errors are dropped,
+    because they may quote the URL or headers."""
     try:
         yield
     except TimeoutError as error:
-        # A `ServerTimeoutError` means that the server was silent for too long; any other, that the total time is over.
+        # A `ServerTimeoutError` means that the server was silent for too long. Any other `TimeoutError` means that the
+        # total time is over.
         spent = not isinstance(error, aiohttp.ServerTimeoutError)
         raise HttpError(f"{host} took too long to answer", timeout=True, spent=spent) from None
     except aiohttp.ClientSSLError:

@@ -29,8 +29,8 @@ from arvis.ports.http import Fetched, HttpError
 
 #: The value of `Accept-Encoding`.
 ACCEPTED = "gzip, deflate"
-#: The compression ratio of a body with fewer bytes than this is not checked, because a small page may consist mostly of
-#: spaces.
+#: The compression ratio is not checked for a body with fewer bytes than this, because a small page may consist mostly
+#: of spaces.
 _FREE = 65_536
 _LARGEST_RATIO = 20
 _LARGEST = 50_000_000
@@ -129,7 +129,7 @@ async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80,
 
 
 def system_resolver(threads: ThreadPoolExecutor) -> Resolve:
-    """Return a function that asks the machine's resolver in these threads."""
+    """Return a function that asks the machine's resolver in one of these threads."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         loop = asyncio.get_running_loop()

@@ -1,5 +1,5 @@
-"""The rules for the addresses that may be fetched for users and models. They are pure: this module looks up no names
-and opens no connections.
+"""The rules for the addresses that may be fetched for users and models. This module looks up no names and opens no
+connections.
 
 A URL is parsed once into a `Target`, and only the target is used afterwards, so that no second parser can understand
 the text differently. Host names are converted to one form: every text that a resolver would read as an address becomes
@@ -273,8 +273,8 @@ def read_url(text: str, rules: FetchRules) -> Target:
 
 
 def checked_addresses(target: Target, found: Sequence[str]) -> tuple[IPAddress, ...]:
-    """Return the addresses of a name if all of them are public, at most `_MOST_ADDRESSES`. Otherwise raise
-    `FetchRefused`, without the addresses, because the error must not reveal the internal network."""
+    """Return the addresses of a name, but at most `_MOST_ADDRESSES`. Raise `FetchRefused` if one of the addresses found
+    is not public. The error does not name the address, because it must not reveal the internal network."""
     addresses = [read_address(text) for text in found]
     known = tuple(address for address in addresses if address is not None)
     if len(known) < len(addresses):

@@ -32,8 +32,8 @@ HOOK_SECONDS = 1.0
 
 
 class Guarded:
-    """A plugin with its name. It has the hooks of `Plugin`, but none of them raises an error. If it is `harmless`, it
-    cannot add other tools than harmless ones."""
+    """A plugin with its name. It has the hooks of `Plugin`, but none of them raises an error. A `harmless` plugin can
+    add only harmless tools."""
 
     def __init__(self, *, name: str, plugin: Plugin, harmless: bool = False, seconds: float = HOOK_SECONDS) -> None:
         self.name = name

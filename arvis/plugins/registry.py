@@ -61,7 +61,7 @@ class InstalledPlugins:
         return [command for name in names for command in self._commands.get(name, ())]
 
     async def _make(self, name: str) -> Guarded | None:
-        """Return the plugin; create it if needed. Return None if the creation fails, which is logged."""
+        """Return the plugin, and create it first if needed. If the creation fails, log the error and return None."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await self._begun(name)

@@ -1,8 +1,8 @@
-"""The data folder: only its user can access it, one process at a time uses it, and the daemon checks that it stays in
-place.
+"""The data folder. Only the user that runs the daemon can access it. Only one process at a time uses it. The daemon
+checks that the folder is not moved, removed or replaced.
 
-The lock belongs to the operating system, so it ends with the process in every case. The lock file itself is never
-removed: otherwise two processes could lock two different files of the same name.
+The operating system manages the lock, so the lock always ends with the process, even after a crash. The lock file
+itself is never removed: otherwise two processes could lock two different files of the same name.
 
 If the folder is renamed, the open files move with it: the daemon would continue to write to the new path, and a second
 daemon could start with an empty folder at the old path. So the daemon ends if its folder was moved, removed or
@@ -76,8 +76,8 @@ _COMMAND = "command"
 @dataclass(frozen=True, slots=True)
 class DataFolder:
     """A data folder that this process has locked. `node_id` stays the same for the life of the folder; `boot_id`
-    identifies this start of the daemon; `api_key` is the owner's key for the command line. `private` is False if
-    another user owns the folder, so that its mode could not be set to 0700."""
+    identifies this start of the daemon; `api_key` is the owner's key for the command line. `private` is False if the
+    folder's mode could not be set to 0700, because another user owns the folder."""
 
     path: Path
     node_id: str

@@ -18,7 +18,8 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DiskLow
 from arvis.ports.clock import Clock
 
-# A file that reserves space for the case of a full disk. When it is removed, running work can be finished.
+# A file that reserves space for the case of a full disk. If the disk is full, the file is removed, so that running work
+# can be finished.
 
 
 _BYTES = 16_000_000
@@ -42,9 +43,9 @@ class ReservedSpace:
             return 0
 
     def missing(self, free: int) -> int:
-        """Return the number of bytes by which the file should grow, given the free bytes of the disk. A removed file is
-        created again with its former size. A file that is small because it was created while little space was free
-        grows when more space is free."""
+        """Return the number of bytes by which the file should grow if the disk has `free` free bytes. A file that was
+        removed is created again with its former size. A file that is small, because it was created while little space
+        was free, grows when more space is free."""
         held = self.held
         wanted = self._given_up or min(_BYTES, (free + held) // _DIVISOR)
         return wanted - held if held < wanted // 2 else 0
@@ -107,8 +108,8 @@ def disk_space(folder: Path) -> DiskSpace:
 
 
 class DiskWatch:
-    """Decides whether new work is accepted. It checks the disk every few seconds and is notified of a full disk by the
-    store, so `low` and `admit` need no check of their own. The start and the end of refusals are logged. `space`
+    """Decides whether new work is accepted. It checks the disk every few seconds, and the store notifies it of a full
+    disk. So `low` and `admit` need no check of their own. The start and the end of refusals are logged. `space`
     measures the disk that contains the reserved file."""
 
     def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:

@@ -26,8 +26,9 @@ log = structlog.get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class Pace:
     """The durations that determine a lease, in seconds. A role is taken over at most `look + silence` after the death
-    of its process. `trust` counts from the moment before a beat is written, `silence` from the moment after it is seen.
-    Because `trust < silence`, two processes never have the role at once."""
+    of its process. A process trusts its lease for `trust` seconds, measured from the moment before it writes a beat.
+    Another process waits `silence` seconds, measured from the moment after it saw the last new beat. Because `trust <
+    silence`, two processes never have the role at once."""
 
     beat: float = 0.75
     trust: float = 2.0
@@ -46,8 +47,8 @@ class Holding:
 
     @property
     def held(self) -> bool:
-        """True while the lease is valid by this process's clock. A process that was suspended detects by this that its
-        lease has ended."""
+        """True while the lease is valid by this process's clock. A process that was suspended detects by this value
+        that its lease has ended."""
         return self._clock.monotonic() < self.until
 
     def check(self, tx: Transaction) -> None:

@@ -1,9 +1,9 @@
 """Logging to standard error and to one file a day. Standard error is readable on a terminal and JSON elsewhere; the
 files are JSON.
 
-Every line of every library passes one formatter that removes secrets: known ones, and text that looks like a key or
-token. The formatter works on the finished text, so it also finds secrets in arguments, headers and tracebacks.
-Importing this module changes no settings.
+The lines of all libraries pass one formatter, which removes known secrets and text that looks like a key or token. The
+formatter works on the finished text, so it also finds secrets in arguments, headers and tracebacks. Importing this
+module changes no settings.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _PATTERNS = tuple(
 
 
 class Redactor:
-    """Replaces secrets in a text by a mask. `learn` adds secrets that appear while the daemon runs; known ones are
-    skipped quickly. Any thread may call this object."""
+    """Replaces secrets in a text by a mask. `learn` adds secrets that appear while the daemon runs; it skips known
+    secrets quickly. Any thread may call this object."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
@@ -120,8 +120,8 @@ def _forms(secret: str) -> Iterator[str]:
 
 _MS_PER_SECOND = 1000
 
-#: Loggers that write an INFO line for every request, with its address. Only their warnings are logged; the callers log
-#: the important parts.
+#: Loggers that write an INFO line for every request, with its address. Only the warnings of these loggers are logged.
+#: The code that makes the request logs the important facts about it.
 _CHATTY = ("aiohttp.access", "apscheduler", "asyncio", "httpcore", "httpx", "httpx2", "uvicorn.access", "websockets")
 
 

@@ -85,8 +85,8 @@ def _unless(test: bytes) -> list[bytes]:
 
 
 def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    """Return one instruction of the filter. If the instruction is a test, it skips the next `yes` instructions if the
-    result is true, and the next `no` ones if it is false."""
+    """Return one instruction of the filter. A test with the result true skips the next `yes` instructions; a test with
+    the result false skips the next `no` instructions."""
     return struct.pack("=HBBI", code, yes, no, value)
 
 
@@ -102,7 +102,7 @@ MOST_ASKED = 262_144
 
 async def bridged(answer: Answerer, run: Callable[[int], Coroutine[Any, Any, Finished]]) -> Finished:
     """Run a program with a channel, and return its result. `run` gets the program's end of the channel; `answer`
-    answers its lines."""
+    returns the answer to one line of the program."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         program = asyncio.create_task(run(theirs.fileno()))
@@ -119,8 +119,8 @@ async def bridged(answer: Answerer, run: Callable[[int], Coroutine[Any, Any, Fin
 
 
 async def _talk(ours: socket.socket, answer: Answerer) -> None:
-    """Answer lines until the program closes the channel or `answer` returns None; the program then reads the end of its
-    stream."""
+    """Answer the program's lines until the program closes the channel or `answer` returns None. Then close the
+    channel."""
     reader, writer = await asyncio.open_unix_connection(sock=ours, limit=MOST_ASKED)
     try:
         while (line := await _line(reader)) is not None and (told := await answer(line)) is not None:

@@ -32,8 +32,8 @@ PASSES = 2
 #: The maximum number of callers that wait for a computation.
 _MOST_WAITING = 32
 
-#: The hash of a random password. The passwords of users who have none are compared with it, so that all checks take
-#: equally long.
+#: The hash of a random password. If a user has no password, the entered password is compared with this hash, so that
+#: all checks take equally long.
 _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZkU/nUXa+9jLfpEaXIkDc0r+K/D1Yw"
 
 
@@ -116,7 +116,7 @@ class _Key:
 
     @property
     def fingerprint(self) -> str:
-        """An identifier of the key that reveals nothing about it."""
+        """An identifier of the key that reveals nothing about the key."""
         return hashlib.blake2b(self.data, digest_size=4, person=b"arvis-secrets").hexdigest()
 
 

@@ -4,9 +4,9 @@ its stack. Also tunes Python's garbage collector.
 The loop's selector measures the times, which costs two readings of the clock for each pass. A thread reads the stack
 during a long pass. The thread sleeps while the loop waits, so it costs an idle daemon nothing.
 
-By default the collector scans all objects repeatedly and blocks the process meanwhile: 2 % of the time of a message, up
-to 50 ms for each scan. That is of little use in a daemon: objects of the start live until the end, and objects of a
-turn are freed by reference counting.
+By default, the collector scans all objects repeatedly, and each scan blocks the process for up to 50 ms. The scans take
+2 % of the time of a message. They are of little use in a daemon: objects that are created at the start live until the
+end, and objects of a turn are freed by reference counting.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Stalls:
 
 
 class LoopWatch:
-    """Creates an event loop (`new_loop`) and watches it inside `watching`. `between_lines` is in seconds."""
+    """Creates an event loop (`new_loop`) and watches it inside `watching`. `between_lines` is the minimum time in
+    seconds between two log lines."""
 
     def __init__(self, *, between_lines: float = BETWEEN_LINES) -> None:
         self._between_lines = between_lines

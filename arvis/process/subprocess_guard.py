@@ -1,4 +1,4 @@
-"""A process between the daemon and a program. It ends every process that the program starts.
+"""The guard: a process between the daemon and a program. The guard ends every process that the program starts.
 
 Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the file
 descriptor of a pipe. When the daemon closes the other end or dies, the guard ends all processes; when the daemon writes
@@ -83,7 +83,7 @@ def _become(argv: list[str]) -> NoReturn:
     try:
         os.setsid()  # Signals that the program sends to its process group do not reach the guard.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Python ignores SIGPIPE and SIGXFSZ, and a started program inherits that.
+        # Python ignores SIGPIPE and SIGXFSZ, and a started program would inherit that.
         for changed in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             signal.signal(changed, signal.SIG_DFL)
         os.execvp(argv[0], argv)  # noqa: S606 (a list of arguments, no shell)
@@ -178,7 +178,7 @@ class Folder:
         return None
 
     def tidy(self) -> None:
-        """Remove setuid, setgid and sticky bits, and everything that is not a file, folder or link."""
+        """Remove setuid, setgid and sticky bits. Delete every entry that is not a file, folder or link."""
         if not self._bounded:
             return
         with suppress(OSError):
@@ -204,7 +204,7 @@ class Folder:
         return held, number
 
     def _removed(self) -> int:
-        """Return the bytes of files that were deleted but are still open."""
+        """Return the number of bytes on disk of files that were deleted but are still open."""
         found = {}
         for pid in _descendants():
             with suppress(OSError):
@@ -217,8 +217,8 @@ class Folder:
 
 
 def _entries(folder: int, deepest: int) -> Generator[tuple[int, str, os.stat_result]]:
-    """Yield everything below an open folder, without following links: the containing folder, the name in it, and its
-    status. Raises `OSError` if a folder cannot be read or is too deep."""
+    """Yield each entry below an open folder as three values: the folder that contains the entry, its name, and its
+    status. Do not follow links. Raise `OSError` if a folder cannot be read or is nested too deeply."""
     if deepest <= 0:
         raise OSError(errno.ENAMETOOLONG, "too deep")
     with os.scandir(folder) as entries:
@@ -250,7 +250,7 @@ def _tidy(folder: int, name: str, mode: int) -> None:
         wanted |= stat.S_IRWXU
     if wanted == stat.S_IMODE(mode):
         return
-    # The mode is changed by handle, because the name may lead to a link by now.
+    # The mode is changed through a handle, because another process may have replaced the file by a link.
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         if not stat.S_ISLNK(os.fstat(handle).st_mode):
@@ -274,9 +274,9 @@ def _in_scratch() -> int:
 
 
 def _held(pid: int) -> int:
-    """Return the bytes of memory that a process uses, in memory or swapped out. These are its private memory and its
-    share of the memory that it has in common with other processes, without mapped files. If the kernel does not report
-    the share, all of the common memory is counted. Return 0 for a process that has ended."""
+    """Return the bytes of memory that a process uses, including swapped-out memory but no mapped files. The result is
+    the sum of its private memory and its share of the memory that several processes have in common. If the kernel does
+    not report the share, all of the common memory is counted. Return 0 for a process that has ended."""
     known = _fields(f"/proc/{pid}/status")
     own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
     shared = known.get("RssShmem", 0)
@@ -287,7 +287,7 @@ def _held(pid: int) -> int:
 
 
 def _fields(path: str) -> dict[str, int]:
-    """Return the sizes in a file of the kernel such as `/proc/PID/status`, in bytes by name."""
+    """Read a file of the kernel such as `/proc/PID/status`. Return its sizes in bytes, by their names."""
     found = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (pathlib takes longer to import)

@@ -103,7 +103,7 @@ _GRACE = 5.0
 
 
 class GuardedPrograms:
-    """Implements `Programs`, with at most `MAX_PROCESSES` processes for each program."""
+    """An implementation of `Programs`. Each program may have at most `MAX_PROCESSES` processes at a time."""
 
     async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
         program = shutil.which(task.argv[0], path=task.environment.get("PATH", os.defpath))
@@ -191,7 +191,7 @@ class _Kept:
 
 
 async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
-    """Write the input to the program, and ignore it if the program ends without reading it."""
+    """Write the input to the program. Ignore the error if the program ends without reading it."""
     with suppress(BrokenPipeError, ConnectionResetError):
         for start in range(0, len(stdin), _PIECE):
             writer.write(stdin[start : start + _PIECE])
@@ -206,7 +206,8 @@ async def _wait(process: Process) -> None:
 
 
 async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for the end of the guard after its lifeline was closed. If it does not end within `_GRACE`, kill it."""
+    """Wait for the end of the guard after its lifeline was closed. If the guard does not end within `_GRACE` seconds,
+    kill it."""
     if process.stdout and any(task.done() and not task.cancelled() and task.exception() for task in talk):
         # The task that read standard output has failed. The output must still be read to its end, because otherwise the
         # program's end would not be detected.
@@ -242,8 +243,8 @@ class GuardedWorkers:
 
 
 class GuardedWorker:
-    """Implements `Worker`. Standard error is read all the time, so that the program does not block. The last bytes are
-    kept for the error if the program ends unexpectedly."""
+    """Implements `Worker`. Standard error is read all the time, so that the program does not block. Its last bytes are
+    kept, because the error for a program that ends unexpectedly contains them."""
 
     def __init__(self, *, process: Process, lifeline: Lifeline) -> None:
         self._process = process

@@ -77,12 +77,12 @@ _STREAM_OVERHEAD = 256
 #: The seconds to wait for the last bytes of an answer after the message in it is complete.
 _LINGER = 0.05
 
-#: The module of the HTTP client that the SDK uses. While an answer is read, the errors of this client are raised
-#: unchanged by the SDK.
+#: The module of the HTTP client that the SDK uses. While an answer is read, the SDK does not convert the errors of this
+#: client.
 _CLIENT = "httpx2"
 
-#: The other providers have the same settings: no proxies from the environment, and no compression, because a compressed
-#: answer could expand without limit.
+#: These settings disable the proxies of the environment, and compression, because a compressed answer could expand
+#: without limit. The other providers have the same settings.
 _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 

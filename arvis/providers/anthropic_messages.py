@@ -46,8 +46,8 @@ _TUNED = ("temperature", "top_p")
 
 
 def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
-    """Return the body of the request. A model's thoughts are sent back only to the server and model `origin` from which
-    they came, because no other server accepts their signatures."""
+    """Return the body of the request. `origin` names the server and the model that receive the request. Thoughts of
+    another origin are left out, because this server would not accept their signatures."""
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
         "messages": _messages(request.turns, request.now, origin),
@@ -197,8 +197,8 @@ class AnthropicResponse(Answer):
         self._thoughts = ThinkingBlocks(max_bytes)
 
     def take(self, document: object) -> bool:
-        """Read the next document. Return False if the message is complete or has reached its maximum size, so that no
-        more need be read. Raise `ProviderError` for an error, a refusal or a wrong type."""
+        """Read the next document. Return False if no further document is needed, because the message is complete or has
+        reached its maximum size. Raise `ProviderError` for an error, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if document.get("type") == "message":
@@ -208,7 +208,7 @@ class AnthropicResponse(Answer):
 
     def result(self, request: RunRequest) -> RunResult:
         """Return the result. The vendor's count of the input excludes tokens that are read from its cache or written to
-        it, so they are added."""
+        it, so these tokens are added."""
         plain = self._usage.get("input_tokens")
         self._cached_tokens = self._usage.get("cache_read_input_tokens", 0)
         self._written_tokens = self._usage.get("cache_creation_input_tokens", 0)

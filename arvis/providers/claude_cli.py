@@ -7,7 +7,7 @@ environment except those that `_environment` names. Its output is JSON, one docu
 reports the outcome. The output is limited, and as untrusted as a server's answer. Most reports of failures contain the
 HTTP status of the vendor's answer; the others contain only a text. If a limit of the subscription is reached, the
 report names the time at which the limit ends. Arvis does not contain the program: the user installs it. This module is
-written for the versions 2.1 of the program.
+written for version 2.1 of the program.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def system_text(request: RunRequest) -> str:
 
 
 def prompt_of(request: RunRequest) -> bytes:
-    """Return one line for standard input in the format `stream-json`. The pictures come before the text. Each has the
-    number by which the text refers to it."""
+    """Return one line for standard input in the format `stream-json`. The pictures come before the text. The text
+    refers to each picture by its number."""
     pictures = [picture for turn in request.turns for picture in turn.images]
     blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
     text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
@@ -327,7 +327,7 @@ class ClaudeCliResponse:
 
     def _whole(self, request: RunRequest, end: Mapping[str, object]) -> RunResult:
         """Return the complete reply. The vendor's count of the input excludes tokens that are read from its cache or
-        written to it, so they are added."""
+        written to it, so these tokens are added."""
         usage = end.get("usage")
         counts = usage if isinstance(usage, Mapping) else {}
         plain, output = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
@@ -491,8 +491,8 @@ def _bounded(seconds: float) -> float:
 
 
 def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
-    """Return the next time that matches the text. If the text names a day, it is on that day in this year or the next;
-    otherwise it is today or tomorrow. Return None if the named day does not exist."""
+    """Return the next time that matches the text. If the text names a day, the time is on that day in this year or the
+    next. Otherwise the time is today or tomorrow. Return None if the named day does not exist."""
     hour, minute = int(reset["hour"]), int(reset["minute"] or 0)
     if reset["half"]:
         hour = hour % _NOON + (_NOON if reset["half"].lower() == "pm" else 0)

@@ -29,7 +29,7 @@ _MAX_FAILURE = 65_536
 
 #: The maximum number of brackets and commas in a document, because parsing costs memory and time: `[{},{},…]` takes 24
 #: times its own size, and an object with 500,000 members blocks the event loop for half a second. A normal complete
-#: reply has a few thousand.
+#: reply has a few thousand of them.
 _MAX_MARKS = 100_000
 
 #: The number of bytes of a stream that are parsed at once, before other tasks on the event loop may run.
@@ -269,7 +269,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventTooLarge(ValueError):
-    """One event is larger than allowed; nothing more can be read from this stream."""
+    """The error for an event that is larger than allowed. Nothing more can be read from its stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class ServerEvent:
 
 
 class EventParser:
-    """Parses a stream that arrives in pieces of any size. The time that this takes is linear in the number of bytes."""
+    """Parses a stream that arrives in pieces of any size. The parsing time is linear in the number of bytes."""
 
     def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -39,7 +39,7 @@ _BY_STATUS: Mapping[int, ProviderErrorKind] = {
 }
 
 #: The statuses with which a server reports that it does not have the model or the address. The server of another
-#: account may have it.
+#: account may have them.
 _ELSEWHERE = frozenset({404, 405, 410})
 
 #: Codes and types of the error object that are more specific than the status.
@@ -194,8 +194,8 @@ _RESETS = re.compile(
 )
 _SPAN = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?")
 
-#: A value of at least `_EPOCH` is a time in seconds since 1970, of at least `_EPOCH_MS` in milliseconds; a smaller
-#: value is a wait in seconds.
+#: A value below `_EPOCH` is a wait in seconds. A value from `_EPOCH` to `_EPOCH_MS` is a time in seconds since 1970. A
+#: greater value is such a time in milliseconds.
 _EPOCH, _EPOCH_MS = 1e9, 1e12
 
 
@@ -230,8 +230,9 @@ def _of_limits(headers: Mapping[str, str], now: float) -> Iterator[float]:
 
 
 def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
-    """Return whether the allowance of a header is used up. If the server does not report the remaining allowance, only
-    a header that names no particular allowance counts: it describes the limit that refused the request."""
+    """Return whether the allowance of a header is used up. If the server does not report the remaining allowance,
+    return True only for a header that names no particular allowance, because such a header describes the limit that
+    refused the request."""
     if found["vendor"]:
         name = f"{found['vendor']}{found['what']}-remaining"
     elif found["other"]:
@@ -243,8 +244,8 @@ def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
 
 
 def _wait_until(value: str, now: float) -> float | None:
-    """Return the seconds from `now` until the end of a wait, which is written as a number, a span or a time; None if it
-    is unreadable."""
+    """Return the number of seconds from `now` until the end of a wait. `value` is a number, a span or a time. Return
+    None if it is unreadable."""
     number = _number(value)
     if number is not None:
         if number >= _EPOCH_MS:

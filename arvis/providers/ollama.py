@@ -68,7 +68,7 @@ class OllamaProvider:
 
     async def _most(self, request: RunRequest, account: Account, model: str) -> int | None:
         """Return the model's maximum context in tokens; None if the server does not report it. Raise `ProviderError` of
-        kind `too_long` if the prompt is certainly longer."""
+        kind `too_long` if the prompt is certainly longer than that."""
         key = (_base(account), model)
         if key not in self._contexts:
             self._contexts[key] = await self._shown(account, model)
@@ -79,8 +79,9 @@ class OllamaProvider:
         return most
 
     async def _shown(self, account: Account, model: str) -> int | None:
-        """Request the maximum context of a model. Return None if the server does not have the endpoint for this; some
-        servers implement only Ollama's chat. If the model is unknown, the request to the chat reports that later."""
+        """Request the maximum context of a model. Return None if the server does not have the endpoint for this,
+        because some servers implement only Ollama's chat. Also return None for an unknown model; the later request to
+        the chat reports it."""
         try:
             async with self._post(account, "show", {"model": model}) as answered:
                 return context_length(await answered.document())
@@ -166,7 +167,8 @@ _TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:len
 
 
 def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN) -> int:
-    """Return a high estimate of the prompt's tokens; with `MOST_BYTES_A_TOKEN`, a low one."""
+    """Return an estimate of the prompt's tokens. The default `bytes_a_token` gives a high estimate, and
+    `MOST_BYTES_A_TOKEN` a low one."""
     texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts) + sum(len(str(t)) for t in request.tools)
     pictures = sum(len(turn.images) for turn in request.turns)

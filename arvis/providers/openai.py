@@ -220,8 +220,8 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
 
 
 def _is_stream(content_type: str, *, requested: bool) -> bool:
-    """Return whether the answer is a stream. Some servers cannot stream and answer in one piece, others stream under
-    a wrong content type."""
+    """Return whether the answer is a stream. Some servers cannot stream and answer in one piece; others declare a wrong
+    content type for a stream."""
     return "event-stream" in content_type or (requested and "json" not in content_type)
 
 

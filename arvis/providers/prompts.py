@@ -16,14 +16,14 @@ from arvis.domain.runs import Account, RunRequest, Turn
 
 def system_of(request: RunRequest) -> str:
     """Return the whole system text, with its changing part at the end. If no message of the user can contain the line
-    with the current time, this line follows."""
+    with the current time, add this line after the changing part."""
     line = request.now if asked_at(request.turns) is None else ""
     return "\n\n".join(part for part in (request.system, request.changing, line) if part.strip())
 
 
 def turns_of(request: RunRequest) -> tuple[Turn, ...]:
-    """Return the turns, with the line with the current time after the newest text of the user. This line is never after
-    tool outputs, because models would treat a text there as the end of the turn."""
+    """Return the turns. After the newest text of the user, insert the line with the current time. This line never
+    follows tool outputs, because models would treat a text there as the end of the turn."""
     place = asked_at(request.turns)
     if place is None or not request.now.strip():
         return request.turns

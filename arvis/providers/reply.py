@@ -1,7 +1,7 @@
 """Collect a reply while it arrives: its text, its tool calls, and the thoughts before them, all within limits.
 
-Every provider collects its answer here, so that the size limit and the rule that an empty reply is an error are
-implemented once. The arguments of tool calls are parsed here, but their content is not checked. Arguments that are not
+Every provider collects its answer here, so that two rules are implemented only once: the size limit, and that an empty
+reply is an error. The arguments of tool calls are parsed here, but their content is not checked. Arguments that are not
 a JSON object are kept as the model wrote them, and the model gets an error.
 """
 
@@ -150,7 +150,7 @@ class _Draft:
 
 class CallDrafts:
     """Collects the tool calls of a reply: up to 64 calls, with up to `max_bytes` of arguments. `add` raises
-    `ProviderError` for more, and `result` for a call without a name."""
+    `ProviderError` if the reply exceeds one of these limits, and `result` raises it for a call without a name."""
 
     def __init__(self, *, account: Account, max_bytes: int) -> None:
         self._account = account
@@ -200,8 +200,8 @@ class CallDrafts:
 
 
 def _arguments_in(text: str) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the arguments and "", or, if the text is not a JSON object, None and the text. An empty text means no
-    arguments."""
+    """Return the parsed arguments and "". If the text is not a JSON object, return None and the text. An empty text
+    means no arguments."""
     clean = storable(text)
     if not clean.strip():
         return {}, ""
@@ -322,5 +322,5 @@ class Answer:
         )
 
     def _thoughts_of(self, request: RunRequest) -> Mapping[str, Any] | None:  # noqa: ARG002 - vendors without thoughts
-        """Return the thoughts before the tool calls, to be sent back with their outputs."""
+        """Return the thoughts before the tool calls. They are sent back together with the outputs of the calls."""
         return None

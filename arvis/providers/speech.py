@@ -173,7 +173,8 @@ def _text_in(body: bytes) -> str:
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
-#: The placeholder in a command for the path of the sound; without it the sound is passed on standard input.
+#: The placeholder in a command for the path of the sound. If a command has no placeholder, the sound is passed on
+#: standard input.
 FILE = "{file}"
 
 _MOST_TRANSCRIPT = 1_048_576
@@ -304,7 +305,7 @@ class LocalTranscriber:
         return str(answer["text"])
 
     async def close(self) -> None:
-        """End the worker, also while it transcribes a sound."""
+        """End the worker, even if it is transcribing a sound."""
         self._closed = True
         await self._wake()
         await self._end()

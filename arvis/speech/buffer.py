@@ -119,10 +119,10 @@ class Added(StrEnum):
 class UtteranceRules:
     """The limits of a buffer, in seconds and characters.
 
-    A text that ends a sentence is delivered at once. Any other complete utterance is delivered after a `pause` without
-    a new chunk, and every text after a `silence` without one, or at the latest `longest` seconds after its first chunk.
-    A text with fewer than `least` characters counts as incomplete. A text of at least `most` characters is delivered at
-    once.
+    A text that ends a sentence is delivered at once. Any other complete utterance is delivered when no new chunk has
+    arrived for `pause` seconds. An incomplete text is delivered when no new chunk has arrived for `silence` seconds.
+    Every text is delivered at the latest `longest` seconds after its first chunk. A text with fewer than `least`
+    characters counts as incomplete. A text of at least `most` characters is delivered at once.
     """
 
     pause: float = 1.5
@@ -287,8 +287,8 @@ class StreamBuffer:
     # -- waiting chunks ------------------------------------------------------------------------------------
 
     def _voice(self, key: str) -> _Voice:
-        """Return the speaker with this key, adding one if necessary. If there are too many speakers, remove the one
-        whose text has been delivered for the longest time. Raise `Unavailable` if text waits for all of them."""
+        """Return the speaker with this key, adding one if necessary. If there are too many speakers, remove the speaker
+        who has been silent for the longest time and has no waiting text. Raise `Unavailable` if there is none."""
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:
@@ -335,8 +335,8 @@ class StreamBuffer:
     # -- time ----------------------------------------------------------------------------------------------
 
     async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
-        """Deliver the waiting text when it has waited for one of the times in the rules. End without delivery if the
-        text was taken out of the buffer before."""
+        """Deliver the waiting text when one of the times in the rules is over. End without delivery if the text was
+        taken out of the buffer before."""
         while voice.pending is pending:
             now = self._clock.monotonic()
             if (reason := self._on_time(pending, now)) is not None:

@@ -214,8 +214,8 @@ class ExportQueue:
         self._lost = 0
 
     def add(self, execution_id: str) -> None:
-        """Queue an execution. `run` skips it if it has not ended. This method never waits: if the queue is full, the
-        execution is dropped."""
+        """Queue an execution. `run` skips an execution that has not ended. This method never waits: if the queue is
+        full, the execution is dropped."""
         try:
             self._waiting.put_nowait(execution_id)
         except asyncio.QueueFull:

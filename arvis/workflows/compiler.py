@@ -38,8 +38,8 @@ from arvis.workflows.validation.rules import Severity
 
 
 def begin_node(node_ids: Collection[str], error: str = "") -> Node:
-    """Return the node that leads to the run's first node, with the run's input. If `error` is not empty, the run fails
-    with this error."""
+    """Return the node that passes the run's input to the run's first node. If `error` is not empty, the run fails with
+    this error."""
 
     async def begin(context: NodeContext) -> Decision:
         context.record(_ensure_run, context.execution, context.now())
@@ -154,9 +154,9 @@ def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
 
 
 def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
-    """Return the edge that follows the connections with the handle that the node chose. If the document's setting
-    `unlabelled` is `follow`, connections without a handle are always followed, too. If there is nothing to follow, the
-    branch ends without an error. If the node chose no handle, all connections are followed."""
+    """Return the edge after this node. It follows the connections with the handle that the node chose, or all
+    connections if the node chose no handle. If the document's setting `unlabelled` is `follow`, it also follows every
+    connection without a handle. If it can follow no connection, the branch ends without an error."""
     always = spec.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
@@ -228,8 +228,8 @@ def _gates(drawing: Sequence[NodeSpec], known: Mapping[str, Join]) -> dict[str, 
 
 
 def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozenset[str]:
-    """Return the nodes that pause the whole run: the nodes that ask people, or none if the document's setting `pauses`
-    lets other branches continue."""
+    """Return the nodes that pause the whole run. These are the nodes that ask people. There are none if the document's
+    setting `pauses` lets other branches continue."""
     if _setting(document, "pauses") == "branch":
         return frozenset()
     return frozenset(name_of(each.id) for each in drawing if each.kind.asks)

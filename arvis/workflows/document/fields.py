@@ -88,9 +88,10 @@ class OwnLogType:
 class Kind:
     """A kind of node.
 
-    `summary` and `row_names` are texts for the diagram. The first text is used whose places all have a value, else the
-    last one. The place `{field}` shows the value of a field, `{field|rule}` the number of its rows (such as `2 rules`),
-    and `{number}`, in the name of a row, the number of the row.
+    `summary` and `row_names` are texts for the diagram. The diagram uses the first text in which every placeholder has
+    a value. If there is no such text, it uses the last one. The placeholder `{field}` shows the value of a field,
+    `{field|rule}` the number of its rows (such as `2 rules`), and `{number}`, in the name of a row, the number of the
+    row.
     """
 
     name: str
@@ -124,7 +125,7 @@ class Kind:
 
     @property
     def holds(self) -> bool:
-        """Return whether a cycle with such a node can end, or waits for a person or a time in each round."""
+        """True if a cycle that contains such a node can end, or waits for a person or a time in each round."""
         return self.chooses or self.asks or self.waits
 
 
@@ -289,8 +290,8 @@ TRIGGER_LABELS = (
 
 #: Kinds of triggers from documents of other programs that never start a run in Arvis.
 UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
-#: Kinds of triggers that start a run only if a schedule or web hook names the workflow. Each has the word for this
-#: (such as "schedule"), and the command that creates it.
+#: Kinds of triggers that start a run only if a schedule or web hook names the workflow. For each kind: the word for
+#: that schedule or web hook, and the command that creates it.
 CALLED_TRIGGERS = {
     "schedule": ("schedule", "`arvis schedules create --workflow`"),
     "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),

@@ -107,8 +107,8 @@ def _data(kind: str, config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _take_contract(data: dict[str, Any]) -> None:
-    """If the completion contract is a text, replace it by True or False (for an empty text), and append the text to the
-    instructions."""
+    """If the completion contract is a text, append it to the instructions. Then replace it by True, or by False if it
+    is empty."""
     contract = data.get("completionContract")
     if isinstance(contract, str):
         before = data.get("systemPrompt")

@@ -1,7 +1,7 @@
 """The published JSON schema (2020-12) of canonical documents, made from the kinds.
 
-The schema describes the fields; only `check.check` checks the workflow as a whole. `docs/reference/workflow.schema.json` is a
-copy for editors: `python -m tests.fixtures.workflow_docs` regenerates it.
+The schema describes only the fields; `check.check` checks the workflow as a whole.
+`docs/reference/workflow.schema.json` is a copy for editors: `python -m tests.fixtures.workflow_docs` regenerates it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A read-only view of a canonical document, by node id, and searches along its connections: reachable nodes, and
-cycles.
+"""A read-only view of a canonical document. It provides the nodes by their ids, and searches for reachable nodes and
+for cycles.
 
 No search is recursive, because documents are untrusted.
 """
@@ -95,7 +95,7 @@ class Drawing:
 
     @cached_property
     def ways(self) -> dict[str, list[str]]:
-        """Return, for each node, the targets of those of its connections that a run can follow."""
+        """Return the targets of the connections that a run can follow, by the node at which the connections begin."""
         return _ways(self.live)
 
     @cached_property
@@ -112,7 +112,7 @@ class Drawing:
 
     @cached_property
     def bodies(self) -> dict[str, set[str]]:
-        """Return, for each loop that a run can reach, the nodes that one of its rounds can reach."""
+        """Return, for each loop that a run can reach, the nodes that one round of the loop can reach."""
         found = {}
         for loop in [node.id for node in self.nodes.values() if node.type == "loop" and node.id in self.reached]:
             first = [each.target for each in self.leaving.get(loop, ()) if each.out == BODY and each.target != loop]

@@ -1,5 +1,6 @@
-"""The engine's node for each kind of node in a workflow, one module for each group of kinds. The function
-`make_user_input(spec, parts)` returns the node of the kind `user-input`; `make_node` finds it by its name."""
+"""The engine's node for each kind of node in a workflow, one module for each group of kinds. For example, the function
+`make_user_input(spec, parts)` returns the node of the kind `user-input`. `make_node` finds such a function by its
+name."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _Maker = Callable[[NodeSpec, NodeParts], Node]
 
 
 def _find_makers() -> Mapping[str, _Maker]:
-    """Return the function for each kind. Raises `LookupError` if a kind has none."""
+    """Return the function for each kind. Raises `LookupError` if a kind has no function."""
     defined: dict[str, _Maker] = {}
     for module in iter_modules(__path__):
         defined |= vars(import_module(f"{__name__}.{module.name}"))

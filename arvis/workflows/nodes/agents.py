@@ -248,7 +248,8 @@ def is_approval(output: Any) -> bool:
 
 
 def newest_text(state: Mapping[str, Any]) -> str:
-    """Return the newest text output of a node of the run; if two have the same time, the one that was stored later."""
+    """Return the newest text output of a node of the run. If two outputs have the same time, return the one that was
+    stored later."""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each.get("output"), str)]
     newest = max(enumerate(kept), key=lambda each: (each[1].get("at") or 0, each[0]), default=None)
     return newest[1]["output"] if newest is not None else ""

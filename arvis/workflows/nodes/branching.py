@@ -1,8 +1,8 @@
 """The nodes that choose one of their outputs, and pass their input on unchanged.
 
 - `if` chooses the output of the first condition that holds for the node's input.
-- `condition` chooses between true and false. Its rules decide if the input has the fields that they name; otherwise an
-  agent decides. Only the answers true and yes of the agent count as true.
+- `condition` chooses between true and false. If the input has the fields that the rules of the node name, the rules
+  decide. Otherwise an agent decides, and only its answers true and yes count as true.
 - `router`: an agent names one of the routes. If its answer names none, the agent is asked once more. If it names none
   again, the run takes the first route, and the log, the node and the explanation of the message show a warning.
 """

@@ -180,8 +180,8 @@ def begin_detached(
     now: int,
     speaks_for: str = "",
 ) -> Execution:
-    """Begin a separate run, in the same place and for the same person. `speaks_for` is only set for a transfer: the
-    source of the run that the new run replaces."""
+    """Begin a separate run, in the same place and for the same person. `speaks_for` is the source of the run that the
+    new run replaces; only a transfer sets it."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
     outer = WorkState.from_json(state).run

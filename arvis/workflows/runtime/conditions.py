@@ -47,9 +47,9 @@ def checks(
     conditions: Sequence[Mapping[str, Any]], output: Any, fill: Callable[[str], str] = lambda text: text
 ) -> list[Check]:
     """Evaluate the conditions until one holds, and return the results. A condition with the operator `contains` holds
-    if the output contains the expected text. With any other operator it holds if the two are equal. Case is ignored,
-    and so is white space around the expected text. An empty expected text never matches. `fill` replaces the templates
-    of the expected text."""
+    if the output contains the expected text. With any other operator, it holds if the output and the expected text are
+    equal. Case is ignored, and so is white space around the expected text. An empty expected text never matches. `fill`
+    replaces the templates of the expected text."""
     text = as_text(output).lower()
     done = list[Check]()
     for index, condition in enumerate(conditions):
