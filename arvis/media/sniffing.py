@@ -61,8 +61,8 @@ _FLAVOURS = {
 
 
 def sniff(data: bytes, filename: str) -> str:
-    """Return the media type of the bytes, or `BINARY` if it is unknown. The ending of the name selects the kind of
-    text."""
+    """Return the media type of the bytes, or `BINARY` if it is unknown. If the bytes are text, the ending of the name
+    selects the kind of text."""
     for beginning, found in _BEGINNINGS:
         if data.startswith(beginning):
             return found

@@ -1,7 +1,8 @@
 """The shared HTTP client of the providers: aiohttp behind `ports/http.py` (ADR 0005).
 
-It keeps connections between calls, but no cookies. It follows no redirects, and uses the environment's proxies only on
-request. It does not interpret answers. Its errors name only the host, because a URL or a header may contain a secret.
+It keeps connections between calls, but no cookies. It follows no redirects, and uses the environment's proxies only if
+`trust_env` is set. It does not interpret answers. Its errors name only the host, because a URL or a header may contain
+a secret.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ class AiohttpClient:
         try:
             yield AiohttpResponse(response=response, host=host, max_bytes=max_bytes)
         finally:
-            # If the answer was read to its end, the connection is already back in the pool. Any other connection cannot
-            # be reused and is closed here.
+            # If the answer was read to its end, the connection is already back in the pool. Otherwise the connection
+            # cannot be reused, and is closed here.
             response.close()
 
 

@@ -245,7 +245,7 @@ class GuardedFetcher:
 
 
 class _Checked(AbstractResolver):
-    """A resolver of one name, which returns the addresses that were found and checked before."""
+    """A resolver for one name. It returns the addresses that were found and checked before."""
 
     def __init__(self, *, host: str, addresses: Collection[IPAddress]) -> None:
         self._host = host

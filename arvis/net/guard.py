@@ -233,12 +233,12 @@ class Target:
     """A URL that passed all rules that need no lookup."""
 
     scheme: str
-    #: In canonical form.
+    #: The host in canonical form.
     host: str
     port: int
-    #: ASCII. It begins with a slash and includes the query.
+    #: The path and the query, in ASCII. The path begins with a slash.
     path: str
-    #: The operator allowed this host, so its addresses are not checked.
+    #: True: the operator allowed this host, so its addresses are not checked.
     trusted: bool
 
     @property

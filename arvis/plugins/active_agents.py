@@ -1,4 +1,4 @@
-"""Plugin `active_agents`: adds the other agents that are working now, with their work."""
+"""Plugin `active_agents`: adds to the prompt the other agents that are working now, and their work."""
 
 from __future__ import annotations
 

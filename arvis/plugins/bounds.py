@@ -75,7 +75,7 @@ def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
 
 
 def tools(found: Sequence[str], *, harmless: bool = False) -> tuple[str, ...]:
-    """Return the names within the limit. Raises `ValueError` if a harmless plugin adds another tool."""
+    """Return the names within the limit. Raises `ValueError` if a harmless plugin adds a tool that is not harmless."""
     kept = tuple(str(name) for name in islice(found, _MOST_TOOLS))
     if harmless and (risky := risky_tools(kept)):
         raise ValueError(f"a plugin that declares to be harmless cannot add {', '.join(sorted(risky))}")

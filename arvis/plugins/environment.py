@@ -1,5 +1,5 @@
-"""Plugin `environment`: adds the platform, the kind of chat (with one or several people), the agent's time zone and the
-version of Arvis."""
+"""Plugin `environment`: adds to the prompt the platform, the kind of chat (with one or several people), the agent's
+time zone and the version of Arvis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EnvironmentPlugin(QuietPlugin):
 
 
 def _lines(turn: PluginTurn) -> Iterator[str]:
-    """Yield lines that contain no text of other people. So they contain the kind of the channel, but not its name."""
+    """Yield the lines. They contain no text of other people: the kind of the channel is included, but not its name."""
     talk = "with one person" if turn.direct else "in a channel with several people"
     yield f"You are on {turn.address.platform}, {talk}."
     yield f"Your time zone is {turn.zone}."

@@ -1,4 +1,5 @@
-"""Plugin `helpers`: adds the agents to which the agent may hand over the conversation, and the form of a handover.
+"""Plugin `helpers`: adds to the prompt the agents to which the agent may hand over the conversation, and the form of a
+handover.
 
 The form is an attribute of the reply. The graph `handover` enforces the list.
 """

@@ -31,7 +31,8 @@ _Identity = tuple[int, int]
 
 
 class FolderWatch:
-    """Detects that a path no longer leads to the same file as when this object was created."""
+    """A detector of a moved, removed or replaced folder. A path in the folder must always lead to the same file as when
+    this object was created."""
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
         self._folder = folder

@@ -120,7 +120,7 @@ class RoleLeaseManager:
             await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
             ended = working.done()
         finally:
-            await _end(working)  # first the work, so that the lease is renewed until the work has ended
+            await _end(working)  # the work ends first, because the lease must be renewed until then
             await _end(beating)
             await self._give_back(lease, holding)
         if ended:

@@ -44,8 +44,8 @@ _SUCCESS = range(200, 300)
 #: The object that `events` yields for the mark `[DONE]`, with which some vendors end a stream.
 DONE = object()
 
-#: Returns the error for an answer with an error status. The arguments are the account, and the status, the headers and
-#: the JSON document of the answer, and the clock.
+#: Returns the error for an answer with an error status. The arguments are the account, the answer's status, its
+#: headers, its JSON document, and the clock.
 FailureReader = Callable[[Account, int, Mapping[str, str], object, Clock], ProviderError]
 
 

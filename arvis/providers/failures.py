@@ -128,8 +128,8 @@ def redact(text: str, account: Account) -> str:
 
 
 def without_key(text: str, account: Account) -> str:
-    """Return a name from a server. If the name contains the account's key or its beginning, `[key]` replaces it. Short
-    keys are not replaced: they are placeholders, and may be part of legitimate names."""
+    """Return a name from a server. If the name contains the account's key or the beginning of the key, `[key]` replaces
+    the text from there on. Short keys are not replaced: they are placeholders, and may be part of legitimate names."""
     key = (account.api_key or "").strip()
     for form in _forms(key) if len(key) >= _SHORTEST_REAL_KEY else ():
         before, found, _ = text.partition(form[:_SHORTEST_REAL_KEY])

@@ -48,7 +48,7 @@ class UtteranceDetector:
 
 
 def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
-    """Return one detector for all of these languages. In a language that separates words by blanks, its phrases match
+    """Return one detector for all of these languages. In a language that separates words by blanks, the phrases match
     only whole words."""
     ends = {end for language in languages.values() for end in language["ends"]}
     starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]

@@ -267,8 +267,8 @@ def _keep_audit_record(
 
 
 def _lock(tx: Transaction, name: str) -> Workflow:
-    """Lock the workflow until this commit. If it was removed during the wait for the lock, look up the name again,
-    because another workflow may have the slug now."""
+    """Lock the workflow until this commit. If the workflow was removed during the wait for the lock, look up the name
+    again, because another workflow may have the slug now."""
     while True:
         locked = tx.workflows.hold(find(tx, name).id)
         if locked is not None and locked.removed_at is None:

@@ -579,7 +579,7 @@ class FailureCases(StageCases):
 
 
 class ConnectorConformance(IncomingCases, OutgoingCases, ThingCases, FailureCases):
-    """All cases for connectors. Override `stage`: a test platform as an asynchronous context."""
+    """All cases for connectors. Override `stage`, which opens a test platform as an asynchronous context."""
 
 
 __all__ = ["ConnectorConformance", "Shown", "Stage"]

@@ -101,7 +101,7 @@ class Kind:
     fields: tuple[Field, ...] = ()
     #: A name of lucide's icons (https://lucide.dev/icons).
     icon: str = ""
-    #: One line about a node: its most important field, or what it does without any field.
+    #: One line about a node: its most important field. The last text describes a node in which no field has a value.
     summary: tuple[str, ...] = ()
     #: The handles of its outputs, each with its name for people. The empty handle is an output without a name.
     outs: Mapping[str, str] = field(default_factory=lambda: {"": "Next"})

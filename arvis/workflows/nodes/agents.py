@@ -345,7 +345,8 @@ class _Tree:
         )
 
     def _value_before_task(self, name: str) -> str | None:
-        """Return the value of a template's name in a description, in which a placeholder replaces the task."""
+        """Return the value of a template's name for a description. The value of the task is a placeholder, because the
+        task is not known yet."""
         return _TASK if name == templates.PREVIOUS else self._quoted(name)
 
     def _value_after_task(self, name: str) -> str | None:

@@ -205,8 +205,8 @@ def begin_detached(
 
 
 def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, taint: Taint, now: int) -> Execution:
-    """Begin a run of the other workflow that replaces this run: it answers the turn, and its end is reported to the
-    agent that began this run."""
+    """Begin a run of the other workflow that replaces this run. The new run answers the turn, and its end is reported
+    to the agent that began this run."""
     times = {TRANSFERS: int(execution.state.get(TRANSFERS) or 0) + 1}
     if is_run(execution):
         starter = execution.state.get(STARTER)

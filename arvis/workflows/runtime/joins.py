@@ -101,7 +101,7 @@ def ways_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _merge_of(start: str, kinds: Mapping[str, str], ways: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the nearest merge at which as many regions are closed as were opened, by breadth-first search."""
+    """Search breadth-first for the nearest merge at which as many regions are closed as were opened, and return it."""
     queue = deque((target, 1) for target in ways[start])
     seen = set(queue)
     while queue:
@@ -193,8 +193,8 @@ class Join:
 
     def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
         """Return whether a position at `node` with the regions `place` can still be joined with positions that wait in
-        the regions `waiting`. It cannot if it is outside the region that ends at this join, and if it would first have
-        to open a new region, as in the next round of a loop."""
+        the regions `waiting`. It cannot be joined if it is outside the region that ends at this join and would first
+        have to open a new region, as in the next round of a loop."""
         if _apart(place, waiting):
             return False
         ending = bool(waiting) and parallel_of(waiting[-1]) in self.closes
@@ -249,8 +249,8 @@ class Join:
     # -- late arrivals -------------------------------------------------------------------------------------------------
 
     def _is_late(self, arrival: _Arrival, state: Mapping[str, Any]) -> bool:
-        """Return whether the join has already opened for other positions of the same regions. The token of a position
-        that went through the join counts how often it did (`passed`)."""
+        """Return whether the join has already opened for other positions of the same regions. The token of each
+        position counts how often the position has gone through the join (`passed`)."""
         known = state.get(_TIMES + self.id, ()) if self.rule != ALL else ()
         mine = arrival.token.passed.get(self.id, 0)
         return any(times > mine and not _apart(tuple(place), arrival.place) for place, times in known)
@@ -321,7 +321,8 @@ class LastOne:
 
 
 def _apart(one: Regions, other: Regions) -> bool:
-    """Return whether the regions belong to two different visits of one `parallel`; their positions are not joined."""
+    """Return whether the regions belong to two different visits of one `parallel`. Positions in such regions are not
+    joined."""
     mine, yours = next(((a, b) for a, b in zip(one, other, strict=False) if a != b), ("", ""))
     return mine != yours and parallel_of(mine) == parallel_of(yours)
 

@@ -111,7 +111,8 @@ def _fields(block: str) -> dict[str, str]:
 
 
 def verdict_in(text: str) -> tuple[bool, str] | None:
-    """Return whether the judge accepts the result, and its reason; None if the reply contains no verdict."""
+    """Return whether the judge accepts the result, and the judge's reason. Return None if the reply contains no
+    verdict."""
     found = _VERDICT.search(text)
     if found is None:
         return None

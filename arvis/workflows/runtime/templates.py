@@ -134,8 +134,8 @@ def _part(kept: Mapping[str, Any], path: list[str], data: Any) -> str | None:
 
 
 def at_path(output: Any, path: list[str]) -> Any:
-    """Return the value at a path of names and numbers in an output that is JSON, or text that contains JSON; else
-    `MISSING`."""
+    """Return the value at a path of names and numbers. The output is JSON, or a text that contains JSON. Return
+    `MISSING` if there is no such value."""
     return _below(data_of(output), path)
 
 

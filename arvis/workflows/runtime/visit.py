@@ -180,7 +180,7 @@ def taint_of(state: Mapping[str, Any]) -> Taint:
 
 
 def is_tainted(context: NodeContext) -> bool:
-    """Return whether the run has read untrusted text, so that its decisions are based on this text."""
+    """Return whether the run has read untrusted text. Its decisions may be based on such text."""
     return bool(taint_of(context.state))
 
 

@@ -1,4 +1,4 @@
-"""Check joins, subagents, loops, parallel branches, and transfers, which must not be inside a loop or a parallel
+"""Check joins, subagents, loops, parallel branches and transfers. A transfer must not be inside a loop or a parallel
 branch."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The check of documents, used by the API (for the editor, too) and before every run.
 
-A document without errors can run. Problems have a fixed order: the document as a whole, its nodes and its connections
-in the order of the document, then the structure of the workflow.
+A document without errors can run. Problems have a fixed order: first those of the document as a whole, then those of
+its nodes and connections in the order of the document, then those of the structure of the workflow.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def check_templates(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts that may contain templates, each after the path of its field."""
+    """Yield the path of each field that may contain templates, with each text in it."""
     for field in fields:
         value, path = data.get(field.name), f"{above}{field.name}"
         if field.template:
@@ -247,8 +247,8 @@ def provider_of(model: str) -> str:
 
 
 SEARCH = "web_search"
-#: Operators that need a value. The missing operators `equals` and `not_equals` can compare with an empty value; all
-#: other missing operators examine only the field.
+#: Operators that need a value. `equals` and `not_equals` are not in this list, because they can compare with an empty
+#: value. All other operators that are not in this list examine only the field.
 _COMPARING = frozenset(
     {
         *("contains", "not_contains", "starts_with", "ends_with", "matches"),
