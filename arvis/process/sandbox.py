@@ -1,11 +1,10 @@
 """Runs programs in a sandbox: bubblewrap gives each program a separate file system, network and process ids.
 
-In the sandbox, only the paths exist that this module names. `/proc` is read-only there: if the daemon runs as root, the
-kernel treats the program as root too, whatever its user id in the sandbox, and root may change the machine's settings
-in `/proc/sys`.
-Namespaces do not separate the keys of a user, nor the sockets between a virtual machine and its host (vsock). So a
-seccomp filter refuses system calls that no program needs; it is in the kernel's own format (seccomp(2), `struct
-sock_filter`).
+Only the paths that this module names exist in the sandbox. `/proc` is read-only there, because root may change the
+machine's settings in `/proc/sys`. If the daemon runs as root, the kernel treats the program as root too, regardless of
+its user id in the sandbox. Namespaces do not separate the keys of a user, nor the sockets between a virtual machine and
+its host (vsock). So a seccomp filter refuses system calls that no program needs; it is in the kernel's own format
+(seccomp(2), `struct sock_filter`).
 """
 
 from __future__ import annotations

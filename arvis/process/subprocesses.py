@@ -48,8 +48,8 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a program together with all processes that it starts (bytes of memory, number of processes), and of
-    its folder (bytes on disk, number of files). 0 means no limit and no check."""
+    """The limits of a program and all processes that it starts (bytes of memory, number of processes), and the limits
+    of its folder (bytes on disk, number of files). 0 means no limit and no check."""
 
     memory: int = 0
     processes: int = 0

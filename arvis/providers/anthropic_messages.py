@@ -181,8 +181,8 @@ _BY_TYPE: Mapping[str, ProviderErrorKind] = {
     "not_found_error": ProviderErrorKind.BAD_REQUEST,
 }
 
-#: The vendor has no separate error types for these causes: it reports them as `invalid_request_error`, with such a
-#: text.
+#: The vendor reports a prompt that is too long, and missing credit, as `invalid_request_error`. Only the text of the
+#: error shows the cause.
 _TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 

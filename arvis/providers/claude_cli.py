@@ -1,13 +1,13 @@
 """Models through the user's own `claude` program, for users with a subscription instead of a key.
 
 Each call starts a new process of the program, which knows nothing about earlier calls. Its input is one message with
-the whole history, in which earlier messages are JSON, one per line, so that no content of a message can look like the
-next message. The program gets no tools, settings, plugins or permissions of its user, and no variables of the daemon's
-environment except those that `_environment` names. Its output is JSON, one document per line, and the last document
-reports the outcome. The output is limited, and as untrusted as a server's answer. Most reports of failures contain the
-HTTP status of the vendor's answer; the others contain only a text. If a limit of the subscription is reached, the
-report names the time at which the limit ends. Arvis does not contain the program: the user installs it. This module is
-written for version 2.1 of the program.
+the whole history. In this message, each earlier message is one line of JSON, so that no content of a message can look
+like the next message. The program gets no tools, settings, plugins or permissions of its user, and no variables of the
+daemon's environment except those that `_environment` names. Its output is JSON, one document per line, and the last
+document reports the outcome. The output is limited, and as untrusted as a server's answer. Most reports of failures
+contain the HTTP status of the vendor's answer; the others contain only a text. If a limit of the subscription is
+reached, the report names the time at which the limit ends. Arvis does not contain the program: the user installs it.
+This module is written for version 2.1 of the program.
 """
 
 from __future__ import annotations

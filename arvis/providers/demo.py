@@ -1,7 +1,7 @@
 """The demo model. It needs no key and no network, so every feature can be tried and tested offline.
 
-It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. It never pretends to be a real model, and
-it is called only if no account is configured or an agent names it.
+It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. It never pretends to be a real model. It
+is called only if an agent names it or if no account is configured.
 """
 
 from __future__ import annotations

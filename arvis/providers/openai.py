@@ -3,8 +3,9 @@
 The runner waits, retries and chooses other accounts; this module does not. Servers of this format treat some fields
 differently. If a server refuses a request because of such a field, the provider sends the request again with another
 form of the field or without it, and uses the accepted form for later requests. No value in an answer is trusted to have
-the documented type: a value of a wrong type makes the answer unreadable, which the runner may retry, but never crashes
-the daemon. Fields that are missing in the answer (usage, model) are left out of the result.
+the documented type: a value of a wrong type makes the answer unreadable, but never crashes the daemon. After an
+unreadable answer, the runner may retry the call. Fields that are missing in the answer (usage, model) are left out of
+the result.
 """
 
 from __future__ import annotations

@@ -213,8 +213,8 @@ def _write(
     by: str | None,
     author: str | None = None,
 ) -> Workflow:
-    """Update the row of the workflow. Add a new version if the document has changed, or if it gets an author with more
-    rights. `author`: the author of the document (None: `by`)."""
+    """Update the row of the workflow. Add a new version if the document has changed or gets an author with more rights.
+    `author`: the author of the document (None: `by`)."""
     changed, checked = _validated(tx, wanted_row), wanted.checked
     newest = version_of(tx, known, known.version)
     other = checked is not None and dict(checked.document) != dict(newest.document)

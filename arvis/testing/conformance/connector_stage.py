@@ -341,8 +341,8 @@ async def failure_of(connector: Connector, part: Part) -> SendError | None:
 
 
 async def send_as_promised(connector: Connector, part: Part) -> Receipt:
-    """Send a part as `arvis.delivery` does: if the first attempt fails, search for the part on the platform, and send
-    it again only if it is not found."""
+    """Send a part as `arvis.delivery` does. If the first attempt fails, search for the part on the platform. Send the
+    part again only if the platform does not have it."""
     if connector.capabilities.guarantee is Guarantee.RESERVE_THEN_FILL and isinstance(connector, Reserves):
         part = replace(part, platform_id=(await connector.reserve(part)).platform_id)
     try:

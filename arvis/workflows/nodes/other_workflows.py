@@ -138,7 +138,7 @@ class Target:
 
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
     """Find a workflow by id or slug. Raises `ExecutionError` if the workflow does not exist, cannot run, or names an
-    agent that this run may not use, or if the root of this execution has already started too many runs."""
+    agent that this run may not use. Also raises it if the root of this execution has already started too many runs."""
     workflow_runs.check_room(tx, execution)
     try:
         workflow = find(tx, name)

@@ -97,8 +97,8 @@ _WEB_SEARCH = "web_search"
 
 def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Agent:
     """Return the agent that a node names by id or slug, or the run's agent if the node names none. Raises
-    `ExecutionError` if the agent does not exist or is not active, or if the person for whom the run works may not use
-    it: a workflow grants no rights."""
+    `ExecutionError` if the agent does not exist, is not active, or may not be used by the person for whom the run
+    works. A workflow grants no rights."""
     own_id = WorkState.from_json(execution.state).agent
     own = tx.agents.get(own_id)
     wanted = str(data.get("agent") or "").strip()
