@@ -38,7 +38,8 @@ class RandomBits:
 
 
 class IdMaker:
-    """Makes ids that increase strictly within this process, even within one millisecond or if the clock is set back.
+    """A maker of ids that increase strictly within this process, even within one millisecond or if the clock is set
+    back.
 
     `random_bits(n)` returns a number below 2**n (`RandomBits`). Any thread may call this object.
     """

@@ -108,9 +108,9 @@ def disk_space(folder: Path) -> DiskSpace:
 
 
 class DiskWatch:
-    """Decides whether new work is accepted. It checks the disk every few seconds, and the store notifies it of a full
-    disk. So `low` and `admit` need no check of their own. The start and the end of refusals are logged. `space`
-    measures the disk that contains the reserved file."""
+    """A watch of the disk, which decides whether new work is accepted. It checks the disk every few seconds, and the
+    store notifies it of a full disk. So `low` and `admit` need no check of their own. The start and the end of refusals
+    are logged. `space` measures the disk that contains the reserved file."""
 
     def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:
         self._space = space

@@ -61,9 +61,9 @@ Work = Callable[[Holding], Awaitable[None]]
 
 
 class RoleLeaseManager:
-    """Runs work while this process has the role `name`. `owner` is the boot id, `node` the id of the data folder. A
-    role of an earlier boot with this folder is free, because the folder's lock proves that the earlier boot has ended.
-    A store that only one process uses needs no lease."""
+    """A runner of work that may run only while this process has the role `name`. `owner` is the boot id, `node` the id
+    of the data folder. A role of an earlier boot with this folder is free, because the folder's lock proves that the
+    earlier boot has ended. A store that only one process uses needs no lease."""
 
     def __init__(
         self, *, name: str, store: Store, clock: Clock, owner: str, node: str, pace: Pace | None = None

@@ -66,8 +66,8 @@ _PATTERNS = tuple(
 
 
 class Redactor:
-    """Replaces secrets in a text by a mask. `learn` adds secrets that appear while the daemon runs; it skips known
-    secrets quickly. Any thread may call this object."""
+    """A filter that replaces secrets in a text by a mask. `learn` adds secrets that appear while the daemon runs; it
+    skips known secrets quickly. Any thread may call this object."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
@@ -163,7 +163,7 @@ class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
 
 
 class DailyFile(_SilentFailure, logging.FileHandler):
-    """Appends to the file of the day. On a full disk lines are lost, but the daemon continues."""
+    """A handler that appends lines to the file of the day. On a full disk, lines are lost, but the daemon continues."""
 
     def __init__(self, *, folder: Path, keep_days: int | None, clock: Clock) -> None:
         super().__init__(folder / "not-yet", encoding="utf-8", errors="replace", delay=True)
@@ -213,7 +213,7 @@ class DailyFile(_SilentFailure, logging.FileHandler):
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):
-    """Formats a record completely, then removes the secrets from the text."""
+    """A formatter that formats a record completely and then removes the secrets from the text."""
 
     def __init__(self, *, redact: Redactor, processors: list[Processor], foreign: list[Processor]) -> None:
         super().__init__(processors=processors, foreign_pre_chain=foreign)

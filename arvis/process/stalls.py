@@ -66,8 +66,8 @@ class Stalls:
 
 
 class LoopWatch:
-    """Creates an event loop (`new_loop`) and watches it inside `watching`. `between_lines` is the minimum time in
-    seconds between two log lines."""
+    """The watch of an event loop. `new_loop` creates the loop, and `watching` watches it. `between_lines` is the
+    minimum time in seconds between two log lines."""
 
     def __init__(self, *, between_lines: float = BETWEEN_LINES) -> None:
         self._between_lines = between_lines

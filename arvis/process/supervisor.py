@@ -58,7 +58,8 @@ class EndedByItself(Exception):
 
 
 class Supervisor:
-    """Runs the tasks of the roles. As a context manager it stops them at the end of the block."""
+    """The supervisor of the roles, which runs their tasks. As a context manager, it stops the roles at the end of the
+    block."""
 
     def __init__(self, *, clock: Clock, logger: logging.Logger | None = None) -> None:
         self._clock = clock

@@ -281,7 +281,7 @@ class ServerEvent:
 
 
 class EventParser:
-    """Parses a stream that arrives in pieces of any size. The parsing time is linear in the number of bytes."""
+    """A parser of a stream that arrives in pieces of any size. The parsing time is linear in the number of bytes."""
 
     def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes

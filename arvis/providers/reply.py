@@ -38,7 +38,7 @@ _AT_THE_END = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
 
 
 class ReplyText:
-    """Collects the text of a reply up to `max_bytes` of UTF-8, and passes each piece to `on_text`. It removes NUL
+    """A collector of a reply's text, up to `max_bytes` of UTF-8. It passes each piece to `on_text`. It removes NUL
     characters and lone surrogates, which the store cannot contain."""
 
     def __init__(self, *, max_bytes: int, on_text: Callable[[str], None] | None = None) -> None:
@@ -149,7 +149,7 @@ class _Draft:
 
 
 class CallDrafts:
-    """Collects the tool calls of a reply: up to 64 calls, with up to `max_bytes` of arguments. `add` raises
+    """A collector of the tool calls of a reply: up to 64 calls, with up to `max_bytes` of arguments. `add` raises
     `ProviderError` if the reply exceeds one of these limits, and `result` raises it for a call without a name."""
 
     def __init__(self, *, account: Account, max_bytes: int) -> None:

@@ -293,7 +293,7 @@ def subagents_of(
 
 
 class _Tree:
-    """Builds the tree of agents below one agent node."""
+    """The builder of the tree of agents below one agent node."""
 
     def __init__(
         self, tx: Transaction, execution: Execution, document: Mapping[str, Any], known: templates.Known
