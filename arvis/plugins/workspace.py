@@ -1,5 +1,5 @@
-"""Plugin `workspace`: adds to the prompt a list of the files in the conversation's folder. It also adds the tools
-`list_files` and `read_file`, and the command `/files`. A reply can name files to send."""
+"""Plugin `workspace`: adds to the prompt a list of the files in the conversation's folder; also adds the tools
+`list_files` and `read_file`, the command `/files`, and the option to send files with a reply."""
 
 from __future__ import annotations
 
