@@ -68,7 +68,7 @@ def _is_seen(letter: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """Return the text in one line in which every character is visible."""
+    """Return the text as one line. An invisible character is escaped, and a long run of blanks is replaced by its length."""
     shown = "".join(letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text)
     return _BLANKS.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", shown)
 

@@ -67,7 +67,7 @@ def _name(proposal: Proposal) -> str:
 
 #: The maximum number of actions of one outcome that the line describes. Of further actions it gives only the number, as
 #: in `and 3 more`.
-TOLD = 10
+_SHOWN_REPORTS = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 
@@ -90,8 +90,8 @@ def report(results: Sequence[EffectResult]) -> str:
 
 def _part(head: str, results: Iterable[EffectResult], *outcomes: Outcome) -> str:
     reports = [result.report.rstrip(".") for result in results if result.outcome in outcomes]
-    more = [f"and {len(reports) - TOLD} more"] if len(reports) > TOLD else []
-    return f"{head}: {'; '.join([*reports[:TOLD], *more])}." if reports else ""
+    more = [f"and {len(reports) - _SHOWN_REPORTS} more"] if len(reports) > _SHOWN_REPORTS else []
+    return f"{head}: {'; '.join([*reports[:_SHOWN_REPORTS], *more])}." if reports else ""
 
 
 def _is_list(result: EffectResult) -> bool:

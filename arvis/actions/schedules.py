@@ -30,7 +30,7 @@ _LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: S
 
 #: The interval of a heartbeat for which the tag names no schedule.
 _EVERY_MINUTE = "every 60s"
-#: The maximum number of schedules that are searched by name, and of schedules that an answer in a chat lists.
+#: The maximum number of schedules that are searched by name, and the maximum number that a reply lists.
 _MOST, _LISTED = 1_000, 50
 
 _TEXTS = ("name", "schedule", "prompt", "timezone", "graph")

@@ -202,7 +202,7 @@ def build_web(
             approvers=approvers_of(config.approvals.approvers),
         ),
         backups=base.backups,
-        accounts=_account_desk(base, providers),
+        accounts=_account_service(base, providers),
         bots=bots.service,
         bot_connector=bots.fleet.connector,
         secrets=base.secrets,
@@ -240,7 +240,7 @@ def _prices(config: Config) -> Prices:
     return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.model_prices.items()})
 
 
-def _account_desk(base: Base, providers: Providers) -> AccountService:
+def _account_service(base: Base, providers: Providers) -> AccountService:
     return AccountService(
         book=base.accounts,
         store=base.store,

@@ -182,7 +182,7 @@ MOST_CYCLES = 10
 LONGEST_SUMMARY = 500
 #: The maximum number of overheard messages in a prompt.
 _MOST_OBSERVED = 30
-#: The number of the schedule's newest occurrences among which the last check for work is searched.
+#: The number of the schedule's newest occurrences that are searched for the last check for work.
 _TIMES = 50
 
 #: The mark by which an agent says that people need not read its reply.

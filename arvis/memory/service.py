@@ -258,13 +258,13 @@ def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, n
     """Restore a replaced fact and delete the fact that replaced it. Return a sentence about the result."""
     tx.facts.note(old, "restored", by_id=by_id, now=now, undoes=change.id)
     _put(tx, replace(old, status=FactStatus.ACTIVE, superseded_by=None), now)
-    told = f"Remembered again: {brief(old.content)}"
+    answer = f"Remembered again: {brief(old.content)}"
     new = tx.facts.get(change.other_id or "")
     if new is None or new.status is not FactStatus.ACTIVE:
-        return told
+        return answer
     added = next(iter(tx.facts.changes(new.id, limit=1)), None)
     _end(tx, new, FactStatus.DELETED, by_id=by_id, now=now, undoes=added.id if added else None)
-    return f"{told} (instead of: {brief(new.content)})"
+    return f"{answer} (instead of: {brief(new.content)})"
 
 
 def _end(tx: Transaction, fact: Fact, status: FactStatus, *, by_id: str, now: int, undoes: str | None = None) -> Fact:

@@ -141,7 +141,8 @@ def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _may_be_near(new: str, old: str) -> bool:
-    """Return False for most texts that are not near, at little cost. The new text is divided into pieces. There is one
+    """Check cheaply, before the exact comparison. False means that the two texts are not near; True means that they may
+    be. The new text is divided into pieces. There is one
     piece more than the number of changes that near texts may have, so near texts share at least one unchanged piece."""
     pieces = int(_NEAR * max(len(new), len(old))) + 1
     size = len(new) // pieces

@@ -40,7 +40,7 @@ class Guarded:
         self._harmless = harmless
         self._plugin = plugin
         self._seconds = seconds
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     async def init(self) -> bool:
         """Initialize the plugin. Return whether it can be used."""
@@ -111,7 +111,7 @@ class Guarded:
 
     def _tell(self, hook: str, why: str, defect: BaseException | None = None) -> None:
         """Log only the first failure of each hook, because hooks are called in every turn."""
-        if hook not in self._told:
-            self._told.add(hook)
+        if hook not in self._logged:
+            self._logged.add(hook)
             fix = "repair the package, or remove it from the agents"
             log.warning("plugin_failed", plugin=self.name, hook=hook, why=why, fix=fix, exc_info=defect)

@@ -141,7 +141,7 @@ class LoopWatch:
             if not self._waits and number != self._seen[0] and time.monotonic() - self._since > LIMIT:
                 frame = sys._current_frames().get(self._thread_id)  # noqa: SLF001 the documented way to a thread's stack
                 if frame is not None and number == self._pass:
-                    self._seen = number, _told(frame)
+                    self._seen = number, _stack_of(frame)
 
     def _rest(self) -> None:
         """Sleep until the loop works again."""
@@ -166,7 +166,7 @@ class _TimedSelector(selectors.DefaultSelector):
         return ready
 
 
-def _told(frame: FrameType) -> str:
+def _stack_of(frame: FrameType) -> str:
     """Return the innermost frames of a stack, outermost first. Variables are left out, because they may contain
     people's messages."""
     found: list[str] = []

@@ -40,7 +40,7 @@ def create(name: str, services: ProviderServices) -> OllamaProvider:
 
 class OllamaProvider:
     """A `StreamingProvider`. The maximum context of a model is requested once and remembered. If the server does not
-    report it, the provider sets as much context as the prompt needs, up to `UNTOLD_CONTEXT`."""
+    report it, the provider sets as much context as the prompt needs, up to `ASSUMED_CONTEXT`."""
 
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class OllamaProvider:
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         model = request.model or account.model
         most = await self._most(request, account, model)
-        context = min(context_for(prompt_tokens(request) + request.max_tokens), most or UNTOLD_CONTEXT)
+        context = min(context_for(prompt_tokens(request) + request.max_tokens), most or ASSUMED_CONTEXT)
         document = _document(request, model, context, stream=stream)
         answer = OllamaResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._post(account, "chat", document, request if stream else None) as answered:
@@ -152,7 +152,7 @@ _UNKNOWN_CONTEXT = 8_192
 #: The largest context (tokens) that is accepted from a model's description.
 _MOST_CONTEXT = 1 << 21
 #: The largest context (tokens) that is requested from a server that does not report the model's maximum.
-UNTOLD_CONTEXT = 131_072
+ASSUMED_CONTEXT = 131_072
 
 #: The number of bytes per token for a high estimate of a prompt's tokens. An estimate that is too high costs memory,
 #: but one that is too low would lose the beginning of the prompt.

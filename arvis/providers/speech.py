@@ -36,7 +36,7 @@ _SUFFIXES = {
     "audio/flac": ".flac",
     "audio/amr": ".amr",
 }
-#: The environment variables that a program of the owner gets from Arvis's environment.
+#: The environment variables that a speech program of the owner gets from the environment of Arvis.
 _SHOWN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 

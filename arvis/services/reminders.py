@@ -115,7 +115,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
     """Create a reminder, unless the same tool call has created it before. Return a text for the model that names the
     reminder and its next times."""
     if (there := _made_before(tx, wish, rules)) is not None:
-        return f"Made: {_line(tx, there, rules, now, times=schedules.TOLD)}"
+        return f"Made: {_line(tx, there, rules, now, times=schedules.SHOWN_TIMES)}"
     if _began_by_itself(tx, wish.execution_id):
         raise ToolError(
             "The reminder was not created. Only a turn that a person started can create reminders, and no person "
@@ -131,7 +131,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
         memo=_memo(tx, wish),
     )  # fmt: skip
     made = schedules.add_schedule(tx, wanted, rules, now)
-    return f"Made: {_line(tx, made, rules, now, times=schedules.TOLD)}"
+    return f"Made: {_line(tx, made, rules, now, times=schedules.SHOWN_TIMES)}"
 
 
 def list_reminders(tx: Transaction, principal_id: str, rules: Rules, now: int) -> str:

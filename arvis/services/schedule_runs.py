@@ -12,8 +12,8 @@ from arvis.messaging.owner_alerts import Hint, alert_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus
 
-#: The owner gets an alert when a schedule has failed `TOLD_AFTER` times in a row, and at each multiple of `TOLD_EVERY`.
-TOLD_AFTER, TOLD_EVERY = 3, 25
+#: The owner gets an alert when a schedule has failed `ALERT_AFTER` times in a row, and at each multiple of `ALERT_EVERY`.
+ALERT_AFTER, ALERT_EVERY = 3, 25
 MINUTE_MS = 60_000
 #: The longest pause (ms) of a schedule. The pauses after failures are 2, 4, 8 … minutes, up to this limit.
 LONGEST_REST_MS = 6 * 3_600_000
@@ -68,7 +68,7 @@ def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
     failures = schedule.failures + 1
     rest = min(2 ** min(failures, 20) * MINUTE_MS, LONGEST_REST_MS)
     tx.schedules.rate(schedule.id, failures, now + rest if schedule.next_run is not None else None)
-    if failures == TOLD_AFTER or failures % TOLD_EVERY == 0:
+    if failures == ALERT_AFTER or failures % ALERT_EVERY == 0:
         text = (
             f"The {schedule.kind} “{schedule.name}” has failed {failures} times in a row: "
             f"{report or 'it reported no reason'}\n"

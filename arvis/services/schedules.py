@@ -140,7 +140,7 @@ def _wrong(name: str, problem: str) -> Unprocessable:
 
 
 #: The number of next times that are shown for a schedule.
-TOLD = 5
+SHOWN_TIMES = 5
 
 #: Keys in a reminder's `memo`: the list of agents that its person could use (None: all agents), and whether the person
 #: was paired.
@@ -287,13 +287,13 @@ def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
 
 
 def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[int]:
-    """Return the next `TOLD` times of a schedule in ms. Return no times if it is disabled or has no next time."""
+    """Return the next `SHOWN_TIMES` times of a schedule in ms. Return no times if it is disabled or has no next time."""
     if not schedule.enabled or schedule.next_run is None:
         return []
     text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
     if schedule.next_run <= now:
-        return next_times(text, zone, now, TOLD)
-    return [schedule.next_run, *next_times(text, zone, schedule.next_run, TOLD - 1)]
+        return next_times(text, zone, now, SHOWN_TIMES)
+    return [schedule.next_run, *next_times(text, zone, schedule.next_run, SHOWN_TIMES - 1)]
 
 
 def _agent(tx: Transaction, name: str) -> Agent:

@@ -69,7 +69,7 @@ class SkillRegistry:
         self._reading = asyncio.Lock()
         self._last: _Look | None = None
         self._looked_at = 0.0
-        self._told: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
 
     async def current(self) -> Shelved:
         """Return the skills. Changes of the last `_LOOK_SECONDS` seconds may be missing."""
@@ -93,9 +93,9 @@ class SkillRegistry:
         rows = await self._store.read(_rows)
         shelved = replace(await asyncio.to_thread(_read_all, self._folders, rows), off=stamp[2])
         for problem in shelved.problems:
-            if problem not in self._told:
+            if problem not in self._reported:
                 log.warning("skill_problem", problem=problem)
-        self._told = frozenset(shelved.problems)
+        self._reported = frozenset(shelved.problems)
         return _Look(stamp, shelved)
 
 

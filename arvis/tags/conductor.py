@@ -184,7 +184,7 @@ _OTHER_NAMES = {
 _LONGEST_QUOTE = 40
 #: The maximum number of problems that are reported for one tag, and the maximum length of the whole report in
 #: characters.
-_TOLD, _LONGEST_PROBLEM = 3, 300
+_SHOWN, _LONGEST_PROBLEM = 3, 300
 
 #: Keys that a tag must not set, because no tag can change permissions. Like known keys, they end a nested block, and they
 #: are reported as a problem.
@@ -203,14 +203,14 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
     if str(fields.get("role")).casefold() == CONDUCTOR:
         problems.append("tags cannot create a conductor")
     name = subject or str(fields.get("slug") or fields.get("name") or "")
-    return Proposal(ordinal, kind, name, fields, _told(problems))
+    return Proposal(ordinal, kind, name, fields, _problem_text(problems))
 
 
-def _told(problems: Sequence[str]) -> str | None:
+def _problem_text(problems: Sequence[str]) -> str | None:
     """Return the first problems as one text, with the number of the others. Return None if there are no problems."""
-    told = "; ".join(problems[:_TOLD])
-    more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
-    return f"{told[: _LONGEST_PROBLEM - len(more)]}{more}" or None
+    text = "; ".join(problems[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+    return f"{text[: _LONGEST_PROBLEM - len(more)]}{more}" or None
 
 
 def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], list[str]]:

@@ -9,7 +9,7 @@ from pydantic import Field
 from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
-from arvis.tools.start_workflow import desk_of
+from arvis.tools.start_workflow import workflow_starts
 
 DECLARATION = ToolDeclaration(risk=Risk.WRITE, own_output=True, without_approval=True)
 
@@ -19,6 +19,6 @@ def create(services: ToolServices) -> Tool:
         run: Annotated[str, Field(min_length=1, max_length=64, description="The id of the run")], *, caller: Caller
     ) -> str:
         """End a workflow run that you started in this conversation and that is not finished."""
-        return await desk_of(services).abort(caller, run)
+        return await workflow_starts(services).abort(caller, run)
 
     return FunctionTool(abort_workflow, DECLARATION)

@@ -97,8 +97,8 @@ def _decoded(answer: Fetched) -> str:
     for mark, name in _MARKS:
         if answer.body.startswith(mark):
             return answer.body[len(mark) :].decode(name, "replace")
-    told = _META_CHARSET.search(answer.body[:_META_WITHIN])
-    in_page = told[1].decode("ascii", "replace") if told else ""
+    declared = _META_CHARSET.search(answer.body[:_META_WITHIN])
+    in_page = declared[1].decode("ascii", "replace") if declared else ""
     encoding = _encoding(answer.charset or "") or _encoding(in_page) or "utf-8"
     return answer.body.decode(encoding, "replace")
 

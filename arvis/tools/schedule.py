@@ -48,20 +48,22 @@ def create(services: ToolServices) -> Tool:
         """Create, list or cancel reminders for the person in this chat. At each time of a reminder, you get its prompt as a
         task, and your answer is posted in this chat. Reminders are at least a minute apart and limited in number per
         person. Create them only in reply to a person's message; a reminder cannot create another."""
-        desk = services.reminders
-        if desk is None:
+        reminders = services.reminders
+        if reminders is None:
             raise ToolError("Reminders are not available here.")
         match action:
             case "create":
                 if not (when or "").strip() or not (prompt or "").strip():
                     raise ToolError("To create a reminder, give `when` and your task in `prompt`.")
-                return await desk.create(caller, prompt=prompt or "", schedule=when or "", name=name, timezone=timezone)
+                return await reminders.create(
+                    caller, prompt=prompt or "", schedule=when or "", name=name, timezone=timezone
+                )
             case "list":
-                return await desk.list(caller)
+                return await reminders.list(caller)
             case "cancel":
                 if not (name or "").strip():
                     raise ToolError("Give the name or id of the reminder in `name`.")
-                return await desk.cancel(caller, name or "")
+                return await reminders.cancel(caller, name or "")
 
     return WaryTool(schedule, DECLARATION)
 

@@ -30,7 +30,7 @@ def create(services: ToolServices) -> Tool:
     ) -> str:
         """Start a workflow. This ends your turn; you get the results as the next message when the workflow ends.
         Start a workflow only if the person asks for the work that it does."""
-        return await desk_of(services).start(caller, workflow=workflow, given=input)
+        return await workflow_starts(services).start(caller, workflow=workflow, given=input)
 
     return StartTool(start_workflow, services)
 
@@ -53,13 +53,13 @@ class StartTool(FunctionTool):
         """Return the tool with the available workflows in its description."""
         if self._services.workflows is None:
             return self
-        told = copy.copy(self)
+        described = copy.copy(self)
         there = await self._services.workflows.listing()
-        told.spec = replace(self.spec, description=f"{self.spec.description} Workflows:\n{there}")
-        return told
+        described.spec = replace(self.spec, description=f"{self.spec.description} Workflows:\n{there}")
+        return described
 
 
-def desk_of(services: ToolServices) -> WorkflowStarts:
+def workflow_starts(services: ToolServices) -> WorkflowStarts:
     if services.workflows is None:
         raise ToolError("No workflows are available here.")
     return services.workflows

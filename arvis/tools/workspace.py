@@ -51,7 +51,7 @@ _REASONS = {
 def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
     """Return the first `most` bytes of a file, and the size of the whole file. Raise `ToolError` if the file cannot be
     read."""
-    with _told(path), _parent_of(workspace, path, make=False) as (folder, name):
+    with _errors_about(path), _parent_of(workspace, path, make=False) as (folder, name):
         descriptor = os.open(name, _READ, dir_fd=folder)
         try:
             found = os.fstat(descriptor)
@@ -67,7 +67,7 @@ def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
 def write_bytes(workspace: Path, path: str, data: bytes) -> None:
     """Write a file completely, or leave the old file unchanged and raise `ToolError`. Create missing folders. The data
     is on the disk when this function returns."""
-    with _told(path), _parent_of(workspace, path, make=True) as (folder, name):
+    with _errors_about(path), _parent_of(workspace, path, make=True) as (folder, name):
         with suppress(FileNotFoundError):
             _must_be_ours(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
         draft = f".{secrets.token_hex(8)}.part"
@@ -166,7 +166,7 @@ def _must_be_ours(path: str, found: os.stat_result) -> None:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _errors_about(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""discord.py reduced to one bot's HTTP client and gateway, and the conversion of Discord's refusals to errors.
+"""The HTTP client and the gateway of one bot, based on discord.py. Refusals of Discord are converted to errors.
 
-The library keeps the addresses of API and gateway in class attributes, which all bots of a process would share. This
+The library keeps the addresses of the API and the gateway in class attributes, which all bots of a process would share. This
 client uses its own bot's addresses instead, and pauses between connections to the gateway.
 """
 
@@ -258,7 +258,7 @@ TOO_LARGE = 40005
 _GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, MISSING_PERMISSION, 50278})
 #: Seconds until the next try if Discord rejects the token.
 _REJECTED = 15.0
-#: Seconds until the next try if Discord is unreachable. A try that fails for this reason does not count as an attempt.
+#: Seconds until the next try if Discord is unreachable. Such a failure does not use up an attempt.
 _AWAY = 30.0
 
 

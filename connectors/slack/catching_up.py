@@ -48,7 +48,7 @@ class CatchingUp:
         self._history = history
         self._clock = clock
         self._progress = progress
-        self._told = False
+        self._reported = False
         self._known = asyncio.Event()
         self._unread: dict[str, asyncio.Event] = {}
 
@@ -103,8 +103,8 @@ class CatchingUp:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _tell(self, error: ApiFailed) -> None:
-        if error.code == "missing_scope" and not self._told:
-            self._told = True
+        if error.code == "missing_scope" and not self._reported:
+            self._reported = True
             log.warning(
                 "Slack bot %s cannot read the messages that it missed while it was offline: %s", self._name, error
             )

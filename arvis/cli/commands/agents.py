@@ -229,6 +229,6 @@ def _shown(agent: Row) -> Output:
     """Return the fields of an agent without those that are empty, and its prompt."""
     listed = agent["allowUsers"]
     allowed = _EVERYBODY if listed is None else ", ".join(listed) or "only owners"
-    told = {name: None if value in ("", []) else value for name, value in agent.items()}
-    shown = fields(told, bindings=_places(agent) or None, prompt=None, allowUsers=allowed)
+    described = {name: None if value in ("", []) else value for name, value in agent.items()}
+    shown = fields(described, bindings=_places(agent) or None, prompt=None, allowUsers=allowed)
     return Output(agent, shown, agent["prompt"])

@@ -39,7 +39,7 @@ def _report(findings: Sequence[Finding]) -> Iterator[str]:
         yield group
         for finding in members:
             yield f"  {finding.status:<4}  {finding.id:<{width}}  {finding.what}"
-            told = (("why", finding.why), ("fix", finding.fix))
-            yield from (f"{' ' * (width + 10)}{name}: {text}" for name, text in told if text)
+            texts = (("why", finding.why), ("fix", finding.fix))
+            yield from (f"{' ' * (width + 10)}{name}: {text}" for name, text in texts if text)
     counts = Counter(finding.status for finding in findings)
     yield f"{len(findings)} checks: {', '.join(f'{counts[status]} {status}' for status in Status)}"

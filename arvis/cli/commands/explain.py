@@ -68,7 +68,7 @@ def story(timeline: Json) -> Iterator[str]:
     times = [duration(step["at"] - start) for step in timeline["steps"]]
     width = max(map(len, times), default=0)
     for time, step in zip(times, timeline["steps"], strict=True):
-        yield f"{time.rjust(width)}  {_told(step, start)}"
+        yield f"{time.rjust(width)}  {_description(step, start)}"
     calls = sum(step["step"] == "model_call" for step in timeline["steps"])
     if calls:
         tokens = f"{timeline['inputTokens']} tokens in, {timeline['outputTokens']} out"
@@ -79,7 +79,7 @@ def story(timeline: Json) -> Iterator[str]:
         yield f"One answer for {len(timeline['answers'])} messages: {', '.join(timeline['answers'])}."
 
 
-def _told(step: Json, start: int) -> str:
+def _description(step: Json, start: int) -> str:
     if tell := _STEPS.get(step["step"]):
         return tell(step, start)
     details = ", ".join(f"{name} {value}" for name, value in step.items() if name not in {"at", "step"} and value)

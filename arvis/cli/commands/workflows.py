@@ -69,8 +69,8 @@ def show(*, api: Api, workflow: str) -> Output:
     found = api.get("workflows", workflow)
     shown = ("id", "slug", "name", "description", "enabled", "version", "runnable", "createdAt", "updatedAt")
     nodes = len(found["document"].get("nodes", []))
-    told = fields(_part(found, *shown), "createdAt", "updatedAt", triggers=_triggers(found), nodes=nodes)
-    return Output(found, told, _PROBLEMS.text(found["problems"]))
+    described = fields(_part(found, *shown), "createdAt", "updatedAt", triggers=_triggers(found), nodes=nodes)
+    return Output(found, described, _PROBLEMS.text(found["problems"]))
 
 
 @workflows.command()

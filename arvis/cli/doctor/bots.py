@@ -69,10 +69,10 @@ def check_bot_setup(scene: Scene) -> Verdict | None:
     worst = max((_LEVELS[finding.level] for _, finding in found), key=_ORDER.index, default=Status.OK)
     if worst is Status.OK:
         return ok(f"Bots that are set up correctly: {', '.join(spec.label for spec in specs)}")
-    told = [(spec, finding) for spec, finding in found if _LEVELS[finding.level] is not Status.OK]
-    why = "; ".join(f"{spec.label}: {finding.text}" for spec, finding in told)
-    fix = next((finding.fix for _, finding in told if finding.fix), _MEND)
-    what = f"Bots that are not set up correctly: {', '.join(dict.fromkeys(spec.label for spec, _ in told))}"
+    reported = [(spec, finding) for spec, finding in found if _LEVELS[finding.level] is not Status.OK]
+    why = "; ".join(f"{spec.label}: {finding.text}" for spec, finding in reported)
+    fix = next((finding.fix for _, finding in reported if finding.fix), _MEND)
+    what = f"Bots that are not set up correctly: {', '.join(dict.fromkeys(spec.label for spec, _ in reported))}"
     return fail(what, why, fix) if worst is Status.FAIL else warn(what, why, fix)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import Permit, ToolCall, ToolSpec
 from arvis.ports.tool import Tool, Wary
-from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, envelope, told_of
+from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, envelope, functions_text
 from arvis.tools.code.packages import ANY
 from arvis.tools.registry import Offer, Registry
 
@@ -69,7 +69,7 @@ class CodeTools:
             return ""
         example = envelope(_EXAMPLE, ["one", "another==1.0"], _SAYING)
         told = _RULES.format(example=example, seconds=self._bench.seconds, packages=self._packages())
-        functions = told_of((await self._for_scripts(names)).tools)
+        functions = functions_text((await self._for_scripts(names)).tools)
         return "\n\n".join([told, _FUNCTIONS.format(functions=functions)] if functions else [told])
 
     def read(self, result: RunResult) -> RunResult:

@@ -19,7 +19,7 @@ from arvis.graphs.planning.state import PlanningState, clipped
 from arvis.llm import RunFailed
 from arvis.ports.store import Store
 
-#: The assumed number of characters in a token, used to cut the information of a question.
+#: The assumed number of characters in a token. It limits the length of `Question.known` in a model call.
 _CHARACTERS = 3
 
 

@@ -47,7 +47,7 @@ class OutputNode:
         notes = clipped(_notes(PlanningState.from_json(context.state), evidence), limits.budget.usable)
         brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
         prompt = self._briefing.prompt(turn, brought, limits)
-        result = await self._told(context, turn, prompt, most=limits.budget.reply)
+        result = await self._ask(context, turn, prompt, most=limits.budget.reply)
         state = PlanningState.from_json(context.state)
         words = without_documents(result.content) or _fallback(state)
         voiced = any(is_voice(message) for message in turn.current)
@@ -57,7 +57,7 @@ class OutputNode:
         sent = with_files(context.state, (*evidence.files, *files))
         return End(value, **sent, **changes(PlanningState, taint=taint, read=prompt.read))
 
-    async def _told(self, context: NodeContext, turn: TurnContext, prompt: Prompt, *, most: int) -> RunResult:
+    async def _ask(self, context: NodeContext, turn: TurnContext, prompt: Prompt, *, most: int) -> RunResult:
         *earlier, newest = prompt.turns
         pictures = await load_pictures(self._store, pictures_of(turn.current))
         request = self._adviser.request(

@@ -243,7 +243,7 @@ class Evidence:
         entries = [
             entry for work in self.works if (work.part, work.brief) == ("action", brief) for entry in work.entries
         ]
-        lines = [f"{number}. {_told(entry)}" for number, entry in enumerate(entries, 1)]
+        lines = [f"{number}. {_entry_text(entry)}" for number, entry in enumerate(entries, 1)]
         room, kept = LONGEST_TRANSCRIPT, list[str]()
         for line in reversed(lines):
             room -= len(line)
@@ -283,7 +283,7 @@ def _waited(tx: Transaction, child: Execution) -> int:
     return sum((wait.answered_at or 0) - wait.asked_at for wait in waits)
 
 
-def _told(entry: str | ToolRun) -> str:
+def _entry_text(entry: str | ToolRun) -> str:
     if isinstance(entry, str):
         return f"The executor said: {clipped(entry, _ENTRY)}"
     how = "failed" if entry.failed else "gave"

@@ -70,7 +70,7 @@ def write_report(folder: Path, text: str) -> Path:
     return path
 
 
-def told_of_restore(
+def restore_report(
     damage: Sequence[str],
     found_at: int,
     *,
@@ -87,7 +87,7 @@ def told_of_restore(
         f"Arvis found its database damaged at {_time(found_at)}.",
         ("The damage", damage),
         ("What was done", [*_doings(aside, restored)]),
-        ("What is missing", [_told_missing(missing, restored, written)]),
+        ("What is missing", [_missing_text(missing, restored, written)]),
         ("How to undo this", way_back),
     )
 
@@ -98,7 +98,7 @@ def cut_report(lost: str | None, found_at: int, given_up: Settlement | None) -> 
     no commit was lost."""
     return _text(
         f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
-        ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),
+        ("What was done", [_KEPT, *([] if given_up is None else [_given_up_text(given_up)])]),
         ("What is missing", [lost or "Nothing: the database already contained all of it."]),
     )
 
@@ -121,17 +121,17 @@ def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
     of = "" if restored.created_at is None else f" of {_time(restored.created_at)}"
     yield f"The newest intact backup was restored: {restored.source.name}{of}, {restored.messages} messages."
     yield from (f"Skipped: {each.path.name} ({each.why})" for each in restored.passed_over)
-    yield _told_given_up(restored.given_up)
+    yield _given_up_text(restored.given_up)
 
 
-def _told_given_up(given_up: Settlement) -> str:
+def _given_up_text(given_up: Settlement) -> str:
     return (
         "Work that may already be done or sent is not repeated automatically: "
         f"{given_up.executions} executions, {given_up.jobs} jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; you can retry each of them."
     )
 
 
-def _told_missing(missing: Missing | None, restored: Restored | None, written: int) -> str:
+def _missing_text(missing: Missing | None, restored: Restored | None, written: int) -> str:
     if missing is None:
         since = "" if restored is None or restored.created_at is None else f" of {_time(restored.created_at)}"
         return f"All data that was written after the backup{since}, up to {_time(written)}. It cannot be read any more."
@@ -237,7 +237,7 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
         file = aside / database.file.name
         missing = missing_messages(file, database.file)
         written = max((each.stat().st_mtime for each in aside.iterdir()), default=0.0)
-        text = told_of_restore(
+        text = restore_report(
             note.damage, note.found_at, aside=file, missing=missing, restored=restored, written=int(written * 1000)
         )
         report = write_report(aside, text)

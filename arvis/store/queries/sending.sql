@@ -65,9 +65,9 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel AND
 -- name: add_incident
 INSERT INTO delivery_incidents (id, conversation_id, text, created_at) VALUES (:id, :conversation_id, :text, :now);
 
--- name: untold_incidents
+-- name: unreported_incidents
 SELECT * FROM delivery_incidents WHERE conversation_id = :conversation_id AND reported_in IS NULL ORDER BY id DESC LIMIT :limit;
 
--- name: told_incidents
+-- name: mark_incidents_reported
 UPDATE delivery_incidents SET reported_in = :execution_id
 WHERE conversation_id = :conversation_id AND reported_in IS NULL AND id <= :upto;

@@ -221,8 +221,10 @@ class SqlIncidents:
         )
 
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
-        rows = self._session.rows("untold_incidents", conversation_id=conversation_id, limit=limit)
+        rows = self._session.rows("unreported_incidents", conversation_id=conversation_id, limit=limit)
         return [Incident(row["id"], row["conversation_id"], row["text"], row["created_at"]) for row in reversed(rows)]
 
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
-        self._session.execute("told_incidents", conversation_id=conversation_id, execution_id=execution_id, upto=upto)
+        self._session.execute(
+            "mark_incidents_reported", conversation_id=conversation_id, execution_id=execution_id, upto=upto
+        )

@@ -3,7 +3,7 @@ run a script, the functions that a script can call, the installed packages, and 
 
 from arvis.tools.code.packages import Interpreter, PackageSets, daemons_interpreter
 from arvis.tools.code.replies import Code, code_of, envelope
-from arvis.tools.code.tool import CODE_EXECUTION, Workbench, code_tool, told_of
+from arvis.tools.code.tool import CODE_EXECUTION, Workbench, code_tool, functions_text
 from arvis.tools.code.tool import DECLARATION as CODE_DECLARATION
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "code_tool",
     "daemons_interpreter",
     "envelope",
-    "told_of",
+    "functions_text",
 ]

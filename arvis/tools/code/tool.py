@@ -132,7 +132,7 @@ def function_name(tool: str) -> str:
     return f"_{name}" if name[:1].isdigit() or not name else name
 
 
-def told_of(tools: Mapping[str, Tool]) -> str:
+def functions_text(tools: Mapping[str, Tool]) -> str:
     """Return a description of all functions for the model: two lines for each function, the second with the schema of
     its arguments."""
     return "\n".join(_described(name, tool.spec) for name, tool in named(tools).items())

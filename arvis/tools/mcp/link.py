@@ -44,7 +44,7 @@ from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
 from arvis.ports.clock import Clock
 from arvis.tools.mcp.remote import LinkLost, Offer, Reply
-from arvis.tools.mcp.transports import Door, News, address, environment_of, guarded, program
+from arvis.tools.mcp.transports import HttpTransport, News, address, environment_of, guarded, program
 
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
@@ -60,7 +60,7 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
     """Open a connection for the duration of the context. Afterwards end the server's program or session, in the same
     task. `say` gets the lines that the program writes to its standard error."""
     _keep_the_package_quiet()
-    news, door = News(), Door()
+    news, transport = News(), HttpTransport()
 
     async def hear(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -75,26 +75,30 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
         return ElicitResult(action="decline")
 
     client = Client(
-        guarded(_way_to(settings, door, say), news, clock),
+        guarded(_transport_of(settings, transport, say), news, clock),
         message_handler=hear,
         elicitation_callback=decline,
         cache=None,
         client_info=Implementation(name="arvis", version=__version__),
         read_timeout_seconds=settings.timeout_seconds,
     )
-    with _refusals_told(door):
+    with _refusals_as_errors(transport):
         async with client, _listening(client, news, clock):
-            yield OpenLink(client=client, news=news, door=door, seconds=settings.timeout_seconds, questions=questions)
+            yield OpenLink(
+                client=client, news=news, transport=transport, seconds=settings.timeout_seconds, questions=questions
+            )
 
 
 class OpenLink:
-    """A `Link` over the client of the package `mcp`. `questions` are the server's declined questions that no result has
-    shown yet."""
+    """A `Link` over the client of the package `mcp`. `questions` are the questions that the server asked and Arvis
+    declined. The result of the next call reports them to the model."""
 
-    def __init__(self, *, client: Client, news: News, door: Door, seconds: float, questions: list[str]) -> None:
+    def __init__(
+        self, *, client: Client, news: News, transport: HttpTransport, seconds: float, questions: list[str]
+    ) -> None:
         self._client = client
         self._news = news
-        self._door = door
+        self._transport = transport
         self._seconds = seconds
         self._questions = questions
 
@@ -144,30 +148,30 @@ class OpenLink:
             return LinkLost("it closed the connection")
         if refused.error.code == REQUEST_TIMEOUT:
             return TimeoutError()
-        if self._door.refusal == NOT_FOUND:
+        if self._transport.refusal == NOT_FOUND:
             self._news.lose("it no longer knows the session")
             return LinkLost("it no longer knows the session")
         return ToolError(storable(refused.error.message[:_MAX_COMPLAINT]))
 
 
-def _way_to(settings: McpServer, door: Door, say: Callable[[str], None]) -> Transport:
+def _transport_of(settings: McpServer, transport: HttpTransport, say: Callable[[str], None]) -> Transport:
     if settings.command is not None:
         given = {name: text.get_secret_value() for name, text in settings.env.items()}
         return program(settings.command, environment_of(given, os.environ), say)
     headers = {name: text.get_secret_value() for name, text in settings.headers.items()}
-    return address(settings.url or "", headers, door)
+    return address(settings.url or "", headers, transport)
 
 
 @contextlib.contextmanager
-def _refusals_told(door: Door) -> Any:
+def _refusals_as_errors(transport: HttpTransport) -> Any:
     """Raise `LinkLost` with the HTTP status if the server refused the request, because the error of the package `mcp`
     does not contain the status."""
     try:
         yield
     except* MCPError:
-        if door.refusal is None:
+        if transport.refusal is None:
             raise
-        raise LinkLost(f"it answers with status {door.refusal}") from None
+        raise LinkLost(f"it answers with status {transport.refusal}") from None
 
 
 @contextlib.asynccontextmanager

@@ -91,11 +91,11 @@ class RemoteServer:
         self._make = make
         self._redact = Redactor(settings.secrets())
         self._words = _Words(clock=clock)
-        self._keeper: asyncio.Task[None] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()
         self._calls: set[asyncio.Task[Any]] = set()
         self._link: Link | None = None
-        self._told_down = False
+        self._reported_down = False
         self._tools: Sequence[Tool] = ()
 
     @property
@@ -105,8 +105,8 @@ class RemoteServer:
     async def tools(self) -> Sequence[Tool]:
         """Return the tools; none while the server cannot be reached. The first call starts the connection and waits up
         to `_MOST_TO_WAIT` seconds for it."""
-        if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep(), name=f"mcp server {self._settings.name}")
+        if self._supervisor is None:
+            self._supervisor = asyncio.create_task(self._supervise(), name=f"mcp server {self._settings.name}")
         if not self._tried.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_MOST_TO_WAIT):
@@ -136,14 +136,14 @@ class RemoteServer:
     async def close(self) -> None:
         """End the connection, and the server's program with all processes that it started."""
         self._link = None
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            await asyncio.gather(self._supervisor, return_exceptions=True)
         for call in self._calls:
             call.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
 
-    async def _keep(self) -> None:
+    async def _supervise(self) -> None:
         """Connect, and connect again after each loss, until cancelled."""
         failures = 0
         while True:
@@ -162,7 +162,7 @@ class RemoteServer:
                 opened = package.open_link(self._settings, clock=self._clock, say=self._say)
                 link: Link = await stack.enter_async_context(opened)
                 await self._list(link)
-            self._link, self._told_down = link, False
+            self._link, self._reported_down = link, False
             self._tried.set()
             log.info("mcp_server_ready", server=self._settings.name)
             try:
@@ -208,9 +208,9 @@ class RemoteServer:
         """Record that the connection has ended. Log only the first failure since the server was last reached."""
         self._link = None
         self._tried.set()
-        if self._told_down:
+        if self._reported_down:
             return
-        self._told_down = True
+        self._reported_down = True
         fix = EXTRA if isinstance(failure, ImportError) else "Arvis tries again; check its command or its address"
         why = self._redact(_why(failure))[:_MAX_WHY]
         log.warning("mcp_server_unreachable", server=self._settings.name, why=why, fix=fix)

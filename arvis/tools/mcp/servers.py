@@ -106,7 +106,7 @@ class _Offers:
     """The conversion of offers into tools. It leaves out unusable offers and logs each of them once."""
 
     def __init__(self) -> None:
-        self._told: dict[str, set[str]] = defaultdict(set)
+        self._logged: dict[str, set[str]] = defaultdict(set)
         self._first: dict[str, dict[str, Offer]] = defaultdict(dict)
 
     def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
@@ -158,8 +158,8 @@ class _Offers:
     def _is_new(self, settings: McpServer, what: str) -> bool:
         """Return True if `what` was not logged before and the maximum number of log entries for this server is not
         reached. Remember that it is logged now."""
-        told = self._told[settings.name]
-        if what in told or len(told) >= 2 * _MOST_NAMES:
+        logged = self._logged[settings.name]
+        if what in logged or len(logged) >= 2 * _MOST_NAMES:
             return False
-        told.add(what)
+        logged.add(what)
         return True

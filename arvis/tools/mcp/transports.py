@@ -49,20 +49,20 @@ class News:
     """The reports for which the owner of the connection waits: tools have changed, or the connection is lost."""
 
     def __init__(self) -> None:
-        self._told = asyncio.Event()
+        self._announced = asyncio.Event()
         self._lost: str | None = None
 
     def change(self) -> None:
-        self._told.set()
+        self._announced.set()
 
     def lose(self, why: str) -> None:
         self._lost = self._lost or why
-        self._told.set()
+        self._announced.set()
 
     async def changed(self) -> None:
         """Wait until `change` is called. Raise `LinkLost` after `lose`."""
-        await self._told.wait()
-        self._told.clear()
+        await self._announced.wait()
+        self._announced.clear()
         if self._lost is not None:
             raise LinkLost(self._lost)
 
@@ -188,7 +188,7 @@ _PATIENCE = 30.0
 _FIRST_REFUSAL = 400
 
 
-class Door(httpx2.AsyncBaseTransport):
+class HttpTransport(httpx2.AsyncBaseTransport):
     """The HTTP transport of one server. It limits the size of answers and refuses compressed answers. `refusal` is the
     status of the last answer if the server refused the request, because the package does not report this status."""
 
@@ -231,11 +231,11 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 @contextlib.asynccontextmanager
-async def address(url: str, headers: Mapping[str, str], door: Door) -> AsyncIterator[Any]:
+async def address(url: str, headers: Mapping[str, str], transport: HttpTransport) -> AsyncIterator[Any]:
     """Open the transport to this address; every request has these headers."""
     timeout = httpx2.Timeout(_PATIENCE, read=None)
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=door, trust_env=False) as client,
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_ANSWER) as streams,
     ):
         yield streams

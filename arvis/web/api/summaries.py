@@ -1,4 +1,4 @@
-"""Summaries of long conversations over HTTP: list them, and list or restore the messages that they replace."""
+"""The HTTP routes for summaries of long conversations: list them, and list or restore the messages that they replace."""
 
 from __future__ import annotations
 
