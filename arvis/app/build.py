@@ -184,7 +184,7 @@ def build_web(
     stalls: Callable[[], Stalls],
 ) -> WebServer:
     config = base.config
-    importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
+    importer = Importer(fetcher=tools.fetcher, store=base.store, registry=base.skills, clock=base.clock)
     deps = WebDependencies(
         config=config.web,
         limits=config.limits,

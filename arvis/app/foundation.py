@@ -26,7 +26,7 @@ from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
 from arvis.services import agents
 from arvis.services.agents import ensure_conductor
 from arvis.settings import SettingsService
-from arvis.skills.shelf import SkillRegistry
+from arvis.skills.registry import SkillRegistry
 from arvis.store.backups.making import BackupService
 from arvis.store.integrity.repair import make_sound
 from arvis.store.open import bring_up_to_date, open_relay, open_store

@@ -12,7 +12,7 @@ from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock
 from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
-from arvis.skills.shelf import SkillRegistry, switch_skill
+from arvis.skills.registry import SkillRegistry, switch_skill
 from arvis.skills.skill import Skill, Source, read_skill
 
 _FETCHED_BYTES = 1 << 20
@@ -28,12 +28,12 @@ class Importer:
     client checks every address, also those after name resolution and redirects."""
 
     def __init__(
-        self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillRegistry, clock: Clock
+        self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, registry: SkillRegistry, clock: Clock
     ) -> None:
         self._fetcher = fetcher
         self._store = store
         self._clock = clock
-        self.shelf = shelf
+        self.registry = registry
 
     async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
         """Store a skill and return it. An imported skill with the same slug is replaced. A built-in or folder skill
@@ -41,7 +41,7 @@ class Importer:
         of the person who imports. Raise `Unprocessable` for an unusable text, and `Conflict` if the skill may not be
         stored."""
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
-        shown = (await self.shelf.look_again()).skills.get(skill.slug)
+        shown = (await self.registry.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
             raise Conflict(
                 f"There is already {_KINDS[shown.source]} with the slug {skill.slug}.",
@@ -51,7 +51,7 @@ class Importer:
         now = self._clock.now()
         row = StoredSkill(skill.slug, storable(text), source, by, created_at=now, updated_at=now)
         await self._store.write(_put, row)
-        await self.shelf.look_again()
+        await self.registry.look_again()
         return skill
 
     async def from_address(self, url: str, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
@@ -72,7 +72,7 @@ class Importer:
         if text is None:
             text, _ = await self._fetched(url or "")
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
-        return skill, (await self.shelf.look_again()).skills.get(skill.slug)
+        return skill, (await self.registry.look_again()).skills.get(skill.slug)
 
     async def _fetched(self, url: str) -> tuple[str, str]:
         """Return the text at an address, and the final address after all redirects. Raise `Unprocessable` if there is
@@ -102,16 +102,16 @@ class Importer:
         """Enable or disable a skill. Raise `NotFound`."""
         await self._known(slug)
         await self._store.write(switch_skill, slug, enabled, self._clock.now())
-        await self.shelf.look_again()
+        await self.registry.look_again()
 
     async def undo(self, slug: str, *, by: str) -> Skill | None:
         """Undo the last change of an imported skill. Return the skill that is now used for this slug, or None. Raise
         `Conflict` if there is no change to undo."""
         await self._store.write(_undo, slug, by, self._clock.now())
-        return (await self.shelf.look_again()).skills.get(slug)
+        return (await self.registry.look_again()).skills.get(slug)
 
     async def _known(self, slug: str) -> Skill:
-        skill = (await self.shelf.look_again()).skills.get(slug)
+        skill = (await self.registry.look_again()).skills.get(slug)
         if skill is None:
             raise no_skill()
         return skill
@@ -120,9 +120,9 @@ class Importer:
         """Remove an imported skill. Raise `NotFound` if there is no skill with this slug, and `Conflict` for a built-in
         or folder skill."""
         if await self._store.write(_remove, slug, by, self._clock.now()):
-            await self.shelf.look_again()
+            await self.registry.look_again()
             return
-        shown = (await self.shelf.look_again()).skills.get(slug)
+        shown = (await self.registry.look_again()).skills.get(slug)
         if shown is None:
             raise no_skill()
         raise Conflict(

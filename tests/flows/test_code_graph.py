@@ -70,8 +70,8 @@ class Lab:
 
     def graphs(self, _world: World) -> Graphs:
         sandbox, python = Bubblewrap(hidden=[self.folder]), daemons_interpreter()
-        shelf = PackageSets(folder=self.folder / "code", sandbox=sandbox, interpreter=python)
-        bench = Workbench(sandbox, python, shelf, seconds=20.0)
+        packages = PackageSets(folder=self.folder / "code", sandbox=sandbox, interpreter=python)
+        bench = Workbench(sandbox, python, packages, seconds=20.0)
         parts = parts_with(
             self.store, self.model, self.tools, permits=self.rules, sessions=self.folder / "sessions", bench=bench
         )

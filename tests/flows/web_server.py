@@ -38,7 +38,7 @@ from arvis.process.clock import IdMaker
 from arvis.process.logging import Redactor
 from arvis.process.secrets import Argon2Passwords, SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
-from arvis.skills.shelf import SkillRegistry
+from arvis.skills.registry import SkillRegistry
 from arvis.speech import UtteranceRules
 from arvis.store.backups.making import BackupService
 from arvis.store.open import Database, open_store
@@ -251,7 +251,7 @@ async def running_site(
             store, reading, acts, real_insights = behind.store, behind.insights, behind.operations, True
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
         book = AccountRegistry(configured=accounts, store=store, secrets=box)
-        shelf = SkillRegistry(store=store, clock=clock, folder=folder / "skills")
+        registry = SkillRegistry(store=store, clock=clock, folder=folder / "skills")
         await (bot_book := BotRegistry(configured=configured, store=store, secrets=box)).learn()
         maker = maker or ConnectorFactory(services=ConnectorServices(clock=clock, commands=()))
         fleet = ConnectorPool(registry=bot_book, maker=maker)
@@ -262,7 +262,7 @@ async def running_site(
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
-            admin=admin or await admin_services(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
+            admin=admin or await admin_services(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, registry=registry, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
         server = WebServer(deps=deps)
         await server.start()

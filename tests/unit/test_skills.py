@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.errors import Unprocessable
-from arvis.skills.shelf import BUILT_IN
+from arvis.skills.registry import BUILT_IN
 from arvis.skills.skill import (
     LARGEST_FILE,
     NOTHING,

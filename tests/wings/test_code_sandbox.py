@@ -41,8 +41,10 @@ class Place:
 
     def bench(self, *allowed: str, seconds: float = 20.0, settings: Mapping[str, str] | None = None) -> Workbench:
         python, folder = daemons_interpreter(), self.data / "code"
-        shelf = PackageSets(folder=folder, sandbox=self.sandbox, interpreter=python, allowed=allowed, settings=settings)
-        return Workbench(self.sandbox, python, shelf, seconds)
+        packages = PackageSets(
+            folder=folder, sandbox=self.sandbox, interpreter=python, allowed=allowed, settings=settings
+        )
+        return Workbench(self.sandbox, python, packages, seconds)
 
     async def run(self, script: str, *libraries: str, bench: Workbench | None = None) -> str:
         caller = Caller(Agent("a", "helper", "Helper"), None, "one", "e", None, "e-1-1", self.workspace, "UTC")

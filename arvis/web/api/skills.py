@@ -96,9 +96,9 @@ class SkillRoutes(Routes):
 
     @route("GET", _ALL, "List skills by slug", READ, {200: SkillsView})
     async def _list(self, _: Call) -> Response:
-        shelved = await self._importer.shelf.current()
-        items = [SkillView.of(skill, shelved.off) for skill in shelved.skills.values()]
-        return answer(SkillsView(items=items, next_cursor=None, problems=list(shelved.problems)))
+        available = await self._importer.registry.current()
+        items = [SkillView.of(skill, available.off) for skill in available.skills.values()]
+        return answer(SkillsView(items=items, next_cursor=None, problems=list(available.problems)))
 
     @route(
         "POST",
@@ -151,8 +151,8 @@ class SkillRoutes(Routes):
     @route("POST", f"{_ONE}/undo", "Restore the previous text", OWN, {200: UndoneSkillView})
     async def _undo(self, call: Call) -> Response:
         skill = await self._importer.undo(_slug(call), by=await self._gate.principal_id(call.identity))
-        shelved = await self._importer.shelf.current()
-        return answer(UndoneSkillView(skill=None if skill is None else SkillDetailView.of(skill, shelved.off)))
+        available = await self._importer.registry.current()
+        return answer(UndoneSkillView(skill=None if skill is None else SkillDetailView.of(skill, available.off)))
 
     @route("DELETE", _ONE, "Delete an imported skill", OWN, {200: OkView})
     async def _remove(self, call: Call) -> Response:
@@ -160,11 +160,11 @@ class SkillRoutes(Routes):
         return done()
 
     async def _shown(self, slug: str, status: int = 200) -> Response:
-        shelved = await self._importer.shelf.current()
-        skill = shelved.skills.get(slug)
+        available = await self._importer.registry.current()
+        skill = available.skills.get(slug)
         if skill is None:
             raise no_skill()
-        return answer(SkillDetailView.of(skill, shelved.off), status)
+        return answer(SkillDetailView.of(skill, available.off), status)
 
 
 def _slug(call: Call) -> str:

@@ -40,7 +40,7 @@ _OFF = "skills.disabled"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class AvailableSkills:
     """The loaded skills. `skills` contains them by slug, without the skills that another skill hides. `problems` are
     sentences about ignored skills and ignored parts of skills. `off` contains the disabled slugs."""
 
@@ -56,7 +56,7 @@ class Shelved:
 @dataclass(frozen=True, slots=True)
 class _Look:
     stamp: Stamp
-    shelved: Shelved
+    available: AvailableSkills
 
 
 class SkillRegistry:
@@ -71,15 +71,15 @@ class SkillRegistry:
         self._looked_at = 0.0
         self._reported: frozenset[str] = frozenset()
 
-    async def current(self) -> Shelved:
+    async def current(self) -> AvailableSkills:
         """Return the skills. Changes of the last `_LOOK_SECONDS` seconds may be missing."""
         async with self._reading:
             if self._last is None or self._clock.monotonic() - self._looked_at >= _LOOK_SECONDS:
                 self._last = await self._look(self._last)
                 self._looked_at = self._clock.monotonic()
-            return self._last.shelved
+            return self._last.available
 
-    async def look_again(self) -> Shelved:
+    async def look_again(self) -> AvailableSkills:
         """Return the skills after a new check of the files and rows, because one of them was just changed."""
         async with self._reading:
             self._last = None
@@ -91,12 +91,12 @@ class SkillRegistry:
         if last is not None and last.stamp == stamp:
             return last
         rows = await self._store.read(_rows)
-        shelved = replace(await asyncio.to_thread(_read_all, self._folders, rows), off=stamp[2])
-        for problem in shelved.problems:
+        available = replace(await asyncio.to_thread(_read_all, self._folders, rows), off=stamp[2])
+        for problem in available.problems:
             if problem not in self._reported:
                 log.warning("skill_problem", problem=problem)
-        self._reported = frozenset(shelved.problems)
-        return _Look(stamp, shelved)
+        self._reported = frozenset(available.problems)
+        return _Look(stamp, available)
 
 
 def switch_skill(tx: Transaction, slug: str, enabled: bool, now: int) -> None:
@@ -148,14 +148,14 @@ def _files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Shelved:
+def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> AvailableSkills:
     found = _Found()
     for source, folder in folders.items():
         for file in _files(folder):
             found.take(source, str(file.relative_to(folder)), _text_of(file), stem=file.stem)
     for row in rows:
         found.take(Source.IMPORTED, row.slug, row.text, stem=None)
-    return Shelved(dict(sorted(found.skills.items())), found.problems)
+    return AvailableSkills(dict(sorted(found.skills.items())), found.problems)
 
 
 class _Found:

@@ -14,7 +14,7 @@ from arvis.net.fetcher import open_fetcher
 from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store
 from arvis.skills.importing import Importer
-from arvis.skills.shelf import SkillRegistry
+from arvis.skills.registry import SkillRegistry
 from arvis.skills.skill import Source
 from arvis.testing.clock import SteppedClock
 
@@ -47,10 +47,10 @@ class Scene:
         self.clock = SteppedClock()
         self.store = store
         self.pages = Pages({})
-        self.shelf = self.fresh_shelf()
-        self.importer = Importer(fetcher=self._fetcher, store=store, shelf=self.shelf, clock=self.clock)
+        self.registry = self.fresh_registry()
+        self.importer = Importer(fetcher=self._fetcher, store=store, registry=self.registry, clock=self.clock)
 
-    def fresh_shelf(self) -> SkillRegistry:
+    def fresh_registry(self) -> SkillRegistry:
         return SkillRegistry(store=self.store, clock=self.clock, folder=self.folder)
 
     async def _fetcher(self) -> Fetcher:
@@ -63,7 +63,7 @@ class Scene:
         return file
 
     async def slugs(self, source: Source) -> list[str]:
-        skills = (await self.shelf.look_again()).skills
+        skills = (await self.registry.look_again()).skills
         return [slug for slug, skill in skills.items() if skill.source is source]
 
 
@@ -77,7 +77,7 @@ async def scene(store: Store, tmp_path: Path) -> Scene:
 
 async def test_built_in_skills_need_no_folder(scene: Scene) -> None:
     assert await scene.slugs(Source.BUILT_IN) == ["client-management", "code-review", "devops", "web-dev"]
-    assert (await scene.shelf.current()).problems == []
+    assert (await scene.registry.current()).problems == []
 
 
 async def test_imported_skills_count_before_the_folder_and_those_before_built_in_ones(scene: Scene) -> None:
@@ -86,9 +86,9 @@ async def test_imported_skills_count_before_the_folder_and_those_before_built_in
     scene.write("notes.txt", text("notes"))
     assert await scene.slugs(Source.FOLDER) == ["devops", "knots"]
     await scene.importer.from_text(text("devops", "Brought in."), by="ann", replace=True)
-    shelved = await scene.shelf.current()
-    assert (shelved.skills["devops"].body, shelved.skills["knots"].body) == ("Brought in.", "Of the folder.")
-    assert shelved.problems == []
+    available = await scene.registry.current()
+    assert (available.skills["devops"].body, available.skills["knots"].body) == ("Brought in.", "Of the folder.")
+    assert available.problems == []
 
 
 async def test_what_cannot_be_used_is_passed_over_and_told(scene: Scene) -> None:
@@ -100,7 +100,7 @@ async def test_what_cannot_be_used_is_passed_over_and_told(scene: Scene) -> None
     scene.write("huge.md", text("huge", "x" * 300_000))
     scene.write("good.md", text("good"))
     assert await scene.slugs(Source.FOLDER) == ["good", "pattern", "same"]
-    told = (await scene.shelf.current()).problems
+    told = (await scene.registry.current()).problems
     assert [problem.partition(":")[0].removeprefix("folder skill ") for problem in told] == [
         "b.md", "binary.md", "broken.md", "huge.md", "pattern.md",
     ]  # fmt: skip
@@ -124,24 +124,24 @@ async def test_links_lead_to_nothing_outside(scene: Scene, tmp_path: Path) -> No
 
 async def test_a_changed_file_is_seen_after_a_few_seconds(scene: Scene) -> None:
     file = scene.write("knots.md", text("knots", "Before."))
-    assert (await scene.shelf.current()).skills["knots"].body == "Before."
+    assert (await scene.registry.current()).skills["knots"].body == "Before."
     scene.write("knots.md", text("knots", "Afterwards."))
-    assert (await scene.shelf.current()).skills["knots"].body == "Before."
+    assert (await scene.registry.current()).skills["knots"].body == "Before."
     await scene.clock.sleep(4)
-    assert (await scene.shelf.current()).skills["knots"].body == "Afterwards."
+    assert (await scene.registry.current()).skills["knots"].body == "Afterwards."
     file.unlink()
     await scene.clock.sleep(4)
-    assert "knots" not in (await scene.shelf.current()).skills
+    assert "knots" not in (await scene.registry.current()).skills
 
 
 async def test_nothing_is_read_again_while_nothing_changes(scene: Scene) -> None:
-    first = await scene.shelf.current()
+    first = await scene.registry.current()
     await scene.clock.sleep(4)
-    assert await scene.shelf.current() is first
+    assert await scene.registry.current() is first
 
 
 async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
-    other = scene.fresh_shelf()
+    other = scene.fresh_registry()
     await other.current()
     await scene.importer.from_text(text("knots"), by="ann")
     await scene.clock.sleep(4)
@@ -154,9 +154,9 @@ async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
 async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
     await scene.importer.from_text(text("knots", "One."), by="ann")
     await scene.importer.from_text(text("knots", "Two."), by="ann")
-    assert (await scene.shelf.current()).skills["knots"].body == "Two."
+    assert (await scene.registry.current()).skills["knots"].body == "Two."
     await scene.importer.remove("knots")
-    assert "knots" not in (await scene.shelf.current()).skills
+    assert "knots" not in (await scene.registry.current()).skills
     with pytest.raises(NotFound):
         await scene.importer.remove("knots")
 
@@ -167,9 +167,9 @@ async def test_built_in_tools_give_way_only_when_asked_and_come_back(scene: Scen
     with pytest.raises(Conflict, match="cannot be removed"):
         await scene.importer.remove("devops")
     await scene.importer.from_text(text("devops", "Ours."), by="ann", replace=True)
-    assert (await scene.shelf.current()).skills["devops"].body == "Ours."
+    assert (await scene.registry.current()).skills["devops"].body == "Ours."
     await scene.importer.remove("devops")
-    assert (await scene.shelf.current()).skills["devops"].source is Source.BUILT_IN
+    assert (await scene.registry.current()).skills["devops"].source is Source.BUILT_IN
 
 
 async def test_a_skill_of_the_folder_is_removed_there(scene: Scene) -> None:
@@ -218,7 +218,7 @@ async def test_the_guard_stands_before_private_addresses(scene: Scene, url: str)
         async def guarded() -> Fetcher:
             return fetcher
 
-        importer = Importer(fetcher=guarded, store=scene.store, shelf=scene.shelf, clock=scene.clock)
+        importer = Importer(fetcher=guarded, store=scene.store, registry=scene.registry, clock=scene.clock)
         with pytest.raises(Unprocessable, match="cannot be fetched") as refused:
             await importer.from_address(url, by="ann")
         assert refused.value.code == "fetch_refused"
