@@ -128,7 +128,8 @@ class Daemon:
 
     def kill(self) -> None:
         """Send SIGKILL, and wait for the end of the process."""
-        os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # a test may have killed it by its id
+            os.killpg(self.pid, signal.SIGKILL)
         self._ended()
 
     def end(self) -> int:
