@@ -1,1 +1,2 @@
-"""The web server: dashboard, HTTP API, OpenAI-compatible API, MCP server, WebSocket and incoming webhooks."""
+"""The web server. It serves the dashboard, the HTTP API, the OpenAI-compatible API, the MCP server, the WebSocket and
+incoming webhooks."""

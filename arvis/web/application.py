@@ -1,4 +1,5 @@
-"""The ASGI application: the endpoints, the pages of the dashboard, the socket, and the middleware around them."""
+"""The construction of the ASGI application from the endpoints, the pages of the dashboard, the socket and the
+middleware."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class EndpointHandler:
         self._idempotency = idempotency
 
     def route(self, path: str, endpoints: Sequence[Endpoint]) -> Route:
-        """Return one route for all methods of a path, so that `Allow` lists them all."""
+        """Return a single route for all methods of a path, so that the header `Allow` lists all of these methods."""
         by_method = {endpoint.method: endpoint for endpoint in endpoints}
         if "GET" in by_method:
             by_method["HEAD"] = by_method["GET"]
@@ -52,7 +53,7 @@ class EndpointHandler:
             endpoint = by_method[request.method]
             try:
                 found = await attempt(self._serve(endpoint, request))
-            except asyncio.CancelledError:  # the server stops, and the request did not end in time
+            except asyncio.CancelledError:  # the server is stopping, and the request did not end in time
                 found = STOPPING
             if isinstance(found, Failure):
                 response = found.to_response() if endpoint.errors is None else endpoint.errors.response(found)
@@ -134,7 +135,7 @@ async def _answer_http_exception(connection: HTTPConnection, error: Exception) -
 
 
 def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
-    """Refuse unknown query parameters, because a misspelt filter would filter nothing."""
+    """Refuse unknown query parameters. If Arvis ignored them, a misspelt filter would return the unfiltered list."""
     for name in request.query_params:
         if name not in endpoint.query:
             known = (
@@ -144,7 +145,7 @@ def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
 
 
 def _place(route: tuple[str, Sequence[Endpoint]]) -> tuple[bool, list[bool]]:
-    """Return a sort key that puts fixed paths before paths with parameters, so that `Allow` lists the methods of the
-    exact path."""
+    """Return a sort key that puts fixed paths before paths with parameters. The router takes the first path that
+    matches, and the header `Allow` then lists the methods of the fixed path."""
     path, endpoints = route
     return any(endpoint.deep for endpoint in endpoints), [part.startswith("{") for part in path.split("/")]

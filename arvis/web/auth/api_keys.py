@@ -1,7 +1,9 @@
-"""API keys: those of the configuration, those created in the product, and the daemon's own key in the data folder.
+"""The check of API keys. A key comes from the configuration, was created in the product, or is the daemon's own key in
+the data folder.
 
 Keys are stored and compared as hashes and never shown in clear. Keys of the configuration are compared in constant
-time. Keys of the product are looked up by their hash; a caller cannot choose any part of a hash.
+time. Keys of the product are looked up by their hash. This lookup needs no constant time, because a caller cannot
+choose any part of a hash.
 """
 
 from __future__ import annotations
@@ -43,14 +45,14 @@ class ApiKeyCache:
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 
     async def renew(self, key_id: str) -> Identity | None:
-        """Return the holder of this key, which was created in the product, with the current rights; None if the key was
-        revoked."""
+        """Return the holder of a key that was created in the product, with the current rights. Return None if the key
+        was revoked."""
         found = await self._store.read(_get, key_id)
         return None if found is None else _identity(found)
 
     def _configured(self, offered: bytes, *, guessable: bool) -> Identity | None:
-        """Return the holder of a configured key. Every entry is compared, even after a match, so that the time reveals
-        nothing."""
+        """Return the holder of a configured key. Compare every entry, even after a match, so that the duration does not
+        reveal which entry matched."""
         found = None
         for digest, weak, identity in self._holders:
             if hmac.compare_digest(digest, offered) and (guessable or not weak):
@@ -97,8 +99,9 @@ def _identity(key: StoredKey) -> Identity:
 
 
 def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:
-    """Return the identity of a key. All owner keys are the same user; each other key is a separate user. A chat key
-    with named agents counts as paired; without them, it can use only agents that have no risky tools."""
+    """Return the identity of a key. All owner keys belong to the same user, and each other key has its own user. A chat
+    key with a list of agents counts as paired. A chat key without this list can use only agents that have no risky
+    tools."""
     match role:
         case Role.OWNER:
             return Identity(Role.OWNER, OWNER_ID, "Owner", paired=True, may_name=True, key=key)

@@ -48,7 +48,7 @@ class Authorizer:
     async def identify(self, connection: HTTPConnection) -> Identity:
         """Return the caller, or `ANONYMOUS` without a credential. Raise `Unauthorised` for an invalid credential.
 
-        If a key is sent, a cookie is ignored.
+        The cookie is ignored if the request also has an `Authorization` header.
         """
         for name, value in connection.headers.raw:
             if name == b"authorization":
@@ -121,7 +121,8 @@ class Authorizer:
         return known if blocked or sender.role is None else replace(known, role=sender.role)
 
     async def owns(self, identity: Identity, principal_id: str | None) -> bool:
-        """Return whether this principal is the caller's person, so that the caller owns the principal's data."""
+        """Return whether this principal is the person of the caller. If so, the caller owns the data of the
+        principal."""
         principal = await self._store.read(_find, identity.user_id)
         return principal is not None and principal.id == principal_id
 
@@ -186,7 +187,8 @@ def is_own_place(identity: Identity, address: Address) -> bool:
 
 
 async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity, conversation_id: str) -> TalkDetail:
-    """Return the conversation if the caller may see it. Raise `NotFound` if not, as for an unknown conversation."""
+    """Return the conversation if the caller may see it. If not, raise the same `NotFound` as for an unknown
+    conversation."""
     found = await insights.talk(conversation_id)
     person = await person_of(gate, identity)
     if found is None or (person is not None and not await _is_own(insights, identity, person, found)):

@@ -1,4 +1,4 @@
-"""Records of failed logins: lines in the log, limited per minute, and rows in the audit.
+"""Records of failed logins: lines in the log (a limited number per minute) and rows in the audit.
 
 The limits protect the disk. Attempts above the limits are counted, and the next line or row contains their number. For
 each kind and address, the audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and so
@@ -23,8 +23,8 @@ _MOST_LINES = 20
 _SECONDS = 60.0
 _LONGEST_NAME = 100
 
-#: For the audit: the seconds after which a count begins again, the maximum number of counts, and the name under
-#: which all further addresses are counted.
+#: For the audit: the seconds after which a count restarts at 0, the maximum number of counts, and the name under which
+#: all further addresses are counted.
 _HOUR = 3600.0
 _MOST_KEYS = 50
 _OTHERS = "other addresses"
@@ -51,8 +51,8 @@ class FailedLogins:
         self._unreported = 0
 
     async def note(self, address: str, event: str, by: str, user: str = "") -> None:
-        """Record a failed attempt from an address. `by`: `password`, `link` or `key`. `user`: the entered name. The
-        secret is never recorded."""
+        """Record a failed attempt from an address. `by` is `password`, `link` or `key`, and `user` is the entered name.
+        The secret is never recorded."""
         self._log(address, event, by, user)
         seen, shown = self._counted(address, event, by)
         if seen.times == 1 or _is_power_of_ten(seen.times):
@@ -61,7 +61,8 @@ class FailedLogins:
             await self._store.write(_keep, Attempt(AccessKind(event), shown, fields), self._clock.now())
 
     def _counted(self, address: str, event: str, by: str) -> tuple[_AttemptCount, str]:
-        """Count the attempt. Return its count, and the address under which it is counted (perhaps `_OTHERS`)."""
+        """Count the attempt. Return the count, and the address under which the attempt was counted, which can be
+        `_OTHERS`."""
         now = self._clock.monotonic()
         self._counts = {key: seen for key, seen in self._counts.items() if seen.unwritten or now - seen.begun < _HOUR}
         if (address, event, by) not in self._counts and len(self._counts) >= _MOST_KEYS:

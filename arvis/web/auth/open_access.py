@@ -1,8 +1,8 @@
 """The open sockets, streams and waiting requests. Each of them ends as soon as its credential ends.
 
 A request is checked when it arrives (`Authorizer.identify`). Longer connections are registered here. They are checked
-again after every change that can affect rights, in any process: a person was blocked or removed, or a role, a login or
-a key was revoked.
+again after every change of rights that any process makes: a person is blocked or removed, or a role, a login or a key
+is revoked.
 """
 
 from __future__ import annotations

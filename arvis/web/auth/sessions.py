@@ -1,7 +1,7 @@
 """Logins of the dashboard: one-time codes, passwords and cookie sessions. The database contains only hashes.
 
-A session ends a configured time after its last use (an open socket counts as use) or after its creation, at logout, or
-if a person revokes it.
+A session ends at logout, when a person revokes it, or when a configured time has passed since its last use or since its
+creation. An open socket counts as use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from arvis.web.http.rate_limits import LoginLimiter
 _LONGEST_HEADER = 1000
 _LONGEST = 60
 
-#: A part of the header, and the name of the browser. The first match counts, because most headers name several
+#: Pairs of a part of the header and the name of the browser. The first match counts, because most headers name several
 #: browsers.
 _BROWSERS = (
     ("edg", "Edge"),
@@ -247,13 +247,12 @@ def _end(tx: Transaction, session: str) -> bool:
     return tx.logins.close_session(session)
 
 
-# Logins by password. The response for an unknown user equals the response for a wrong password, and takes the same
-# time.
+# Logins by password. The response for an unknown user is the same as for a wrong password, and takes the same time.
 
 
 class LoginService:
-    """Logins by password. `configured` is `web.password`, the password of the first user until another password is set
-    in the product."""
+    """Logins by password. `configured` is `web.password`. The first user has this password until another one is set in
+    the product."""
 
     def __init__(
         self,
@@ -320,8 +319,8 @@ class LoginService:
         self._sessions.announce_end(ended)
 
     async def _fits(self, user: User | None, password: str) -> bool:
-        """Return whether the password is right. The check takes the same time for an unknown user and for the password
-        in the configuration."""
+        """Return whether the password is right. For an unknown user and for the password in the configuration, the
+        check takes as long as for a stored password."""
         kept = None if user is None else user.password_hash
         # The length is limited, so that a caller cannot cause expensive hashing.
         fits = await self._passwords.matches(password[: LONGEST_PASSWORD + 1], kept)

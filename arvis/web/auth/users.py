@@ -21,8 +21,8 @@ _TAKEN = {"key"}
 
 
 def implied(user_id: str, created_at: int) -> User | None:
-    """Return the first user without reading the database, because this user exists even without a row. Return None if
-    this is the id of another user."""
+    """Return the first user if `user_id` is their id, else None. The first user exists even without a row, so the
+    database is not read."""
     if user_id != FIRST_USER:
         return None
     return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)
@@ -100,8 +100,8 @@ def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
 
 
 def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | None = None) -> Sequence[str]:
-    """Store `kept`, the hash of a new password. Delete the unused login links of the user, and end all logins except the
-    login `but`. Return the logins that ended."""
+    """Store `kept`, the hash of a new password. Delete the unused login links of the user, and end all their logins
+    except the login `but`. Return the logins that ended."""
     user = replace(known(tx, user_id, now), password_hash=kept, updated_at=now)
     tx.users.update(user)
     tx.logins.drop_codes(user.id)

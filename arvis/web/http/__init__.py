@@ -1,1 +1,1 @@
-"""HTTP basics: endpoints, requests, errors, rate limits, schemas, files."""
+"""The HTTP code that all routes share: endpoints, requests, errors, rate limits, schemas and files."""

@@ -1,4 +1,4 @@
-"""The type of a route: method, path, access rule, request and response.
+"""The class of a route, which has a method, a path, an access rule, a request and a response.
 
 Routing, access control and the OpenAPI document are all built from the same list of routes, so that no route can exist
 without an access rule.
@@ -35,7 +35,7 @@ from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 _API = "/api/"
 _LONGEST_ID = 200
 
-#: The topics of path segments after `/api/` whose names differ from the name of the topic.
+#: The topics whose names differ from their path segments, by the path segment after `/api/`.
 _OTHERS: Mapping[str, ChangeTopic] = {
     "api_keys": ChangeTopic.KEYS,
     "attachments": ChangeTopic.MESSAGES,
@@ -65,8 +65,8 @@ def topic_of(path: str) -> ChangeTopic | None:
 
 def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Changed | None:
     """Return the change that a successful request has made, or None if the request only read. `path` is the path of the
-    route, and `parameters` are its parameters in order. The first parameter is the id of the changed object. A bot is
-    identified by the first two parameters, platform and name."""
+    route, and `parameters` are its parameters in order. The first parameter is the id of the changed object. The id of
+    a bot consists of the first two parameters, its platform and its name."""
     topic = topic_of(path)
     if method in {"GET", "HEAD"} or topic is None or path in _ASKING:
         return None
@@ -104,8 +104,8 @@ class Call:
     body_limit: BodyLimit
 
     async def read(self, body: type[B], limit: BodyLimit | None = None) -> B:
-        """Return the body of the request. Raise `Unprocessable` for an unknown or wrong field. `limit` is a limit other
-        than that of the route."""
+        """Return the body of the request. Raise `Unprocessable` for an unknown or wrong field. If `limit` is given, it
+        replaces the limit of the route."""
         return body.read(await read_object(self.request, limit or self.body_limit))
 
     def id(self, name: str) -> str:
@@ -182,16 +182,17 @@ class Endpoint:
     answers: Mapping[int, Schema | type[View]]
     body: Schema | type[Body] | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)
-    #: The body can contain attachments, so its size limit is larger.
+    #: True: the body can contain attachments, so its size limit is larger.
     large: bool = False
     #: Schemas of path parameters that are not ids.
     names: Mapping[str, Schema] = field(default_factory=dict)
-    #: The last path parameter may contain slashes.
+    #: True: the last path parameter may contain slashes.
     deep: bool = False
-    #: The route accepts `Idempotency-Key`. False: the route writes nothing, or has its own protection against
+    #: True: the route accepts `Idempotency-Key`. False: the route writes nothing, or has its own protection against
     #: repetition.
     keyed: bool = True
-    #: The route finds its earlier work by the `Idempotency-Key`, so it can run again after a crash (`request_of`).
+    #: True: the route can run again after a crash, because it finds the rows of the first request by the
+    #: `Idempotency-Key` (`request_of`).
     repeatable: bool = False
     #: The content types of the responses, separated by ", ".
     media: str = "application/json"
@@ -215,7 +216,7 @@ def route(
     query: Mapping[str, Schema] | None = None,
     **more: Any,
 ) -> Callable[[Handler[R]], Handler[R]]:
-    """Declare the route of a handler in a class of `Routes`; `more` are further fields of `Endpoint`."""
+    """Declare the route that a method of a `Routes` class handles. `more` contains further fields of `Endpoint`."""
 
     def declare(handler: Handler[R]) -> Handler[R]:
         declared = partial(
@@ -228,7 +229,7 @@ def route(
 
 
 class Routes:
-    """The routes of a resource: the methods that `route` declares."""
+    """The routes of a resource. Each method that has the decorator `route` handles one route."""
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints in the order of their declarations."""
@@ -236,7 +237,7 @@ class Routes:
         return [declared(handler=getattr(self, name)) for name, declared in found if declared is not None]
 
 
-#: Views contain no cycles, so the check for them is omitted.
+#: Views contain no cycles, so the encoder does not check for cycles.
 _ENCODER = json.JSONEncoder(
     default=View.to_json, ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 )

@@ -53,7 +53,7 @@ class Failure:
     code: str
     message: str
     fix: str
-    #: Seconds until another attempt makes sense, if known.
+    #: The seconds until another attempt can succeed; None: unknown.
     seconds: int | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def failure_of(error: ArvisError) -> Failure:
 
 
 async def attempt(work: Awaitable[T]) -> T | Failure:
-    """Return the result of `work`, or its error as a value."""
+    """Return the result of `work`. If `work` raises an error, return the error as a `Failure`."""
     try:
         return await work
     except ArvisError as error:
@@ -102,7 +102,7 @@ async def attempt(work: Awaitable[T]) -> T | Failure:
 
 
 def failure_of_http(error: HTTPException) -> Failure:
-    """Convert an error of the router: an unknown path or a wrong method."""
+    """Convert an error of the router, such as an unknown path or a wrong method."""
     known = {404: "not_found", 405: "method_not_allowed"}
     return Failure(error.status_code, known.get(error.status_code, "bad_request"), f"{error.detail}.", _WHERE)
 

@@ -1,10 +1,11 @@
 """Repeatable writes: `Idempotency-Key` identifies a write, and a second request with the same key gets the first
 response.
 
-A key belongs to the caller. The stored request and response are encrypted, because both can contain secrets, such as a
-new API key. If a crash interrupted the first request, its outcome is unknown. The write then runs again if its method
-is PUT or DELETE, or if its route finds its earlier work by the key (`Endpoint.repeatable`, `request_of`). All other
-routes return an error, and the caller must check the outcome.
+Equal keys of two callers are independent of each other. The stored request and response are encrypted, because both can
+contain secrets, such as a new API key. If a crash interrupted the first request, its outcome is unknown. The write then
+runs again if the method is PUT or DELETE, or if the route can find by the key the rows that the first request created
+(`Endpoint.repeatable`, `request_of`). All other routes return an error, and the caller must check whether the first
+request had an effect.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _KEPT_HEADERS = ("content-type", "etag", "location")
 #: The maximum time in ms for which another process may still be working on the first request.
 _IN_PROGRESS_MS = 120_000
 _SERVER_ERROR = 500
-#: Responses with this status or a server error are not stored, because the same request can succeed later.
+#: Responses with this status or with a server error are not stored, because the same request can succeed later.
 _TOO_MANY = 429
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -47,8 +48,8 @@ Mark = tuple[str, str]
 
 
 class Idempotency:
-    """The handler of writes with an `Idempotency-Key`, each of which runs once. Requests without a key go directly to
-    the handler of their route."""
+    """The handler that runs each write with an `Idempotency-Key` once. It passes a request without a key directly to
+    the handler of the route."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
         self._store = store

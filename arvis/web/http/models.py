@@ -1,8 +1,8 @@
 """Requests and responses as classes, from which `/openapi.json` and the types of the dashboard are made.
 
-A `Body` is what a client sends: pydantic checks it. A `View` is what a client gets: plain data, because the daemon's own
-values need no check. Fields are snake_case in Python and camelCase in JSON. A docstring and `About` describe a class
-and a field in the document.
+A `Body` is the content of a request, which pydantic checks. A `View` is the content of a response. It is plain data,
+because values that the daemon creates need no check. Fields are snake_case in Python and camelCase in JSON. In the
+document, the docstring of a class describes the class, and `About` describes a field.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from arvis.web.http.schema import Schema, one_of, page_schema
 T = TypeVar("T")
 
 _PROBLEM, _UNKNOWN = "problem", "unknown_field"
-#: The problems of wrong values, by the type of pydantic's error.
+#: The error texts for wrong values, by the type of pydantic's error.
 _PROBLEMS: Mapping[str, str] = {
     "missing": "is missing",
     "string_type": "must be a string",
@@ -61,7 +61,7 @@ _MAX_WHOLE = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """The problem that a client reads if a value is not of the annotated type, such as `must be 1 to 5 letters`."""
+    """The error text for a value that does not have the annotated type, such as `must be 1 to 5 letters`."""
 
     problem: str
 
@@ -101,7 +101,7 @@ def camel(name: str) -> str:
 
 
 class _Clearing:
-    """The mark of a field for which null has a meaning of its own."""
+    """The mark of a field in which null is a value. In all other fields, null equals an absent field."""
 
 
 CLEARING = _Clearing()
@@ -119,8 +119,8 @@ AnyObject = dict[str, Any]
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Body:
-    """The fields that a client has sent; all other fields have their defaults. Pydantic checks a body. The checks of a
-    class are built at their first use, because building all checks at the start would make the start slower."""
+    """The fields that a client has sent. Fields that it has not sent have their defaults. Pydantic checks a body. The
+    checks of a class are built at their first use, because building all checks would delay the start of the daemon."""
 
     _built: ClassVar[type[BaseModel]]
 
@@ -162,15 +162,16 @@ class Body:
 
 
 class _Checks(BaseModel):
-    """The checks of a body. Unknown fields are refused, because a misspelt field would have no effect."""
+    """The checks of a body. Unknown fields are refused, because a misspelt field would otherwise be ignored
+    silently."""
 
     model_config = ConfigDict(alias_generator=camel, extra="forbid", hide_input_in_errors=True, strict=True)
 
     @model_validator(mode="before")
     @classmethod
     def _present(cls, values: Any, info: ValidationInfo) -> Any:
-        """Refuse unknown fields, or remove them if the context is true. Remove each null, because it equals an absent
-        field; keep a null of a field that is `CLEARING`."""
+        """Refuse unknown fields; if `info.context` is true, remove them instead. Also remove each field that is null,
+        because null equals an absent field. Keep the null of a field that is `CLEARING`."""
         if not isinstance(values, dict):
             return values
         fields = {camel(name): CLEARING in field.metadata for name, field in cls.model_fields.items()}
@@ -181,8 +182,8 @@ class _Checks(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe the optional fields without null, because `for_bodies` adds null to all of them. Fields for which
-        null has a meaning keep it."""
+        """Describe the optional fields without null, because `for_bodies` adds null to all of them. Only the fields
+        that are `CLEARING` keep null."""
         described = handler.resolve_ref_schema(handler(schema))
         del described["title"]
         described.setdefault("required", [])
@@ -208,7 +209,8 @@ def _without_null(described: Schema) -> None:
 
 
 def _refusal(error: ValidationError) -> Unprocessable:
-    """Return the error for the client: an unknown field, or else the first wrong field."""
+    """Return the error for the client. It names the first unknown field; if all fields are known, it names the first
+    wrong field."""
     found = error.errors(include_url=False, include_input=False)
     first = next((each for each in found if each["type"] == _UNKNOWN), found[0])
     kind, context = first["type"], first.get("ctx", {})
@@ -228,8 +230,9 @@ _Reader = Callable[[object, Mapping[str, Any]], dict[str, Any]]
 
 
 def _reader(names: Mapping[str, str], given: Sequence[str]) -> _Reader:
-    """Return a function that makes JSON from the attributes of an object and the `given` fields. The function is
-    compiled, because lists have hundreds of views and a loop over the names takes twice as long."""
+    """Return a function that builds the JSON of a view from the `given` fields and, for all other fields, from the
+    attributes of an object. The function is compiled, because lists have hundreds of views and a loop over the names
+    would take twice as long."""
     parts = (f"{json!r}: " + (f"given[{name!r}]" if name in given else f"shown.{name}") for name, json in names.items())
     read: _Reader = eval(f"lambda shown, given: {{{', '.join(parts)}}}")  # noqa: S307 - only names of fields
     return read
@@ -239,9 +242,9 @@ def _reader(names: Mapping[str, str], given: Sequence[str]) -> _Reader:
 class View:
     """The fields of a response. A field with the default `ABSENT` is omitted unless its value is given."""
 
-    #: The names of the fields in Python and in JSON.
+    #: The names of the fields in JSON, by their names in Python.
     _names: ClassVar[Mapping[str, str]] = {}
-    #: The functions of `showing`, by the names of the given fields.
+    #: The compiled functions that `showing` calls, by the names of the given fields.
     _readers: ClassVar[dict[tuple[str, ...], _Reader]] = {}
     _optional: ClassVar[frozenset[str]] = frozenset()
 
@@ -261,7 +264,8 @@ class View:
 
     @classmethod
     def showing(cls, shown: object, /, **others: Any) -> Self:
-        """Return a view with the attributes of `shown` that have the names of the view's fields, and with `others`."""
+        """Return a view. The values of its fields are `others` and, for all other fields, the attributes of `shown`
+        with the same names."""
         given = tuple(others)
         if (read := cls._readers.get(given)) is None:
             read = cls._readers[given] = _reader(cls._names, given)
@@ -270,7 +274,7 @@ class View:
         return view
 
     def to_json(self) -> dict[str, Any]:
-        """Return the view as JSON. It can contain other views."""
+        """Return the view as a JSON object. Its values can contain other views."""
         return self._json
 
     def __getattr__(self, name: str) -> Any:
@@ -305,8 +309,8 @@ DONE = OkView(ok=True)
 
 
 class _Describe(GenerateJsonSchema):
-    """The generator of schemas in the form of the document. A view is a component with the name of its class, without
-    `View`."""
+    """The generator of JSON Schemas for the OpenAPI document. The component of a view has the name of the view's class,
+    without `View`."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's name
         return False
@@ -327,7 +331,7 @@ class _Describe(GenerateJsonSchema):
 
 
 def schema_of(kind: Schema | type[Body | View]) -> Schema:
-    """Return the JSON Schema of a class, with the schemas of the classes in it."""
+    """Return the JSON Schema of a class, including the schemas of the classes that its fields use."""
     if isinstance(kind, dict):
         return kind
     if get_origin(kind) is Page:
@@ -340,7 +344,7 @@ def schema_of(kind: Schema | type[Body | View]) -> Schema:
 
 
 def _inlined(part: Any, shared: Mapping[str, Any]) -> Any:
-    """Replace references by the schemas in `shared`. An enumeration is shown by its members only."""
+    """Replace each reference by its schema in `shared`. The schema of an enumeration lists only the members."""
     if isinstance(part, list):
         return [_inlined(each, shared) for each in part]
     if not isinstance(part, dict):

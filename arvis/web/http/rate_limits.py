@@ -56,8 +56,8 @@ class LoginLimiter:
 
 
 class KeyGuesses:
-    """The wrong keys from each address. Keys that cannot be guessed are always checked, so other clients at the same
-    address cannot lock out the holder of such a key."""
+    """The counts of the wrong keys from each address. Keys that cannot be guessed are always checked, so other clients
+    at the same address cannot lock out the holder of such a key."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys from this address.")
@@ -72,7 +72,7 @@ class KeyGuesses:
 
 class _Tries:
     """The attempts of each name, which is a network or an account. If there are more than `_MOST_NAMES` names, the name
-    with the oldest last attempt is dropped."""
+    whose last attempt is the oldest is dropped."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""The input of clients: bodies within their limits, strict JSON, typed fields.
+"""The functions that read the input of clients. They limit the size of bodies, parse strict JSON, and return typed
+fields.
 
 NUL characters are removed and lone surrogates are replaced, because databases and encoders would refuse them.
 """

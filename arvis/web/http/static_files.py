@@ -1,8 +1,8 @@
 """The dashboard's files, and responses with stored files.
 
 The list of the dashboard's files is built once at the start, so a path cannot lead outside their folder. The bytes of a
-file are read at each request, so that they take no memory. All pages of the dashboard are one document: a browser that
-opens a path that is neither a file nor a route of the API gets this document.
+file are read at each request, so that they take no memory. All pages of the dashboard are one document. A browser gets
+this document for each path that is neither a file nor a route of the API.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _BYTES = "application/octet-stream"
 
 
 def sniffed(data: bytes) -> str:
-    """Return the content type of a file from its first bytes. All files except raster images and audio are plain
-    bytes."""
+    """Detect the content type of a file by its first bytes. Only raster images and audio are recognised; all other
+    files get the type of plain bytes."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12], _BYTES)
     if data[4:8] == b"ftyp" and data[8:11] == b"M4A":
@@ -82,7 +82,7 @@ Build it in a checkout with `make run` (which needs Node.js 20.19 or newer), or 
 line work without it.
 """
 _INDEX = "/index.html"
-#: `gzip` in a header, but not `gzip;q=0`, which refuses it.
+#: Matches `gzip` in a header, but not `gzip;q=0`, which refuses gzip.
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
 #: The names of these files contain a hash of their content, so they never change.
@@ -135,8 +135,8 @@ class Page:
         return [*routes, Route(f"{_LASTING}{{name}}", self._serve_asset, methods=["GET"])]
 
     async def missing(self, request: Request) -> Response:
-        """Return the document with status 404, for a browser that opened an unknown address. The page then shows the
-        error."""
+        """Return the document with status 404, for a browser that opened an unknown address. The document then displays
+        the error."""
         response = await self._serve(request)
         if response.status_code == HTTPStatus.OK:
             response.status_code = HTTPStatus.NOT_FOUND

@@ -1,4 +1,5 @@
-"""Domain objects as JSON: camelCase, times in milliseconds since the epoch, URLs without their logins.
+"""Domain objects as JSON: names are in camelCase, times are in milliseconds since the epoch, and URLs contain no
+logins.
 
 The schemas are in `http/schema.py` and the modules of `api/`. A view only converts data and reads nothing.
 """
@@ -93,8 +94,8 @@ def _questions(wait: Wait) -> list[Json]:
 
 
 def _sent(delivery: Delivery, parts: Sequence[Part], at: int) -> list[Json]:
-    """Return a step for each part whose sending was attempted. If there is none, return one step with the state of the
-    delivery."""
+    """Return one step for each part that Arvis has tried to send. If there is no such part, return one step with the
+    state of the delivery."""
     tried = [each for each in parts if each.tried_at is not None]
     if not tried:
         return [_step(at, "delivery", part=delivery.part, state=delivery.state, seq=delivery.seq)]
@@ -158,7 +159,7 @@ class JobRowView(View):
 
     @classmethod
     def of(cls, job: Job, agents: Mapping[str, str]) -> Self:
-        """Return a job. `agents` maps agent ids to slugs; a deleted agent is shown by its id."""
+        """Return the view of a job. `agents` maps agent ids to slugs; a deleted agent is shown by its id."""
         return cls.showing(job, agent=None if job.agent_id is None else agents.get(job.agent_id, job.agent_id))
 
 
@@ -223,13 +224,13 @@ class FileView(View):
     name: str
     content_type: str
     size: int
-    #: The address of the bytes. A frame does not contain the bytes, because it is sent again to every socket that
-    #: reconnects.
+    #: The address from which a client loads the file. A frame does not contain the bytes of the file, because it is
+    #: sent again to every socket that reconnects.
     url: str
 
     @classmethod
     def of_delivery(cls, delivery: Delivery) -> list[Self]:
-        """Return the files of a delivery."""
+        """Return the views of the files of a delivery."""
         return [
             cls.showing(file, name=file.filename, url=f"/api/deliveries/{delivery.id}/files/{number}")
             for number, file in enumerate(delivery.files)
@@ -294,5 +295,5 @@ def holds_login(address: str) -> bool:
 
 
 def without_login(value: T) -> T | str:
-    """Return the text without the logins of URLs in it. Values of other types are unchanged."""
+    """Return the text without the logins that its URLs contain. Return a value of another type unchanged."""
     return _LOGIN.sub("•••@", value) if isinstance(value, str) else value
