@@ -1,8 +1,8 @@
 """Incoming webhooks: `POST /hooks/PLATFORM/NAME` for chat platforms, and `POST /hooks/PATH` for webhooks of the
 product.
 
-A signature identifies the caller. The error for a disabled webhook, and for a bot that is disabled or does not support
-webhooks, is the same as for an unknown path.
+A signature identifies the caller. A call of a disabled webhook gets the same error as a call of an unknown path. So
+does a call of a bot that is disabled or does not support webhooks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from arvis.web.http.schema import STRING, Schema
 #: The maximum difference in seconds between the time in a signature and the daemon's clock.
 TOLERANCE = 300
 
-#: Headers by lower-case name, each with all its values.
+#: The headers: all values of each header, by its name in lower case.
 Headers = Mapping[str, Sequence[str]]
 
 _HUB, _OWN, _STRIPE = "x-hub-signature-256", "x-webhook-signature", "stripe-signature"
@@ -63,8 +63,8 @@ _MOST_SIGNATURES = 10
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """A call with a valid signature. `id` is the same for every repetition of the call. None: repetitions of the call
-    cannot be recognised."""
+    """A call with a valid signature. Every repetition of the call has the same `id`. If `id` is None, Arvis cannot
+    recognise repetitions."""
 
     id: str | None
 
@@ -82,8 +82,8 @@ def may_be_shown(header: str) -> bool:
 
 
 def verify(preset: Preset, secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCall | None:
-    """Return the verified call, or None if its signature is missing, wrong or, with the preset `stripe`, too old. `now`
-    is in ms. With an empty secret no signature is valid."""
+    """Return the verified call. Return None if the signature is missing or wrong, or if a signature of the preset
+    `stripe` is too old. With an empty secret no signature is valid. `now` is in ms."""
     if not secret:
         return None
     match preset:
@@ -100,8 +100,7 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def _plain(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
-    """Verify the preset `plain`. One of the two signature headers is enough; if both are present, both must be
-    valid."""
+    """Verify the preset `plain`. One of the two signature headers is enough. If a call has both, both must be valid."""
     given = [value for name in (_HUB, _OWN) for value in headers.get(name, ())]
     doubled = any(len(headers.get(name, ())) > 1 for name in (_HUB, _OWN, *_IDS))
     if not given or doubled or not all(_same(value, signature(secret, body)) for value in given):
@@ -129,13 +128,13 @@ def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCal
     offered = _SIGNATURE.findall(form["signatures"])[:_MOST_SIGNATURES]
     signed = form["time"].encode() + b"." + body
     wanted = _digest(secret, signed)
-    if not sum(_same(value, wanted) for value in offered):  # `sum` compares all, so that the time reveals nothing
+    if not sum(_same(value, wanted) for value in offered):  # `sum` compares all, so the duration reveals nothing
         return None
     return VerifiedCall(_event_id(body) or f"signed:{hashlib.sha256(signed).hexdigest()}")
 
 
 def _event_id(body: bytes) -> str | None:
-    """Return the `id` in the body of a Stripe event, in its stored form; None if the body has no id."""
+    """Return the stored form of the `id` in the body of a Stripe event, or None if the body has no id."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
@@ -145,8 +144,8 @@ def _event_id(body: bytes) -> str | None:
 
 
 def _id(kind: str, value: str) -> str | None:
-    """Return the id that a caller gave a call, in its stored form: with the kind of the id in front, and hashed if it
-    is too long or has unusual characters. Return None for an empty id."""
+    """Return the stored form of the id that a caller gave a call, or None for an empty id. The stored form begins with
+    the kind of the id. An id that is too long or has unusual characters is stored as a hash."""
     if not value:
         return None
     if len(value) > _LONGEST_ID or not (value.isascii() and value.isprintable()):
@@ -173,7 +172,8 @@ _TIMEOUT = 10.0
 _AT_ONCE = 32
 #: The maximum number of calls of one webhook per minute.
 _A_MINUTE = 60
-#: A JSON text with more than this number of opening brackets and commas is not parsed but treated as text.
+#: The maximum number of opening brackets and commas in a JSON text. A longer text is not parsed and counts as plain
+#: text.
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
@@ -199,7 +199,7 @@ class WebhookReceiver:
         hook = await self._store.read(webhooks.open_at, path)
         if hook is None:
             raise nothing_there()
-        body = await _body(call)  # before the place, because a caller without the secret may send its body slowly
+        body = await _body(call)  # before a place is taken, because any caller can send a body slowly
         if self._places.locked():
             raise Unavailable("Too many calls run at the same time.", fix="Send the request again in a few seconds.")
         async with self._places:
@@ -267,7 +267,7 @@ def _filled(template: str, headers: Headers, body: bytes) -> str:
 
 
 def payload_of(body: bytes) -> Any:
-    """Return the parsed JSON of a body, or its text if it is not JSON or exceeds `_MOST_MARKS`."""
+    """Return the parsed JSON of a body. If the body is not JSON or exceeds `_MOST_MARKS`, return its text."""
     text = storable(body.decode("utf-8-sig", errors="replace"))
     try:
         if not BodyLimit(MOST_BYTES, _MOST_MARKS).holds(text):

@@ -1,7 +1,7 @@
 """The number of messages answered in the last hour or day, their latency, and the depth of the queue.
 
-Finished minutes are read once and kept in memory. The depth comes from samples: one per minute, and one for each
-request of the overview.
+The data of finished minutes is read once and kept in memory. The depth of the queue is sampled once a minute, and at
+each request of the overview.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class QueueDepths:
         return max((self._depths[each] for each in range(first, first + length) if each in self._depths), default=None)
 
     async def keep(self) -> None:
-        """At the first call, read the stored samples. Each later call writes the samples if the last write was at least
-        `_EVERY` minutes ago."""
+        """Read the stored samples at the first call. At each later call, write the samples if the last write was at
+        least `_EVERY` minutes ago."""
         minute = self._now()
         if not self._loaded:
             kept = await self._store.read(_kept)
@@ -96,7 +96,7 @@ class Span(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A bucket of the series. None: no value is known."""
+    """A bucket of the series. A field is None if its value is unknown."""
 
     #: The start of the bucket in ms.
     at: int
@@ -120,8 +120,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """The series of answered messages, latencies and queue depths. The depth of the queue comes from a query that also
-    returns the costs of the present day, in the time zone `zone`."""
+    """The series of answered messages, latencies and queue depths. The query for the depth of the queue also returns
+    the costs of the current day. `zone` is the time zone of this day."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -137,7 +137,7 @@ class LatencySeries:
 
     @contextlib.contextmanager
     def listening(self, _: EventBus) -> Iterator[None]:
-        """Take a sample of the queue every minute while the context is open."""
+        """Sample the depth of the queue every minute while the context is open."""
         sampling = asyncio.create_task(self._keep_sampling())
         self._listens = True
         try:

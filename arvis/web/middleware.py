@@ -137,7 +137,7 @@ _NO_ORIGIN = Failure(
 
 def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
     """Return the allowed host names, without ports. Any port is allowed, because ports can be forwarded. Other names
-    are refused, because they can be an attack."""
+    are refused, because they can be part of an attack (DNS rebinding)."""
     names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
     if host not in _EVERYWHERE:
         names.append(f"[{host.lower()}]" if ":" in host else host.lower())
@@ -147,7 +147,7 @@ def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> fr
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of a URL as a browser writes it: without the scheme's default port."""
+    """Return the origin of a URL in the form that browsers use, without the default port of the scheme."""
     parts = urlsplit(url.lower())
     own_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(own_port)}"
@@ -212,8 +212,8 @@ class Guard:
         return _NO_ORIGIN if with_cookie and REQUEST_HEADER not in headers else None
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Return whether the origin is the dashboard itself. If the public address uses TLS, refuse a page without TLS
-        under the same name, because any machine on the network could have sent this page."""
+        """Return whether the origin is the dashboard itself. If the public address uses TLS, a page with the same host
+        name but without TLS is not the dashboard, because any machine on the network could have sent this page."""
         if origin == self._public_origin:
             return True
         return origin == f"http://{host}" and _name_of(host) != self._name_over_tls

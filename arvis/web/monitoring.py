@@ -32,12 +32,12 @@ from arvis.web.http.schema import STRING
 from arvis.web.openapi import describe
 
 # Metrics that are read from the database when they are requested: model calls and their costs, latencies of replies,
-# open questions. They cover all processes. The counters start at zero when this process starts, and each read adds the
-# rows since the previous read.
+# and open questions. They cover all processes. The counters start at zero when this process starts, and each read adds
+# the rows since the previous read.
 
 
-#: Rows are read when they are older than this (ms). Newer rows are left for the next read, because their transactions
-#: may still be open.
+#: The minimum age in ms of the rows that are read. Newer rows are left for the next read, because transactions that
+#: write such rows may still be open.
 _SETTLED = 3_000
 #: The number of models with their own metrics. Further models are counted together.
 _MOST_MODELS = 200
@@ -74,7 +74,7 @@ class DatabaseMetrics:
         )
 
     async def look(self) -> None:
-        """Add the new rows to the counters. Concurrent calls count no row twice."""
+        """Read the new rows and add their numbers to the counters. Concurrent calls do not count a row twice."""
         async with self._looking:
             until = self._clock.now() - _SETTLED
             since = max(self._looked, until - _LONGEST_LOOK)
@@ -84,7 +84,7 @@ class DatabaseMetrics:
                 report = await self._insights.usage(UsageBy.MODEL, since, until, "UTC")
                 answers = await self._insights.answers(since, until)
                 self._looked = until
-                # Count only after the last read: if a read fails, the next look reads all these rows again.
+                # Count only after the last read: if a read fails, the next call of `look` reads all these rows again.
                 for status, number in runs.ended.items():
                     self._runs.labels(status).inc(number)
                 for group in report.groups:
@@ -115,7 +115,7 @@ class DatabaseMetrics:
 
 
 class _StallCollector(Collector):
-    """The counts of the event loop monitor as metrics, read when metrics are requested."""
+    """The collector of the counts of the event loop monitor. It reads them when metrics are requested."""
 
     def __init__(self, stalls: Callable[[], Stalls]) -> None:
         self._stalls = stalls
@@ -207,7 +207,7 @@ class Metrics:
 # Readiness: the roles are up, the database is writable, the disk has space, and the event loop is responsive.
 
 
-#: The time for which the result of a database check is cached, and the longest time of a check, in seconds.
+#: The time for which the result of a database check is cached, and the maximum duration of a check, in seconds.
 _FRESH = 1.0
 _TIMEOUT = 2.0
 
@@ -233,8 +233,8 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """The check of readiness. `roles` returns the configured roles, and `bots` the enabled bots, each with True if it
-    is up. `room` returns whether the disk has space for new work."""
+    """The check of readiness. `roles` returns the configured roles, and `bots` returns the enabled bots. The value of
+    each is True if it is up. `room` returns whether the disk has space for new work."""
 
     def __init__(
         self,
@@ -345,5 +345,6 @@ class SystemRoutes(Routes):
 
     @route("GET", "/openapi.json", "Show this document", READ, {200: {"type": "object"}})
     async def openapi(self, _: Call) -> Response:
-        # Building the document takes a fifth of a second, in which the event loop must serve others.
+        # Building the document takes a fifth of a second. A thread builds it, so that the event loop can serve other
+        # requests.
         return answer(await asyncio.to_thread(describe, [*self._others, *self.endpoints()]))

@@ -109,7 +109,7 @@ _HEADERS_OF = {401: ("WWW-Authenticate",), 409: ("Retry-After",), 429: ("Retry-A
 
 
 class _Classes(Components):
-    """The components, which describe each class of a view once."""
+    """The components of the document. They describe each view class once."""
 
     def __init__(self) -> None:
         super().__init__(NAMED)

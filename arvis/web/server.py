@@ -1,4 +1,4 @@
-"""The web server that the daemon starts and stops: one port for the dashboard, the API and the sockets."""
+"""The web server that the daemon starts and stops. It serves the dashboard, the API and the sockets on one port."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class RequestProtocol(H11Protocol):
 
     @property
     def half_sent(self) -> bool:
-        """Return whether this connection has no request that the server is answering: the client has not sent a whole
-        request yet, or the connection is idle between two requests."""
+        """Return True if the server is not answering a request on this connection, because the client has not sent a
+        whole request yet or the connection is idle between two requests."""
         return not self._answering()
 
 
@@ -114,8 +114,8 @@ def _make_room(newest: RequestProtocol) -> None:
 
 
 class AcceptErrorLimiter:
-    """An error handler of the event loop. It limits the log lines about connections that cannot be accepted because too
-    many files are open.
+    """An error handler of the event loop. If too many files are open, the server cannot accept connections. The handler
+    limits the log lines about this error.
 
     asyncio itself would log thousands of lines a second.
     """
@@ -140,8 +140,8 @@ class AcceptErrorLimiter:
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket. It accepts only small frames until the application calls the function
-    `take_large_frames`, which is in the connection's state. When the handler has ended and the client does not read the
+    """The protocol of a WebSocket. It accepts only small frames until the application calls `take_large_frames`, a
+    function that it finds in the state of the connection. When the handler has ended and the client does not read the
     remaining data, the connection is dropped."""
 
     def connection_made(self, transport: BaseTransport) -> None:
@@ -178,9 +178,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 class UvicornServer(uvicorn.Server):
     """The uvicorn server, which serves until `stop` is called. The daemon handles signals, and `AnswerHeaders` adds the
-    date to responses. `max_frame`: the maximum number of bytes of a frame. `grace`: the seconds after which a closing
-    socket, or a request that still runs after `stop`, is aborted. `idle`: the seconds after which a connection without
-    a request is closed."""
+    date to responses. `max_frame` is the maximum number of bytes of a frame. After `grace` seconds, a closing socket,
+    or a request that still runs after `stop`, is aborted. After `idle` seconds, a connection without a request is
+    closed."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
@@ -216,7 +216,7 @@ class UvicornServer(uvicorn.Server):
         return serving
 
     def stop(self) -> None:
-        """Stop the server: sockets are closed with code 1012, and running requests get `grace` seconds to end."""
+        """Stop the server. Close the sockets with code 1012, and give running requests `grace` seconds to end."""
         self.should_exit = True
         self._stopping.set()
 
@@ -265,7 +265,7 @@ class WebServer:
         self._serving = await self._uvicorn.begin(listener)
 
     async def stop(self) -> None:
-        """Stop the server: waiting requests return the current status, sockets are closed with code 1012, and the port
+        """Stop the server. Waiting requests return the current status, sockets are closed with code 1012, and the port
         is released."""
         self._parts.board.close()
         self._uvicorn.stop()
@@ -308,8 +308,8 @@ class WebServer:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Create it with the number of its protocol (TCP). Without this number, asyncio would
-    not disable Nagle's algorithm, which delays each small response by 40 ms."""
+    """Return a listening socket. The socket is created with the protocol number of TCP. Without this number, asyncio
+    would not disable Nagle's algorithm, which delays each small response by 40 ms."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]

@@ -63,7 +63,8 @@ from arvis.web.realtime.subscriptions import Subscriptions
 
 
 class Assembly:
-    """All parts of the web package, created once. `login_link` returns the address with a login code."""
+    """All parts of the web package, each of which is created once. `login_link` returns the login address for a
+    code."""
 
     def __init__(self, deps: WebDependencies, *, login_link: Callable[[str], str]) -> None:
         self._deps = deps

@@ -71,7 +71,7 @@ class ApiKeyCache:
 
 
 def roles_of(keys: Sequence[ApiKey]) -> dict[str, PrincipalRole]:
-    """Return the roles that keys of the configuration give to their users, by user id."""
+    """Return the role of each user of a key of the configuration, by user id."""
     holders = (_holder(_digest(key.key.get_secret_value().encode()), key) for key in keys)
     return {holder.user_id: PRINCIPAL_ROLES[holder.role] for holder in holders}
 

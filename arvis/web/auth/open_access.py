@@ -64,7 +64,7 @@ class OpenAccess:
     @contextlib.contextmanager
     def held(self, identity: Identity, end: Callable[[], None]) -> Iterator[None]:
         """Call `end` if the credential becomes invalid while the context is open. If any rights have changed since the
-        start of the daemon, check the credential soon, because it may have ended after the request was admitted."""
+        start of the daemon, check the credential soon: it may have become invalid after the request was admitted."""
         each = _Held(identity, end)
         self._held.add(each)
         if self._changed:
@@ -95,8 +95,8 @@ class OpenAccess:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """Check the credentials of all connections that must be checked again. If another change occurs during the
-        check, check again."""
+        """Check the credentials of all connections that must be checked again. Repeat this if rights change during the
+        check."""
         try:
             while self._all_stale or self._fresh:
                 doubted = set(self._held) if self._all_stale else set(self._fresh)

@@ -36,8 +36,8 @@ class LoginLimiter:
         self._addresses.count(_network(address))
 
     def count_link(self, address: str) -> None:
-        """Count an attempt with a login link. Links are counted separately, so that wrong passwords from an address
-        do not block links there."""
+        """Count an attempt with a login link. Links are counted separately, so that wrong passwords from an address do
+        not block login links from the same address."""
         self._links.count(_network(address))
 
     def forgive_link(self, address: str) -> None:
@@ -49,7 +49,7 @@ class LoginLimiter:
         (self._accounts if known else self._strange_accounts).count(account)
 
     def forgive(self, address: str, account: str | None = None) -> None:
-        """Remove the last attempt of this address and account from the counts, because it succeeded."""
+        """Remove the last attempt of this address and account from the counts, because the attempt succeeded."""
         self._addresses.forgive(_network(address))
         if account is not None:
             self._accounts.forgive(account)

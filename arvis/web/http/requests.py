@@ -29,8 +29,8 @@ class BodyLimit:
 
     #: The maximum size, in bytes for a body and in characters for a frame of a socket.
     size: int
-    #: The maximum number of opening brackets and commas together. It limits the memory: a parsed `[{},{},…]` takes 24
-    #: times the memory of its text.
+    #: The maximum number of opening brackets and commas together. This number limits the memory: a parsed `[{},{},…]`
+    #: takes 24 times the memory of its text.
     marks: int
 
     def holds(self, text: str) -> bool:

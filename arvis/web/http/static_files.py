@@ -89,8 +89,8 @@ _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 _LASTING = "/assets/"
 _FOREVER = "public, max-age=31536000, immutable"
 
-#: The first path segments of the dashboard's pages. The document is served for each of these and for all paths below
-#: them.
+#: The first path segments of the dashboard's pages. The document is served for each of these paths and for all paths
+#: below them.
 ADDRESSES = frozenset(
     {
         "chat",
@@ -117,8 +117,8 @@ class Asset:
 
 
 class Page:
-    """The dashboard: the files in `folder` whose type is known, and their routes. The build compresses the larger ones
-    (`.gz`); a client that does not accept gzip gets the decompressed content."""
+    """The dashboard: the files in `folder` whose type is known, and their routes. The build compresses the larger files
+    (`.gz`). A client that does not accept gzip gets the decompressed content."""
 
     def __init__(self, folder: Path) -> None:
         self._assets = _assets_in(folder)

@@ -29,7 +29,7 @@ IDENTITY = "arvis.identity"
 #: The maximum number of concurrent requests, in total and per key. Each request can wait for minutes.
 _MOST = 32
 _MOST_OF_ONE = 8
-#: The fields of a protocol message that are passed on.
+#: The fields of a protocol message that the package `mcp` gets.
 _PARTS = ("jsonrpc", "id", "method", "params")
 
 _MISSING = Failure(
@@ -94,7 +94,7 @@ class McpRoutes:
         with self._slots.taken(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
-            # The body is not a message that can be answered in the protocol, so the refusal has the format of the API.
+            # The protocol has no response to this body, so the error has the format of the API.
             return _NO_MESSAGE.to_response()
         return answer
 
@@ -110,7 +110,7 @@ class McpRoutes:
 
 
 def _not_offered(fields: Fields) -> Response:
-    """Refuse a method in the format that the protocol defines for unsupported methods."""
+    """Return the error that the protocol defines for unsupported methods."""
     why = "Subscriptions are not supported. Request the list of tools again."
     error = {"code": _METHOD_NOT_FOUND, "message": why}
     return JSONResponse({"jsonrpc": "2.0", "id": fields.raw("id"), "error": error})
@@ -122,7 +122,7 @@ def _handed_on(fields: Fields) -> bytes:
 
 
 def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
-    """Return the ASGI scope for a call of the package `mcp`: with the verified identity, without credentials, and with
+    """Return the ASGI scope for a call of the package `mcp`. It contains the verified identity, no credentials, and
     headers that request a single JSON response."""
     replaced = {b"content-length": str(length).encode(), b"accept": b"application/json"}
     hidden = {*replaced, b"authorization", b"cookie", b"transfer-encoding"}

@@ -1,4 +1,4 @@
-"""The MCP server of the package `mcp`, with the tools of `ArvisTools`. This module is imported only at the first
+"""The server of the package `mcp`, which offers the tools of `ArvisTools`. This module is imported only at the first
 request, because the package may be missing."""
 
 from __future__ import annotations

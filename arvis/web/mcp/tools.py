@@ -1,6 +1,7 @@
-"""The tools that other programs may call through the Model Context Protocol, with the rules of the API.
+"""The tools that other programs may call through the Model Context Protocol. The access rules are those of the API.
 
-Viewers list and search, other roles may also send, and a chat key sees only its own messages and the replies to them.
+Viewers may list and search. Other roles may also send messages. A chat key sees only its own messages and the replies
+to them.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class ArvisTools:
         return [each for each in _OFFERED if identity.role in each.access]
 
     async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool that `offered` contains. Raise an `ArvisError` that describes a problem."""
+        """Call one of the tools that `offered` returns. Raise an `ArvisError` if the call fails."""
         described = next(each for each in _OFFERED if each.name == name)
         self._gate.admit(identity, described.access)
         for strange in arguments.keys() - described.parameters["properties"].keys():
@@ -200,7 +201,8 @@ class ArvisTools:
         return ToolResult({"id": conversation, "messages": _within(shown)})
 
     async def _only(self, identity: Identity) -> str | None:
-        """Return the id of the person whose messages the caller may read; None if the caller may read all messages."""
+        """Return the id of the only person whose messages the caller may read, or None if the caller may read all
+        messages."""
         if identity.role is not Role.CHAT:
             return None
         return (await self._gate.principal(self._gate.sender(identity))).id

@@ -2,8 +2,8 @@
 
 The client sends the whole conversation in each request. A request continues a stored conversation only if the client's
 history matches this conversation exactly. An edited, regenerated or unknown history starts a new conversation, which
-gets the history as text. Two chats of a key never share a conversation, and a repeated request creates no second
-message (ADR 0044).
+gets the history as text. Two chats that use the same key never share a conversation. A repeated request creates no
+second message (ADR 0044).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RETRY_MS = 15 * 60_000
 class RequestIdentity:
     """The hashes and names by which the conversation of a request is found."""
 
-    #: The hash of the user, the agent and the name of the conversation.
+    #: The common hash of the user, the agent and the name of the conversation.
     scope: str
     #: The thread of the first conversation with this name. The threads of all other conversations begin with this text.
     base: str
@@ -152,8 +152,8 @@ def _same(known: CompletionRequest, wanted: RequestIdentity) -> CompletionReques
 
 
 def _repeated(known: CompletionRequest) -> PlacedRequest:
-    """Return the stored first request for a repeated request. `fresh` and `instructed` only matter if a crash
-    interrupted the first request before its message was stored."""
+    """Return the stored first request for a repeated request. The values of `fresh` and `instructed` matter only if a
+    crash interrupted the first request before its message was stored."""
     return PlacedRequest(known, fresh=known.position == 1, instructed=known.position == 1)
 
 
@@ -177,8 +177,9 @@ def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> st
 
 
 def _tail(talk: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage] | None, str | None]:
-    """Return the client's history without its last reply, and the hash of this reply. Return (None, None) if the
-    history does not end with a question and a plain-text reply, because Arvis cannot have written such a history."""
+    """Return two values: the client's history without the last reply, and the hash of this reply. Return (None, None)
+    if the history does not end with a question and a plain-text reply, because Arvis cannot have written such a
+    history."""
     if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
         return None, None
     return talk[:-1], answer_mark(talk[-1].text)

@@ -30,8 +30,8 @@ _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Return a copy of the schema that allows additional fields, because clients send more fields than it lists.
-    `requests.parameters_of` applies or refuses the additional fields."""
+    """Return a copy of the schema. The copy allows additional fields, because clients send more fields than the schema
+    lists. `requests.parameters_of` applies or refuses these additional fields."""
     return {**schema, "additionalProperties": True}
 
 

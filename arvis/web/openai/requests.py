@@ -1,4 +1,5 @@
-"""The parser of chat completion requests: the agent, the conversation, the question, the history and the parameters.
+"""The parser of chat completion requests. It reads the agent, the conversation, the question, the history and the
+parameters from a request.
 
 A parameter that an agent cannot apply is refused with an error that names the parameter.
 """
@@ -43,8 +44,8 @@ class HistoryMessage:
 
 
 def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
-    """Return the newest messages that fit into `most_bytes` as one text. Each message follows a line with its role, and
-    each of its lines begins with `> `, so that no line looks like a line that Arvis wrote."""
+    """Return the newest messages that fit into `most_bytes` as one text. Above each message is a line with its role.
+    Each line of a message begins with `> `, so that no line looks like a line that Arvis wrote."""
     blocks: list[str] = []
     left = most_bytes
     for number, message in enumerate(reversed(before)):
@@ -59,7 +60,7 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
 
 def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
     """Return the taint of these messages. System text that was sent with an owner's key adds no label, because it
-    counts as the owner's own text. With any other key it counts as text of other people."""
+    counts as the owner's own text. System text that was sent with any other key counts as text of other people."""
     labels = {
         Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role]
         for each in before
@@ -81,9 +82,9 @@ _MOST_STOPS = 4
 _LONGEST_STOP = 200
 _MOST_TOKENS = 1_000_000
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-#: Parameters that are accepted without a check here. Other functions read some of them. The others do not change an
-#: agent's answer: notes of the client, settings for the vendor's storage and billing, and the permission for parallel
-#: tool calls.
+#: Parameters that are accepted without a check here. Other functions read some of these parameters. The remaining ones
+#: do not change an agent's answer: notes of the client, settings for the vendor's storage and billing, and the
+#: permission for parallel tool calls.
 _HEEDED = frozenset(
     {
         "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
@@ -96,8 +97,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
 }
-#: Parameters that Arvis does not support. A value is accepted only if it asks for the behaviour that Arvis has in any
-#: case. Each parameter has a test for such values, and the reason for a refusal.
+#: Parameters that Arvis does not support. A value is accepted only if it requests the behaviour that Arvis has anyway.
+#: Each parameter has a function that accepts such a value, and an error text for all other values.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "tools": (lambda value: not value, "is not supported: an agent has its own tools"),
     "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
@@ -129,7 +130,7 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 class Parameters:
     """The parameters of a request."""
 
-    #: The stop sequences: the answer ends before the first of them that occurs in it.
+    #: The stop sequences. The answer ends before the first stop sequence that occurs in it.
     stops: tuple[str, ...] = ()
     #: The parameters for the model: `max_tokens`, and `sampling`, which contains all others under OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)

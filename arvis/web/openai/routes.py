@@ -1,4 +1,4 @@
-"""`/v1`: Arvis as an OpenAI-compatible server. A model is an agent.
+"""`/v1`: Arvis as an OpenAI-compatible server. Each agent is a model.
 
 A request becomes a message, which is stored by the same inbox as every other message (docs/how-to/openai-compatible.md). If
 the client closes a stream, the answer is cancelled. If a client disconnects from a request without a stream, the answer
@@ -45,10 +45,10 @@ from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket,
 #: The maximum number of requests that may wait for an answer at the same time, in total and per key.
 _MOST = 256
 _MOST_OF_ONE = 64
-#: The maximum size in bytes of the text made from the earlier messages of a request.
+#: The maximum size in bytes of the text that contains the earlier messages of a request.
 _MOST_BEFORE = 65_536
-#: A request may contain this many more brackets and commas than a single message, because a request contains the whole
-#: conversation.
+#: The number of brackets and commas by which a request may exceed the limit of a single message, because a request
+#: contains the whole conversation.
 _MARKS = 262_144
 _SLUG = re.compile(r"[\w.-]{1,200}")
 
@@ -57,7 +57,7 @@ FORM = ErrorForm(schema=ERROR, response=refusal)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionDependencies:
-    """The services behind the answers. `message_bytes` is the maximum size of a message."""
+    """The services that answer chat completion requests. `message_bytes` is the maximum size of a message."""
 
     parser: MessageParser
     store: Store
@@ -157,8 +157,8 @@ class CompletionRoutes:
         return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
 
     async def _stop(self, ticket: Ticket) -> None:
-        """Cancel the answer whose client closed the stream, as OpenAI does. Do not cancel it if another request waits
-        for the same answer."""
+        """Cancel an answer because its client has closed the stream. OpenAI does the same. Do not cancel the answer if
+        another request waits for it."""
         if self._deps.board.watched(ticket.message_id):
             return
         timeline = await self._deps.insights.message(ticket.message_id)
@@ -174,8 +174,8 @@ class CompletionRoutes:
             await attempt(self._deps.store.write(forget_request, ticket.request_id))
 
     async def _send(self, call: Call, asked: ParsedRequest, placed: PlacedRequest, address: Address) -> Sent:
-        """Send the message. If it is refused, delete the row of the request, so that the next request continues the
-        conversation as if this request had not been sent."""
+        """Send the message. If the message is refused, delete the row of the request, so that the next request
+        continues the conversation as if this request had not been sent."""
         sender = self._deps.gate.sender(call.identity)
         try:
             draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)

@@ -1,4 +1,5 @@
-"""Wait for the answer to a chat completion, and return it when it is complete or stream it while it is written.
+"""Waiting for the answer to a chat completion. The answer is returned when it is complete, or streamed while it is
+written.
 
 The message is in the queue, so the agent answers it even if the wait ends early.
 """
@@ -38,8 +39,9 @@ _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """The pieces of an answer that were sent while the answer was written. The answer may begin again, but sent pieces
-    cannot be withdrawn. White space at the end of the answer is not sent, because the stored reply has none."""
+    """The pieces of an answer that were sent while the answer was written. The agent may begin the answer again, but
+    sent pieces cannot be withdrawn. White space at the end of the answer is not sent, because the stored reply has
+    none."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -51,7 +53,7 @@ class GrowingAnswer:
         return "".join(self._pieces)
 
     def more(self, text: str) -> str:
-        """Return the next piece to send, given the current text of the answer. Return an empty text if nothing is to be
+        """Return the next piece to send, given the current text of the answer. The piece is empty if nothing must be
         sent."""
         text = text.strip()
         if self._sent.startswith(text):
@@ -71,8 +73,9 @@ class GrowingAnswer:
 
 
 class AnswerEvents:
-    """The bus events of a conversation in which a request waits for an answer: the current text of the answer, and
-    signals to read the database. The subscription begins before the message is sent, so that no event is missed."""
+    """The subscription to the bus events of a conversation in which a request waits for an answer. It collects the
+    current text of the answer, and signals when the database must be read. The subscription begins before the message
+    is sent, so that no event is missed."""
 
     def __init__(self, *, address: Address) -> None:
         self._address = address
@@ -95,7 +98,7 @@ class AnswerEvents:
                 unsubscribe()
 
     def attend(self, message_id: str, watch: Watch) -> None:
-        """Follow only this message from now on, and wake the watch at its events."""
+        """Handle only the events of this message from now on, and wake `watch` at each of them."""
         self._message_id, self._watch = message_id, watch
         self._texts = {message_id: self.text} if message_id in self._texts else {}
 
@@ -111,7 +114,7 @@ class AnswerEvents:
         if event.address != self._address or self._message_id not in {None, event.message_id}:
             return
         known = self._texts.get(event.message_id, "")
-        if event.offset in {0, len(known)}:  # text after a gap is sent at the end, from the reply
+        if event.offset in {0, len(known)}:  # text after a gap is sent at the end, from the stored reply
             self._texts[event.message_id] = known[: event.offset] + event.text
             self._wake()
 
@@ -132,8 +135,8 @@ class AnswerEvents:
 
 
 class Chunks:
-    """The format of the events of one stream. With `usage`, the last event contains the token usage, and `usage` is
-    null in all other events, as with OpenAI."""
+    """The format of the events of one stream. If `usage` is True, the last event contains the token usage, and the
+    field `usage` is null in all other events. OpenAI does the same."""
 
     def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
         self._common = {
@@ -176,7 +179,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The ids of a request's row and of its message. `stops`: the stop sequences, before which the answer ends."""
+    """The ids of a request's row and of its message. The answer ends before the first of the stop sequences `stops`."""
 
     request_id: str
     message_id: str
@@ -251,7 +254,7 @@ class AnswerWaiter:
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
         """Return True if the message is finished, and False if the wait must continue. Return an error if no answer is
-        expected soon. `begun`: the time at which the wait began; None if a part of the answer was already sent, because
+        expected soon. `begun` is the time at which the wait began. It is None if a part of the answer was already sent;
         the wait must then continue."""
         if await self._is_settled(ticket.message_id):
             return True

@@ -1,8 +1,8 @@
 """The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
 
 A delivery counts as sent even without an open socket, because it stays in the database, and a client that reconnects
-requests the deliveries that it has missed. The memory of this process
-contains only the connections and the unfinished answers.
+requests the deliveries that it has missed. The memory of this process contains only the connections and the unfinished
+answers.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Client:
         self._grew(item.size)
 
     def request_replay(self) -> None:
-        """Signal that the database may contain deliveries that were not pushed. They are sent after the frames that are
-        waiting now."""
+        """Signal that the database may contain deliveries that were not pushed. These deliveries are sent after the
+        frames that are waiting now."""
         if not self._waiting or self._waiting[-1] is not REPLAY:
             self._waiting.append(REPLAY)
         self._grew(0)
@@ -154,8 +154,8 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Replay | HangUp:
-        """Return the next frame or signal; wait until there is one. Skip deliveries that were already sent. If a
-        delivery does not have the next number, return `REPLAY`, because the missing deliveries may never be pushed and
+        """Return the next frame or signal; wait until there is one. Skip deliveries that were already sent. If the
+        number of a delivery is not the next one, return `REPLAY`: the missing deliveries may never be pushed, so they
         must be read from the database."""
         while True:
             while not self._waiting and self._hang_up is None:
@@ -196,8 +196,8 @@ class Client:
 _MOST_SOCKETS = 100
 
 
-#: The maximum number of characters of all unfinished answers together. They are kept for sockets that connect later.
-#: Above this limit, the answer that has not grown for the longest time is dropped.
+#: The maximum number of characters of all unfinished answers together. Their texts are kept for sockets that connect
+#: later. Above this limit, the answer that has not grown for the longest time is dropped.
 _MOST_RUNNING = 4_000_000
 
 
@@ -208,8 +208,8 @@ _CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
 
 
 class WebConnector:
-    """The connector of the platform `web`, with one bot that is also called `web`. Clients recognise a repeated
-    delivery by its `seq` and show it once.
+    """The connector of the platform `web`. Its only bot is also called `web`. Clients recognise a repeated delivery by
+    its `seq` and show it once.
 
     `notify_others` notifies the other processes that have sockets. It is None if there are no other processes.
     """
@@ -243,8 +243,8 @@ class WebConnector:
         """Do nothing, because the server closes the sockets."""
 
     async def send(self, part: Part) -> Receipt:
-        """Send a delivery. It counts as sent only after the other processes were notified. If this process ends
-        earlier, the job repeats the notification."""
+        """Send a delivery. The delivery counts as sent only after the other processes were notified. If this process
+        ends before that, the job sends the notification again."""
         delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
         if self._notify_others is not None:
@@ -352,8 +352,8 @@ class _RunningTexts:
         self._characters = 0
 
     def add(self, delta: Delta) -> None:
-        """Append a piece to the text of its answer. If text between the pieces is missing, drop the answer's text and
-        wait for a piece that begins at offset 0."""
+        """Append a piece to the text of its answer. If text between two pieces is missing, drop the text of the answer
+        and start again with a piece that has offset 0."""
         _, text = self._texts.get(delta.message_id, (delta.address, ""))
         self.end(delta.message_id)
         if delta.offset > len(text):

@@ -41,7 +41,7 @@ from arvis.web.realtime.connector import (
 from arvis.web.realtime.speech import SpeechBuffers
 from arvis.web.realtime.subscriptions import Subscriptions
 
-# The first frame of a socket: its user, its channel, and the last delivery it has received.
+# The first frame of a socket. It names the user, the channel, and the last delivery that the client has received.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Handshake:
         return Greeting(client, fields.whole("lastSeq"))
 
 
-#: The number of deliveries in one database read. Each can be as large as `limits.reply_bytes`, and all of them stay in
-#: memory until the client has accepted them.
+#: The maximum number of deliveries in one database read. A delivery can be as large as `limits.reply_bytes`, and all
+#: deliveries of a read stay in memory until the client has accepted them.
 _SLICE = 16
 
 #: The maximum number of topics in one frame.
@@ -215,7 +215,7 @@ class SocketRoute:
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
         """Send all deliveries after `client.seen`, regardless of their state. Deliveries are numbered across all
-        threads of a channel. Deliveries for other threads therefore advance `seen`, but are not sent."""
+        threads of a channel. A delivery for another thread is not sent, but `seen` still takes its number."""
         while not client.ended and (
             missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
         ):
@@ -317,7 +317,8 @@ class SocketRoute:
 
 
 def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
-    """Return the close code and reason for the end of this task, the reader or the writer."""
+    """Return the close code and the reason for closing the socket after this task, the reader or the writer, has
+    ended."""
     failure = task.result() if task.done() and not task.cancelled() else None
     match failure:
         case Failure(status=AWAY.status):

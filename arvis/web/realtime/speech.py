@@ -1,4 +1,4 @@
-"""`speech` frames of the socket: partial transcripts of a speaking person become messages.
+"""`speech` frames of the socket. They contain partial transcripts of a speaking person, which become messages.
 
 Each frame contains one chunk of the transcript. A chunk is not acknowledged by itself: the `ack` of a message contains
 the ids of all its chunks. A client keeps its chunks until the `ack`, and may send them again.
@@ -96,7 +96,7 @@ def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:
 
 
 def _event_id(user_id: str, first: str) -> str:
-    """Return the id of the message, made from the user and the id of the first chunk, because other people in the
+    """Return the id of the message. It contains the user and the id of the first chunk, because other people in the
     channel may use the same chunk ids."""
     who = hashlib.blake2b(user_id.encode(errors="replace"), digest_size=8).hexdigest()
     return f"speech:{who}:{first}"

@@ -1,4 +1,5 @@
-"""Live pages: a client subscribes to topics, receives merged notices of changes, and reads the data itself.
+"""Live pages. A client subscribes to topics, receives notices in which several changes are merged, and then reads the
+changed data itself.
 
 Without subscribers, this module has no subscription to the bus, no timer and no task. The counters of the top bar are
 read once for all subscribers of `overview`, after a change and at most once a second.
@@ -36,8 +37,8 @@ MOST_IDS = 20
 
 
 class Pending:
-    """The changed topics, each with the ids of the changed objects. The value None instead of the ids means that there
-    are too many of them, or that an id is unknown."""
+    """The changed topics, each with the ids of the changed objects. If there are too many ids, or if an id is unknown,
+    the value is None instead of the ids."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str] | None] = {}
@@ -70,7 +71,7 @@ class Pending:
 
 
 class Subscriber:
-    """A client with its topics. `places`: the addresses of the topics that are conversations."""
+    """A client with its topics. `places` contains the addresses of the topics that are conversations."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -97,8 +98,8 @@ class Subscriber:
         return True
 
     def send_counts(self, now: Headline, budget: int | None) -> bool:
-        """Send the counters if they have changed. Return False if they have changed and the client has not read the
-        earlier frames. `budget`: the daily budget in millionths of a US dollar."""
+        """Send the counters if they have changed and the client has read the earlier frames. Return False if they have
+        changed but were not sent. `budget` is the daily budget in millionths of a US dollar."""
         counts = counts_view(now, budget)
         if counts == self._sent_counts:
             return True
@@ -144,8 +145,8 @@ class Intervals:
 
 
 class Subscriptions:
-    """All subscriptions of this process. `zone`: the time zone that determines the day whose costs the counters show.
-    `limits` returns the current budgets."""
+    """All subscriptions of this process. The counters show the costs of the current day; `zone` is the time zone of
+    this day. `limits` returns the current budgets."""
 
     def __init__(
         self,
@@ -210,7 +211,7 @@ class Subscriptions:
         return sorted(watcher.topics)
 
     def unwatch(self, client: Client, topics: Collection[str] | None = None) -> list[str]:
-        """Remove these topics (None: all) from the client, and return its remaining topics."""
+        """Remove these topics from the client, and return its remaining topics. Without `topics`, remove all."""
         watcher = self._watchers.get(client)
         if watcher is None:
             return []
@@ -229,8 +230,8 @@ class Subscriptions:
     # -- events of the bus -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Update the indexes after a change of subscribers. Subscribe to the bus if there are subscribers, otherwise
-        end all activity."""
+        """Update the indexes after a change of subscribers. If there are subscribers, subscribe to the bus; if there
+        are none, end all activity."""
         self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
         self._places = {}
         for watcher in self._watchers.values():
