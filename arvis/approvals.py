@@ -1,4 +1,4 @@
-"""Questions to people before a tool runs or a model changes something, and the answers.
+"""Builds the questions that people get before a tool runs or a model changes something, and stores the answers.
 
 A question shows all arguments of the call. It shows invisible characters, characters that change the direction of text,
 line breaks and long runs of blanks as visible text. Answers come from the API, the command line or a chat; the first
@@ -46,8 +46,8 @@ def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str)
 def change_question(
     what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
 ) -> str | None:
-    """Return the question about a change by an agent; None if it is too long to be shown completely. `lines`, made by
-    `line` and `change`, show the whole change. `sources` are the sources of the agent's reply other than the message of
+    """Return the question about a change by an agent; None if it is too long to be shown completely. `lines` show the
+    whole change; `line` and `change` make them. `sources` are the sources of the agent's reply except the message of
     the person `asker`."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
@@ -92,7 +92,7 @@ def fingerprint(call: ToolCall, tool: str) -> str:
 
 
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:
-    """Return the decision that an answer contains; `on_expiry` if the deadline passed without an answer."""
+    """Return the decision that the answer contains. If the deadline passed without an answer, return `on_expiry`."""
     if answer.expired:
         return {"decision": on_expiry, "note": "No answer arrived in time."}
     given = dict(answer.value or {"decision": "reject"})
@@ -139,8 +139,8 @@ _GROUPS: Mapping[str, Approvers] = {
     "member": _ANYBODY,
     "members": _ANYBODY,
 }
-#: The prefix of the state key under which a node stores details of its question (`{"approvers": […]}`). The id of the
-#: node's position follows the prefix.
+#: The prefix of a key in the execution's state. A node stores the details of its question (`{"approvers": […]}`) under
+#: this prefix and the id of its cursor.
 ASKS = "asks:"
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
@@ -206,7 +206,7 @@ def answer_question(
 
 
 def _wants_words(wait: Wait, asking: Execution | None) -> bool:
-    """Return True if a workflow's node asks for a text, so that yes and no are not answers."""
+    """Return True if a workflow's node asks for a text. Yes and no are then not valid answers."""
     drawn = asking is not None and asking.graph.startswith(PREFIX)
     return drawn and wait.kind is WaitKind.USER and wait.subject is None and not wait.choices
 
@@ -242,9 +242,9 @@ def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None
 
 
 def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
-    """Return the people who may answer besides the person who was asked. For an approval, these are the approvers that
-    the workflow's node names. If no node names approvers, or for an interrupted tool call, they are the configured
-    `approvers`. For all other questions they are owners and operators."""
+    """Return the people who may answer besides the person who was asked. For an approval, return the approvers that the
+    workflow's node names; if no node names any, return the configured `approvers`. For a question about an interrupted
+    tool call, return the configured `approvers`. For all other questions, return owners and operators."""
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
     if named is not None:
         return named

@@ -1,8 +1,9 @@
-"""Events inside one process (`EventBus`), and between the processes that share a database (`Bridge`).
+"""Passes events on inside one process (`EventBus`), and between the processes that share a database (`Bridge`).
 
 Events only announce changes: data that must not be lost is committed before its event is published. The bus never waits
 and stores no events. The failure of a listener affects neither the other listeners nor the publisher. The bridge sends
-an event to the other processes once. The event may be lost, and the receivers neither acknowledge nor forward it.
+each event to the other processes once and does not repeat a lost event. Receivers neither acknowledge nor forward
+events.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ CROSSING: Mapping[type[Any], Topic] = {
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
-#: The events that dashboard pages need but that are not sent to the processes that serve pages. These processes get a
-#: `Changed` instead.
+#: The events that dashboard pages need but that are not sent to the processes that serve pages. These processes get the
+#: event `Changed` instead.
 _SENT_AS_CHANGES = [kind for kind in CHANGE_EVENTS if CROSSING.get(kind) is not Topic.CHAT]
 #: The seconds for which changes are collected before they are sent together.
 _CHANGES_SECONDS = 0.2
@@ -167,7 +168,8 @@ def decode(notice: str) -> Event | None:
 
 
 def _pieces(event: Event) -> Iterator[Event]:
-    """Yield the event. If it is a `Delta` with a long text, yield several events with a part of the text each."""
+    """Yield the event. If it is a `Delta` with a long text, yield several events instead, each with a part of the
+    text."""
     if not isinstance(event, Delta):
         yield event
         return

@@ -1,4 +1,4 @@
-"""Schedule texts: the parser, and the calculation of the times of a schedule. `arvis/scheduler` starts the work.
+"""Parses schedule texts and calculates the times of a schedule. `arvis/scheduler` starts the work at these times.
 
 A text is an interval (`every 5 m`), a cron line (five fields, six with seconds, or a name such as `@daily`) or a single
 time (`at 2027-01-15 08:00`, `at 08:00`). Cron lines and single times are local times of a zone. If the clock skips a
@@ -52,8 +52,8 @@ _AT = re.compile(
 _LONGEST_INTERVAL = 3_660 * _DAY
 #: The years that the date of a single time may have.
 _YEARS = range(1971, 2200)
-#: The number of years in which the next time of a cron line is searched. Every possible combination of date and weekday
-#: occurs within this time.
+#: The number of years in which the next time of a cron line is searched for. Every possible combination of date and
+#: weekday occurs within this time.
 _FAR = 50
 #: The factor by which `_last_cron_times` extends the span that it searches.
 _WIDER = 8
@@ -66,7 +66,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """An interval. The next time is `seconds` after the last one."""
+    """An interval. Each time is `seconds` after the one before."""
 
     text: str
     seconds: int
@@ -83,7 +83,7 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A single time: either `moment` or `clock`."""
+    """A single time. Either `moment` or `clock` is set."""
 
     text: str
     #: A date and time, with or without an offset.
@@ -123,7 +123,7 @@ def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> lis
 
 def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count: int) -> list[int]:
     """Return the last times (ms) that are later than `after` and not later than `until`: at most `count`, the earliest
-    first. The first time of an interval is one interval after `after`."""
+    first. For an interval of n seconds, the first time is n seconds after `after`."""
     match schedule:
         case Every(seconds=seconds):
             passed = max(0, (until - after) // (seconds * _MS))
@@ -241,9 +241,9 @@ def _unreadable(text: str, why: str) -> Unprocessable:
 
 
 def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
-    """Yield the times (ms) of a cron line after `after`. The local times are first computed without a zone, so that
-    each of them exists once. Then local times that the zone skips are left out. If the zone has a local time twice,
-    only the first occurrence counts."""
+    """Yield the times (ms) of a cron line after `after`. The local times are computed without a zone, so that each
+    local time exists once. Local times that the zone skips are then left out. If the zone has a local time twice, only
+    the first occurrence counts."""
     start = _local(after, zone)
     for local in CronSim(schedule.line, start):
         if local.year > start.year + _FAR:

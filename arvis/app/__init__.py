@@ -1,2 +1,2 @@
-"""The composition root, the only place that connects the parts: it builds them, starts them in order, and stops them in
-reverse order."""
+"""The composition root. It builds the parts of the daemon, connects them, starts them in order, and stops them in
+reverse order. No other package connects parts."""

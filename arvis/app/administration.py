@@ -1,4 +1,4 @@
-"""The choices that the dashboard's forms offer, such as tools and models, and the run of `arvis doctor` for the
+"""Collects the choices that the dashboard's forms offer, such as tools and models, and runs `arvis doctor` for the
 dashboard."""
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from arvis.ports.tool import Tool
 from arvis.tools.registry import Registry
 
 _OWN = ("arvis", "connectors")
-#: A file in a connector's package that explains how to create a bot, and describes its settings.
+#: A file in a connector's package. It explains how to create a bot, and describes the settings of a bot.
 _GUIDE = "guide.json"
 _VENDORS = (("claude", "anthropic"), ("gpt", "openai"), ("gemini", "google"))
 
 
 class InstalledChoices:
-    """Implements `Choices`. `accounts` returns the present model accounts."""
+    """The choices of this installation; implements `Choices`. `accounts` returns the current model accounts."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class InstalledChoices:
         return names_served(self._accounts())
 
     async def models(self) -> Sequence[OfferedModel]:
-        """Return the models of accounts first, then the other models with a known price."""
+        """Return the models of the accounts, followed by all other models that have a known price."""
         accounts = self._accounts()
         own = [(each.provider, model) for each in accounts for model in (each.model, *each.models)]
         listed = [(_vendor_of(model), model) for model in self._prices.listed]
@@ -148,8 +148,8 @@ def _platform(point: EntryPoint) -> OfferedPlatform:
 
 
 def _guide(file: Path) -> Mapping[str, Any]:
-    """Return the guide of a connector. If it is missing or unreadable, return an empty mapping: a bot can be created
-    without it."""
+    """Return the guide of a connector. If the file is missing or unreadable, return an empty mapping, because a bot can
+    be created without a guide."""
     try:
         found = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
@@ -157,19 +157,19 @@ def _guide(file: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-# `arvis doctor` runs as a separate program, because its checks are in a higher layer, and so that its errors cannot
+# `arvis doctor` runs as a separate program for two reasons: its checks are in a higher layer, and its errors cannot
 # harm the daemon.
 
 #: The time limit in seconds. The program queries bots and accounts over the network.
 _TIMEOUT = 60.0
 _MOST_OUTPUT = 1_048_576
-#: The exit codes of `arvis doctor` after it has made all checks.
+#: The exit codes with which `arvis doctor` reports that it has made all checks.
 _DONE = (0, 1)
 
 
 class Doctor:
-    """Runs `arvis doctor` for the configuration and the data of this process. A call returns the output of `--json`.
-    Raises `ToolError`."""
+    """A runner of `arvis doctor` for the configuration and the data folder of this process. A call returns the JSON
+    output of the command. Raises `ToolError`."""
 
     def __init__(self, *, config: Config, folder: Path, programs: Programs) -> None:
         self._config = config
@@ -181,8 +181,8 @@ class Doctor:
         argv = [sys.executable, "-m", "arvis", "doctor", "--json", "--data", str(self._folder)]
         argv += ["--config", str(file)] if file is not None else []
         argv += ["--security"] if security else []
-        # The program runs in the daemon's working folder, because the default file and relative paths in the
-        # configuration depend on it.
+        # The program runs in the daemon's working folder, because the path of the default configuration file and
+        # relative paths in the file start there.
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
         task = Task(argv, Path.cwd(), environment=environment, timeout=_TIMEOUT, max_output=_MOST_OUTPUT)
         done = await self._programs.run(task)

@@ -17,13 +17,13 @@ from arvis.inbox import InboxService
 from arvis.messaging import owner_alerts
 from arvis.web.realtime.connector import WebConnector
 
-#: The roles that need connectors: to run them, to send, or to receive web hooks.
+#: The roles that need connectors. They run the bots, send deliveries, or receive web hooks.
 CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
 
 
 @dataclass(frozen=True, slots=True)
 class Bots:
-    """The objects that manage the bots. `rooms` is the connector `web`, which the `fleet` contains too."""
+    """The objects that manage the bots. `rooms` is the connector `web`; the `fleet` also contains it."""
 
     rooms: WebConnector
     fleet: ConnectorPool
@@ -33,9 +33,9 @@ class Bots:
 
 @asynccontextmanager
 async def open_bots(base: Base) -> AsyncIterator[Bots]:
-    """Yield the parts for bots, and close the connectors at the end. The daemon opens them before the roles, so that
-    the connectors stay open until the roles have drained. Raises `ConfigError` for a bot of the configuration that
-    cannot be created."""
+    """Yield the objects that manage the bots, and close the connectors at the end. The daemon opens the connectors
+    before the roles, so that they stay open until the roles have drained. Raises `ConfigError` if a bot of the
+    configuration cannot be created."""
     rooms = WebConnector(notify_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
     registry = BotRegistry(configured=base.config.bots, store=base.store, secrets=base.secrets)
@@ -53,8 +53,8 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
 
 
 def build_supervisor(base: Base, bots: Bots, inbox: InboxService) -> BotSupervisor:
-    """Return the supervisor of the bots. It runs the bots if the role `connectors` is on; in other processes it only
-    keeps their connectors up to date with the registry."""
+    """Return the supervisor of the bots. In a process with the role `connectors`, it runs the bots. In all other
+    processes, it only updates the connectors when the registry changes."""
     running = RunnerParts(
         inbox_for=inbox.fenced_by,
         tell_owner=owner_alerts.alert_bot_problem,

@@ -252,8 +252,8 @@ def _account_service(base: Base, providers: Providers) -> AccountService:
 
 
 def _speech_rules(config: Config) -> UtteranceRules:
-    """Return the rules for messages from speech. The maximum number of characters is at most a quarter of
-    `limits.message_bytes`, because a character takes up to four bytes."""
+    """Return the rules that turn speech into messages. The limit in characters is at most a quarter of
+    `limits.message_bytes`, because one character takes up to four bytes."""
     bounds = config.speech.buffer
     return UtteranceRules(
         pause=bounds.pause_seconds,

@@ -1,4 +1,4 @@
-"""The life of the daemon, from the lock on its folder to its last log line."""
+"""Runs the daemon, from the lock on its data folder to its last log line."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ async def run(
     watch: LoopWatch | None = None,
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. `say` prints a line for people. The
-    default `clock` is the system clock. `watch` measures stalls of the event loop; by default the daemon creates
-    one."""
+    default `clock` is the system clock. `watch` measures stalls of the event loop; without it, the daemon creates a
+    watch."""
     stopping = _stop_on_signals()
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
@@ -69,8 +69,8 @@ async def run(
         )
         config = base.config
         keep_logs(config.retention.logs_days)
-        # Resources that turns need until their end are opened before the roles, so they are closed after the roles have
-        # drained.
+        # The resources that turns need are opened before the roles start. They are therefore closed after the roles
+        # have drained.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         providers = await stack.enter_async_context(open_providers(clock=clock, timeouts=timeouts, folder=folder.path))
         wanted = {account.provider for account in (*config.accounts, DEMO)}

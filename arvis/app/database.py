@@ -1,5 +1,5 @@
-"""The configured database, and the start of a daemon while it is unavailable: the daemon waits, reports this, and
-continues when the database answers."""
+"""Opens the configured database. If the database is unavailable when the daemon starts, the daemon reports this, waits,
+and continues when the database answers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Stopped(Exception):
 
 
 class Reaching:
-    """Repeats a step of the start until the database can be reached. If `stopping` is set, the wait ends with
-    `Stopped`."""
+    """The repetition of a start step until the database can be reached. If `stopping` is set, the repetition ends with
+    the exception `Stopped`."""
 
     def __init__(self, *, config: Config, say: Callable[[str], None], stopping: asyncio.Event) -> None:
         self._config = config

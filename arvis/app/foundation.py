@@ -1,4 +1,5 @@
-"""The base of all parts, opened in order: the database, the settings, the accounts, the bridge to other processes."""
+"""Opens the base of all parts in this order: the database, the settings, the accounts, the bridge to other
+processes."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ class Base:
 
 @asynccontextmanager
 async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> AsyncIterator[DiskWatch]:
-    """Yield the watch over free disk space. It is active only for SQLite, because PostgreSQL's data is not in the data
-    folder."""
+    """Yield an object that watches the free disk space. It is active only for SQLite, because the data of PostgreSQL is
+    not in the data folder."""
     space, ballast = partial(disk_space, folder.path), ReservedSpace(folder.path / "ballast")
     disk = DiskWatch(space=space, ballast=ballast, clock=clock)
     async with nullcontext() if config.postgres_url else disk.watching():

@@ -1,5 +1,4 @@
-"""The providers of models by name. They are found as entry points, and each is loaded when an account first needs
-it."""
+"""Finds the providers of models by their entry points. A provider is loaded when an account first needs it."""
 
 from __future__ import annotations
 
@@ -26,7 +25,8 @@ log = structlog.get_logger(__name__)
 
 
 class LateHttp:
-    """An `HttpClient` that opens at its first request, so that a daemon without requests does not import it."""
+    """An `HttpClient` that imports and opens the real client at its first request. A daemon without requests does not
+    import the real client."""
 
     def __init__(self, *, stack: AsyncExitStack) -> None:
         self._stack = stack
@@ -60,8 +60,8 @@ class LateHttp:
 
 @asynccontextmanager
 async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
-    """Yield the providers, and at the end close everything that they opened. The daemon opens them before the roles, so
-    that they stay open until the roles have drained. `folder` is the data folder."""
+    """Yield the providers, and at the end close everything that the providers opened. The daemon opens the providers
+    before the roles, so that the providers stay open until the roles have drained. `folder` is the data folder."""
     async with AsyncExitStack() as stack:
         services = ProviderServices(
             http=LateHttp(stack=stack),
@@ -103,8 +103,8 @@ class ProviderPool:
         return self._loaded[name]
 
     async def warm(self, names: Iterable[str]) -> None:
-        """Load these providers before the first request. If one cannot be loaded, log a warning; its accounts are then
-        skipped."""
+        """Load these providers before the first request. If a provider cannot be loaded, log a warning; model calls
+        then skip the accounts of this provider."""
         for name in names:
             try:
                 await self.get(name)

@@ -53,7 +53,8 @@ class Outside:
 
 
 async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> WebServer | None:
-    """Build the parts and start the roles of this process. Return the web server; None without the role `web`."""
+    """Build the parts and start the roles of this process. Return the web server, or None if the process does not have
+    the role `web`."""
     config, bots = base.config, outside.bots
     flow = build_flow(base, outside.providers, outside.tools, bots.fleet, outside.speech)
     inbox = build_inbox(base, outside.tools)
@@ -74,12 +75,13 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))
         if "workers" in config.roles:
-            # With a single process this role is not needed, because the code that changes an account also updates the
-            # list.
+            # A single process does not need this role, because the code that changes an account also updates the list
+            # of accounts of its own process.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
-        # This role starts before the workers and so stops after them: it shows typing and status during the drain.
+        # This role starts before the workers and so stops after them: people see the typing indicator and the status
+        # during the drain.
         await supervisor.start(Role("presence", presence.run, required=False))
         handlers = await traced(base, _handlers(base, flow, outside.tools), supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
@@ -148,8 +150,8 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
 
 
 async def _run_scheduler(base: Base, up: Up) -> None:
-    """Run the scheduler and the clean-up while this process has the role. Only one process of a database has it at a
-    time."""
+    """Run the scheduler and the clean-up while this process has the role. Of all processes that use the database, only
+    one has the role at a time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
         name="scheduler",

@@ -1,4 +1,4 @@
-"""The configured engines for speech to text and text to speech. Each is loaded at its first use."""
+"""Opens the configured engines for speech to text and text to speech. Each engine is loaded at its first use."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The speech engines; an engine is None if it is not configured. `minutes` is the maximum length of a voice
-    message."""
+    """The speech engines; an engine is None if it is not configured. `minutes` is the maximum length of a voice message
+    in minutes."""
 
     transcriber: Transcriber | None
     speaker: Speaker | None
@@ -42,8 +42,8 @@ class Speech:
 async def open_speech(
     settings: Settings, *, http: HttpClient, accounts: Callable[[], Sequence[Account]], clock: Clock
 ) -> AsyncIterator[Speech]:
-    """Yield the engines, and close them at the end. The daemon opens them before the roles, so that they stay open
-    until the roles have drained. `accounts` returns the present accounts."""
+    """Yield the engines, and close them at the end. The daemon opens the engines before the roles, so that the engines
+    stay open until the roles have drained. `accounts` returns the current accounts."""
 
     def access() -> ApiAccess:
         account = next((each for each in accounts() if each.provider == "openai"), None)

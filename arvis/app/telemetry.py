@@ -22,8 +22,8 @@ NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
 class TracedHandler:
-    """A handler that runs another handler. After the commit of a job, it queues the execution of the job, so that the
-    trace of this execution is exported. Implements `Handler`."""
+    """A handler that runs another handler. After the commit of a job, it queues the job's execution for the export of
+    its trace. Implements `Handler`."""
 
     def __init__(self, *, handler: Handler, queue: ExportQueue) -> None:
         self._handler = handler
@@ -47,7 +47,8 @@ class TracedHandler:
 
 
 async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Supervisor) -> Mapping[JobKind, Handler]:
-    """Return the handlers, traced if a collector is configured. Tracing is a role that no other role depends on."""
+    """Return the handlers. If a collector is configured, each handler is traced. Tracing runs in a role on which no
+    other role depends."""
     settings = base.config.telemetry
     if settings.endpoint is None:
         return handlers
@@ -63,8 +64,8 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
             forget()
 
     def stopped(event: StatusChanged) -> None:
-        """Queue a turn that was cancelled while it waited for a person. No job of such a turn ends, so no
-        `TracedHandler` queues it."""
+        """Queue a cancelled turn for export, because it may have waited for a person. In this case no job of the turn
+        ends, and no `TracedHandler` queues the turn."""
         if event.status is MessageStatus.CANCELLED:
             queue.add(event.message_id)
 

@@ -1,4 +1,4 @@
-"""All tools and plugins that agents can have, and the services that they use."""
+"""Opens all tools and plugins that agents can have, and the services that the tools use."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Toolbox:
 
 @asynccontextmanager
 async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolbox]:
-    """Yield the tools, and at the end close everything that they opened. The daemon opens them before the roles, so
-    that they stay open until the roles have drained."""
+    """Yield the tools, and at the end close everything that the tools opened. The daemon opens the tools before the
+    roles, so that the tools stay open until the roles have drained."""
     async with AsyncExitStack() as stack:
         services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
@@ -61,8 +61,8 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolb
         # Permission checks read the declarations in transactions, and a transaction must not wait for files.
         await asyncio.to_thread(read_declarations)
         if config.tools.allow_hosts:
-            # The rules are read already here, so that an invalid rule is reported at the start and not at a model's
-            # first fetch.
+            # The rules are read at the start, so that an invalid rule is reported now and not at the first fetch of a
+            # model.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:
@@ -111,8 +111,8 @@ class _Services:
             base, settings = self._base, self._base.config.tools
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
-            # With this store, a running tool waits while the database is unavailable. Otherwise the tool would return
-            # an error to the model.
+            # With this store, a running tool waits while the database is unavailable. With the usual store, the tool
+            # would return an error to the model.
             patient = RetryingStore(store=base.store, clock=base.clock)
             self._made = ToolServices(
                 store=patient,

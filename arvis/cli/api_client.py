@@ -42,7 +42,8 @@ class Api:
     """The API of the daemon that uses the data folder. Its methods raise `DaemonUnreachable`, or the daemon's own error
     as an `ArvisError`.
 
-    The daemon is searched for at the first use, so that a command reports wrong arguments before a missing daemon.
+    The first request searches for the daemon. A command can therefore report wrong arguments before it reports a
+    missing daemon.
     """
 
     def __init__(self, config: Path | None, data: Path | None) -> None:
@@ -67,7 +68,8 @@ class Api:
         return _found(self._config, self._data)
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> Any:
-        """Return the resource at `path`, which is given in parts below `/api`. None values in `query` are left out."""
+        """Return the resource below `/api`. `path` contains the parts of its path. None values in `query` are left
+        out."""
         return self._call("GET", _joined(path) + _asked(query), timeout=timeout)
 
     def post(self, *path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
@@ -98,8 +100,8 @@ class ApiCommand(PrintingCommand):
 
 
 class ApiCommands(click.Group):
-    """A group of `ApiCommand`s. Its help lists the commands in the order of the module; click's own group sorts them
-    by name."""
+    """A group of `ApiCommand`s. Its help lists the commands in the order in which the module defines them. The group
+    class of click would sort them by name."""
 
     command_class = ApiCommand
 
@@ -115,8 +117,8 @@ class _Daemon(NamedTuple):
 def _found(config: Path | None, data: Path | None) -> _Daemon:
     """Return the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet.
 
-    The files of a running daemon are enough if the folder is given. The configuration is read only otherwise, because
-    its import takes most of the time of a command.
+    If the folder is given, the files of a running daemon are enough. In all other cases the configuration is read; its
+    import takes most of the time of a command.
     """
     if config is None and data is not None:
         url, key = left_in(address_file(data)), left_in(api_key_file(data))
@@ -135,8 +137,8 @@ def _found(config: Path | None, data: Path | None) -> _Daemon:
 
 
 def daemon_url(data_dir: Path, host: str, port: int) -> str:
-    """Return the address at which the daemon serves; if it does not run, the address with the configured host and
-    port."""
+    """Return the address at which the daemon serves. If the daemon does not run, return the address with the configured
+    host and port."""
     url = left_in(address_file(data_dir))
     if url is not None:
         return url
@@ -154,8 +156,8 @@ def request(
     timeout: float = TIMEOUT,
     decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
-    """Send one request and return the response, whatever its status. Raises `DaemonUnreachable` if nothing answers, or
-    if `decode` cannot read the response: another program then answers at this address."""
+    """Send one request and return the response, whatever its status. Raises `DaemonUnreachable` if no program answers.
+    Also raises it if `decode` cannot read the response, because another program then uses this address."""
     place = urlsplit(url)
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:
@@ -186,7 +188,8 @@ def _asked(query: Mapping[str, object] | None) -> str:
 
 
 def left_in(file: Path) -> str | None:
-    """Return the line that the daemon wrote to a file; None if the file does not exist. Raises `ConfigError`."""
+    """Return the line that the daemon wrote to a file; None if the file does not exist. Raises `ConfigError` if the
+    file cannot be read."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -197,7 +200,8 @@ def left_in(file: Path) -> str | None:
 
 
 def _complaint(answer: Answer, url: str) -> ArvisError:
-    """Return the daemon's error, or `DaemonUnreachable` if the response is not in the form of Arvis."""
+    """Return the error that the daemon reports. If the response does not have the form of Arvis, return
+    `DaemonUnreachable`."""
     match answer.data:
         case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
             if answer.status == _NOT_KNOWN:
@@ -211,7 +215,7 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
 
 
 def _problems(data: Any) -> str:
-    """Return the problems of a document, one per line, if the daemon lists them."""
+    """Return the problems of a document that the daemon's answer lists, one on each line."""
     found = data.get("problems") if isinstance(data, dict) else None
     listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     return "\n       ".join(

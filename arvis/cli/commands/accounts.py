@@ -108,7 +108,7 @@ def update(*, api: Api, name: str, variable: str | None, file: Path | None, **de
 @accounts.command()
 @click.argument("name")
 def test(*, api: Api, name: str) -> Output:
-    """Test an account with a request for one word."""
+    """Test an account: ask its model for one word."""
     trial = api.post("accounts", name, "test", timeout=_TIMEOUT)
     if trial["ok"]:
         took = f"{trial['durationMs'] / 1000:.1f} s"
@@ -120,5 +120,5 @@ def test(*, api: Api, name: str) -> Output:
 @accounts.command()
 @click.argument("name")
 def delete(*, api: Api, name: str) -> Output:
-    """Delete an account that is not in the configuration, with its key."""
+    """Delete an account that is not in the configuration, and its key."""
     return Output(api.delete("accounts", name), f"The account {name} is deleted.")

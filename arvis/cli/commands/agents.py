@@ -48,7 +48,7 @@ def agents() -> None:
     """List, show, create, update, pause and delete agents; bind them to channels."""
 
 
-#: The options for the fields of an agent; lists are written `a,b`, and "" clears a field.
+#: The options for the fields of an agent. A list is written `a,b`. The value "" clears a field.
 _details = all_options(
     click.option("--name", help="The name that people see."),
     click.option("--role", help="Its role, such as custom."),
@@ -220,13 +220,13 @@ def _fields(*, prompt: str | None, file: Path | None, **details: Any) -> dict[st
     if prompt is not None and file is not None:
         raise click.UsageError("Give either --prompt or --prompt-file.")
     if file is not None:
-        # One character more than allowed, so that the daemon refuses a text that is too long.
+        # Read one character more than is allowed. The daemon then refuses a text that is too long.
         prompt = read_text(file, "--prompt-file", LONGEST_PROMPT + 1)
     return {**details, "prompt": prompt}
 
 
 def _shown(agent: Row) -> Output:
-    """Return the fields of an agent without those that are empty, and its prompt."""
+    """Return the fields of an agent that are not empty, and its prompt."""
     listed = agent["allowUsers"]
     allowed = _EVERYBODY if listed is None else ", ".join(listed) or "only owners"
     described = {name: None if value in ("", []) else value for name, value in agent.items()}

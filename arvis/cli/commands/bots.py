@@ -27,7 +27,7 @@ _BOTS = Table(
     nothing="No bots. `arvis bots create` adds one.",
 )
 
-#: The secrets that a bot of these platforms needs. Other secrets are named with --secret.
+#: The secrets that a bot of each platform needs. A person names other secrets with --secret.
 _SECRETS: Mapping[str, Sequence[str]] = {
     "discord": ("token",),
     "telegram": ("token",),
@@ -94,7 +94,7 @@ _details = all_options(
 def bots() -> None:
     """List, show, create, update, test and delete the bots of chat platforms.
 
-    BOT is PLATFORM/NAME such as discord/helper; without a name it is the bot called main.
+    BOT is PLATFORM/NAME, such as discord/helper. PLATFORM alone means the bot called main.
     """
 
 
@@ -181,7 +181,7 @@ def disable(*, api: Api, bot: tuple[str, str]) -> Output:
 @bots.command()
 @_bot
 def delete(*, api: Api, bot: tuple[str, str]) -> Output:
-    """Delete a bot that is not in the configuration, with its secrets."""
+    """Delete a bot that is not in the configuration, and its secrets."""
     return _done(api.delete("bots", *bot), bot, "is deleted")
 
 
@@ -216,7 +216,8 @@ def _values(settings: Pairs) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Parse a value as JSON. A text that is not JSON stays text. A long number also stays text, because it is an id."""
+    """Parse a value as JSON. Return a text that is not JSON unchanged. Also return a long number as text, because it is
+    an id."""
     if text.isdecimal() and len(text) > _LONGEST_NUMBER:
         return text
     try:
