@@ -117,8 +117,8 @@ class _Daemon(NamedTuple):
 def _found(config: Path | None, data: Path | None) -> _Daemon:
     """Return the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet.
 
-    If the folder is given, the files of a running daemon are enough. In all other cases the configuration is read; its
-    import takes most of the time of a command.
+    If `data` is given without `config`, the files of a running daemon are enough. In all other cases the function reads
+    the configuration. The import of the configuration's code takes most of the time of a command.
     """
     if config is None and data is not None:
         url, key = left_in(address_file(data)), left_in(api_key_file(data))

@@ -1,4 +1,4 @@
-"""`arvis`: find the command, run it, and print errors as what / why / fix, with an exit code.
+"""`arvis`: finds the command and runs it. Prints an error as what / why / fix, and ends with an exit code.
 
 The module of a command is imported only when the command is used, because the import of `arvis.app` alone takes half a
 second, and `arvis version` must be fast. Commands are imported only through the table `COMMANDS`.
@@ -71,8 +71,8 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - its signature
         if cmd_name not in COMMANDS:
             return None
-        # Without a pause, the garbage collector would examine the imported objects again and again, which takes a
-        # sixth of the time. They live as long as the process.
+        # The garbage collector is off during the import. Otherwise it would examine the imported objects again and
+        # again, which takes a sixth of the time of a command. The objects live as long as the process.
         gc.disable()
         try:
             module = importlib.import_module(f"arvis.cli.{COMMANDS[cmd_name].module}")
@@ -90,7 +90,7 @@ class LazyCommands(click.Group):
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):
-            # At a question, click raises `Abort` after Ctrl-C and at the end of the input.
+            # While click asks a question, it raises `Abort` after Ctrl-C and at the end of the input.
             ctx.exit(INTERRUPTED)
 
 
@@ -102,7 +102,7 @@ def arvis() -> None:
 def main() -> None:
     """Run a command; this is the entry point of the package. It ends with `SystemExit`."""
     for stream in (sys.stdout, sys.stderr):
-        # A character that the terminal's encoding lacks is shown as "?" and does not end the command.
+        # A character that is not in the terminal's encoding is printed as "?" and does not end the command.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:

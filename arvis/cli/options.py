@@ -1,4 +1,4 @@
-"""The classes of commands with the options that many commands have, the values of options, and the input of secrets."""
+"""Defines the command classes and options that many commands use, converts the values of options, and reads secrets."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ page_options = all_options(
 
 
 def on_option(words: str) -> Callable[[_Function], _Function]:
-    """Add `--on` and `--off`. Commands use them to change the field `enabled`, or to filter a list by it."""
+    """Add `--on` and `--off`. Commands use these options to change the field `enabled`, or to filter a list by this
+    field."""
     return click.option("--on/--off", "enabled", default=None, help=words)
 
 
@@ -97,7 +98,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changes(options: Mapping[str, Any], example: str) -> dict[str, Any]:
-    """Return the options that were given. If there are none, raise `UsageError`, which suggests `example`."""
+    """Return the options that were given. If none was given, raise `UsageError` with `example` as a suggestion."""
     found = given(options)
     if not found:
         raise click.UsageError(f"Nothing to change. Give at least one option, such as {example}.")
@@ -105,7 +106,7 @@ def changes(options: Mapping[str, Any], example: str) -> dict[str, Any]:
 
 
 def names(text: str) -> list[str]:
-    """Convert the text `a,b`; an empty text is an empty list."""
+    """Return the list of names in a text such as `a,b`. An empty text gives an empty list."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -139,7 +140,7 @@ def workflow_option(words: str) -> Callable[[_Function], _Function]:
 
 
 def with_graph(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the workflow in the field `graph`. An empty name of a workflow removes the stored
+    """Return the options, with the workflow moved to the field `graph`. An empty workflow name removes the stored
     graph."""
     rest = {name: value for name, value in options.items() if name != "workflow"}
     if options["workflow"] is None:
@@ -173,8 +174,8 @@ def secret_options(word: str) -> Callable[[_Function], _Function]:
 
 
 def read_secret(word: str, variable: str | None, file: Path | None, *, hidden: bool = True) -> str:
-    """Return the secret from the variable, the file or standard input, without the line end; it may be empty. On a
-    terminal, ask for it. `hidden`: the terminal does not show the typed text."""
+    """Return the secret from the variable, the file or standard input, without the line end. The secret may be empty.
+    On a terminal, ask for the secret. If `hidden` is True, the terminal does not show the typed text."""
     if variable is not None and file is not None:
         raise click.UsageError(f"Give either --{word}-env or --{word}-file.")
     if variable is not None:

@@ -1,7 +1,7 @@
-"""Print results and errors, without characters that could control a terminal.
+"""Prints results and errors, without characters that could control a terminal.
 
 Results are JSON for programs, and short tables or texts for people. An error is printed on standard error, without a
-traceback: what happened, why, and how to fix it. The command then ends with one of the exit codes below.
+traceback. Its text says what happened, why, and how to fix it. The command then ends with one of the exit codes below.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Cell = str | Callable[[Row], object]
 class Output:
     """The result of a command: `data` for programs, and `texts` for people, separated by blank lines.
 
-    People also get `notes`, on standard error, so that they do not mix with the result. If `failed` is True, the
-    command ends with the exit code `FAILED`.
+    The command prints `notes` for people on standard error, so that the notes do not mix with the result. If `failed`
+    is True, the command ends with the exit code `FAILED`.
     """
 
     def __init__(self, data: Any, *texts: str | Iterator[str], notes: Iterable[str] = (), failed: bool = False) -> None:
@@ -49,8 +49,8 @@ class Output:
 
 
 class Table:
-    """The columns of a table. Each column is the name of a field, or a pair: a title, and the name of a field or a
-    function of the row. `nothing` is the text for an empty table."""
+    """The columns of a table. Each column is the name of a field, or a pair. The first entry of a pair is the title;
+    the second is the name of a field, or a function of the row. `nothing` is the text for an empty table."""
 
     def __init__(self, *columns: str | tuple[str, Cell], nothing: str = "") -> None:
         self._columns = [(each, each) if isinstance(each, str) else each for each in columns]
@@ -77,8 +77,8 @@ def _value(row: Row, cell: Cell) -> object:
 
 
 def fields(data: Row, *times: str, **changed: object) -> str:
-    """Return the fields of one object as text, one on each line, without those that are None. `times`: the fields that
-    are times. `changed`: values to show in place of the object's own."""
+    """Return the fields of one object as text, one on each line, without fields that are None. `times` are the fields
+    that are times. `changed` are values that replace the object's values."""
     shown = {**data, **{name: moment(data[name]) for name in times}, **changed}
     width = max(map(len, shown), default=0)
     return "\n".join(
@@ -93,7 +93,7 @@ def print_json(data: Any) -> None:
 
 
 def tell(line: str) -> None:
-    """Print a note on standard error, so that it does not mix with the data on standard output."""
+    """Print a note on standard error, so that the note does not mix with the data on standard output."""
     print(plain(line), file=sys.stderr)
 
 
@@ -101,12 +101,13 @@ def tell(line: str) -> None:
 
 
 def plain(text: object) -> str:
-    """Return a text without its control characters except line breaks and tabs, because people or models wrote it."""
+    """Return a text that people or models wrote, without control characters. Line breaks and tabs stay."""
     return "".join(letter for letter in str(text) if letter.isprintable() or letter in "\n\t")
 
 
 def one_line(value: object, most: int = 60) -> str:
-    """Return a value as the text of a table's cell, at most `most` characters; a dash for None or an empty text."""
+    """Return a value as the text of a table cell with at most `most` characters. For None or an empty text, return a
+    dash."""
     text = " ".join(plain(value).split()) if value is not None else ""
     return (text if len(text) <= most else f"{text[: most - 1]}…") or "-"
 
@@ -117,7 +118,7 @@ def moment(at: int | None) -> str | None:
 
 
 def at(field: str) -> Callable[[Row], str | None]:
-    """Return the column of a field that is a time."""
+    """Return a function that shows this field of a row as a time."""
     return lambda row: moment(row[field])
 
 
@@ -131,7 +132,7 @@ def channel(row: Row) -> str | None:
 
 
 def file_size(size: int) -> str:
-    """Return a number of bytes as text: in kilobytes below one megabyte, otherwise in megabytes."""
+    """Return a number of bytes as text. Below one megabyte the unit is the kilobyte, otherwise the megabyte."""
     return f"{size / _MEGABYTE:.1f} MB" if size >= _MEGABYTE else f"{size / _KILOBYTE:.0f} kB"
 
 

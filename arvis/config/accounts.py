@@ -1,5 +1,5 @@
-"""Accounts and bots of the configuration: from the entries of the file, or from well-known environment variables if the
-file has no entries."""
+"""Reads the accounts and bots of the configuration from the entries of the file. If the file has no entries, they come
+from well-known environment variables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _MAX_SUFFIX = 50
 @dataclass(frozen=True, slots=True)
 class _Family:
     """The environment variables of one provider. If only the variable of the address is set, the account has no key.
-    `model` is the model of these accounts; if it is None, they have the provider's default in `DEFAULT_MODELS`."""
+    `model` is the model of these accounts. If it is None, the accounts use the provider's default in
+    `DEFAULT_MODELS`."""
 
     provider: str
     key: str | None
@@ -51,7 +52,7 @@ _CONNECTOR_VARIABLES: Sequence[tuple[str, Mapping[str, str]]] = (
 
 
 def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
-    """Yield the problems of accounts that the type checks of their values do not find."""
+    """Yield the problems of accounts that the types of their values do not exclude."""
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
         path = ("accounts", index)
@@ -96,8 +97,9 @@ def accounts_from_environment(environ: Mapping[str, str]) -> tuple[Account, ...]
 
 
 def _variables(family: _Family, environ: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield the variables of a family that are set, each with its number. The name without a number has the number 0.
-    The search ends at the first number that is not set. If no key is set, yield the variable of the address."""
+    """Yield the variables of a family that are set, each with its number. A variable name without a suffix counts as 0.
+    The search ends at the first suffix whose variable is not set. If no variable of a key is set, yield the variable of
+    the address."""
     found = False
     if family.key is not None:
         if environ.get(family.key):

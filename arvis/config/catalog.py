@@ -1,5 +1,5 @@
-"""The catalog of settings, derived from the declarations of the sections: the key, kind, limits, default and description
-of each, and where and when it can be changed.
+"""Derives the catalog of settings from the declarations of the sections. For each setting, the catalog has the key,
+kind, limits, default and description, and says where and when it can be changed.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Setting:
     maximum: float | None = None
     #: True if the value may be null.
     nullable: bool = False
-    #: The reason why it cannot be changed in the dashboard; empty if it can.
+    #: The reason why the dashboard cannot change the setting; empty if the dashboard can change it.
     fixed: str = ""
     #: True if a change takes effect without a restart.
     at_once: bool = False
-    #: True if a separate page shows it.
+    #: True if a separate page of the dashboard shows the setting.
     own_page: bool = False
 
     @property
@@ -67,7 +67,7 @@ class Setting:
         return tuple(self.key.split("."))
 
     def value_in(self, config: Config) -> Any:
-        """Return the value as it would be written in the file. For a secret, return only whether it is set."""
+        """Return the value in the form of the file. For a secret, return only the text `set` or `not set`."""
         return _written(self.key, self.kind, _at(config, self.path))
 
 
@@ -78,8 +78,8 @@ def catalog(platforms: Iterable[str] = ()) -> Sequence[Setting]:
 
 
 def keys_at_once() -> Sequence[str]:
-    """Return the keys whose changes take effect without a restart. Unlike `catalog`, this builds no schema, so that a
-    start does not take longer."""
+    """Return the keys whose changes take effect without a restart. Unlike `catalog`, this function builds no schema,
+    because this would delay each start."""
     declared = _declared(ConfigFile, (), {})
     return [".".join(path) for path, _, _, notes in declared if notes.get("at_once") and not notes.get("file_only")]
 
@@ -126,7 +126,7 @@ def _schema_of(section: type[BaseModel], name: str) -> Mapping[str, Any]:
 
 
 def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with the content of the definition to which it refers."""
+    """Return a schema. If it refers to a definition, add the content of the definition."""
     name = schema.get("$ref", "").rpartition("/")[2]
     return {**_schema()["$defs"][name], **schema} if name else schema
 
@@ -158,8 +158,8 @@ def _setting(
     )
 
 
-#: The names of limits in pydantic's JSON schema. If a type has one limit and the key adds another one, the key's limit
-#: has the first of these names, and it counts.
+#: The names of limits in pydantic's JSON schema. If both a type and its key have a limit, the limit of the key has the
+#: first of these names and takes effect.
 _ABOVE = ("exclusiveMinimum", "gt")
 _LOWEST = ("minimum", "ge", *_ABOVE)
 _HIGHEST = ("maximum", "le")
@@ -181,7 +181,7 @@ def _kind(key: str, forms: Sequence[Mapping[str, Any]]) -> Kind:
 
 
 def _is_secret(form: Mapping[str, Any]) -> bool:
-    """Return whether a value is secret, or contains secret values."""
+    """Return True if a value is secret or contains secret values."""
     inner = [form.get("additionalProperties"), form.get("items"), *form.get("properties", {}).values()]
     return form.get("format") == "password" or any(
         _is_secret(_resolved(each)) for each in inner if isinstance(each, Mapping)

@@ -38,10 +38,10 @@ def setting(
     """Declare a key with its default, its description and its limits. A key without a default is declared with
     pydantic's `Field(description=…)`.
 
-    `more` and `examples` are further sentences and lines for `config.yaml`. `keys` are the usual keys of a mapping, each
-    with the value that `config.yaml` shows and its description. `file_only` is the reason why the dashboard cannot
-    change the key, and `at_once` is True if a change takes effect without a restart; both apply to all keys of a
-    section. `own_page` is True if a separate page shows the key; the catalog then omits it.
+    `more` contains further sentences for `config.yaml`, and `examples` contains further lines. `keys` are the usual
+    keys of a mapping, each with the value that `config.yaml` shows and its description. `file_only` is the reason why
+    the dashboard cannot change the key, and `at_once` is True if a change takes effect without a restart; both apply to
+    all keys of a section. `own_page` is True if a separate page shows the key; the catalog then omits it.
     """
     notes: dict[str, Any] = {
         "more": more,
@@ -85,7 +85,7 @@ def declaration(root: type[BaseModel], key: str) -> FieldInfo:
     return section.model_fields[name]
 
 
-# The lines of a configuration file: a description is the comment behind its key, or above it if there is more to say.
+# The lines of a configuration file. The description of a key is a comment, either behind the key or above it.
 
 #: The column of comments behind keys, and the width of the text of comments above keys.
 _COLUMN, _WIDTH = 32, 126

@@ -69,7 +69,7 @@ def accounts() -> None:
 
 @accounts.command("list")
 def list_accounts(*, api: Api) -> Output:
-    """List accounts: first the accounts of the configuration, then all others."""
+    """List accounts, those of the configuration first."""
     return _ACCOUNTS.page(api.get("accounts"))
 
 

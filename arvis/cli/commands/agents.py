@@ -177,14 +177,15 @@ def delete(*, api: Api, agent: str) -> Output:
 @agents.command()
 @click.argument("agent")
 def undo(*, api: Api, agent: str) -> Output:
-    """Restore the previous version of an agent, and its former channels unless another agent has them."""
+    """Restore the previous version of an agent. It also gets its former channels back, unless another agent has
+    them."""
     return _shown(api.post("agents", agent, "undo"))
 
 
 @agents.command()
 @click.argument("agent")
 def versions(*, api: Api, agent: str) -> Output:
-    """List the versions of an agent, newest first; --json shows all fields."""
+    """List the versions of an agent, newest first. With --json, show all fields."""
     return _VERSIONS.page(api.get("agents", agent, "versions"))
 
 

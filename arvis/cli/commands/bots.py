@@ -100,7 +100,7 @@ def bots() -> None:
 
 @bots.command("list")
 def list_bots(*, api: Api) -> Output:
-    """List bots: first the bots of the configuration, then all others."""
+    """List bots, those of the configuration first."""
     return _BOTS.page(api.get("bots"))
 
 
@@ -158,7 +158,7 @@ def update(
     files: Pairs,
     gone: Sequence[str],
 ) -> Output:
-    """Change settings and secrets of a bot that is not in the configuration, and restart it."""
+    """Change settings and secrets of a bot, and restart it. Bots of the configuration cannot be changed here."""
     changed: dict[str, Any] = {**_values(settings), **dict.fromkeys(gone)}
     body = {"settings": changed, "secrets": _secrets(asked, variables, files)}
     return _done(api.patch("bots", *bot, body=body), bot, "is changed")
@@ -188,8 +188,7 @@ def delete(*, api: Api, bot: tuple[str, str]) -> Output:
 @bots.command()
 @_bot
 def test(*, api: Api, bot: tuple[str, str]) -> Output:
-    """Check on the platform that the bot has the token, scopes and intents that it needs. The exit code is 1 if one is
-    missing."""
+    """Check the token, scopes and intents of a bot on its platform. The exit code is 1 if one of them is missing."""
     answer = api.post("bots", *bot, "test", timeout=_TIMEOUT)
     lines: list[str] = []
     for finding in answer["findings"]:

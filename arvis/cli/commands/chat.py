@@ -25,7 +25,8 @@ from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 #: The seconds for which one request waits for an answer. Then the request is sent again.
 _ONE_WAIT = 30
 
-#: The maximum number of open questions that are requested to find those of the channel.
+#: The maximum number of open questions that one request returns. The questions of the channel are searched for among
+#: them.
 _MOST_QUESTIONS = 200
 _AT_WORK = "running"
 #: The seconds between two checks of an execution that continues after its question was answered.
@@ -66,8 +67,8 @@ def chat(
 
 
 class ChatSession:
-    """A conversation in one channel: messages, their answers, and other posts. With `as_json`, only the timelines of
-    messages are printed."""
+    """A conversation in one channel. It prints the answers to messages, and other posts of the channel. With `as_json`,
+    it prints only the timelines of the messages."""
 
     def __init__(self, api: Api, channel: str, agent: str | None, *, as_json: bool) -> None:
         self._api = api
@@ -101,7 +102,7 @@ class ChatSession:
         return timeline
 
     def read(self) -> str | None:
-        """Return the next line that is typed or piped in; None at the end."""
+        """Return the next line that a person types or a program pipes in; None at the end of the input."""
         prompt = PROMPT if sys.stdin.isatty() and sys.stdout.isatty() else ""
         self._at_prompt = bool(prompt)
         try:
@@ -132,8 +133,7 @@ class ChatSession:
         return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
 
     def _await_outcome(self, wait_id: str) -> None:
-        """If the question has been answered, its execution continues. Wait until this execution ends or waits
-        again."""
+        """Wait until the execution of an answered question ends or waits again."""
         wait = self._api.get("questions", wait_id)
         if wait["answeredAt"] is None:
             return
@@ -179,7 +179,7 @@ class ChatSession:
         return str(sent["messageId"])
 
     def _write(self, text: str) -> None:
-        """Print a post. If a prompt is shown, print the post over it, and the prompt again below."""
+        """Print a post. If a prompt is shown, replace it by the post and print the prompt again below the post."""
         if self._at_prompt:
             print(f"\r{text}\n{PROMPT}", end="", flush=True)
         else:

@@ -1,8 +1,9 @@
-"""A chat on a terminal over the web socket: an answer while the model writes it, and other posts of the channel.
+"""Shows a chat on a terminal over the web socket. It prints each answer while the model writes it, and other posts of
+the channel.
 
 The streamed text is only a preview; the final text of an answer comes from the API. Each delivery of the channel has a
-number. Printed numbers are remembered, so that a delivery that arrives twice, live and by a later request, is printed
-once.
+number. The client remembers the numbers of printed deliveries. If a delivery arrives twice (live and after a later
+request), the client prints it only once.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from arvis.cli.output import plain
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: The timeout in seconds of a connection. If no frame arrives for the same time, the client asks the API if the message
-#: has ended.
+#: The timeout in seconds of a connection. If no frame arrives for `TIMEOUT` seconds, the client asks the API if the
+#: message has ended.
 TIMEOUT = 30.0
 
 Frame = dict[str, Any]
@@ -50,7 +51,7 @@ def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None
 
 
 def received(socket: ClientConnection) -> Frame:
-    """Return the next frame. Raises `TimeoutError` after `TIMEOUT` seconds without one."""
+    """Return the next frame. Raises `TimeoutError` if no frame arrives for `TIMEOUT` seconds."""
     return frame_of(socket.recv(timeout=TIMEOUT))
 
 
@@ -78,7 +79,7 @@ class Posts:
         self._printed: set[int] = set()
         self._answered: set[str] = set()
         self._start = 0
-        #: Held during printing.
+        #: The lock that a thread holds while it prints.
         self.lock = threading.RLock()
 
     def begin(self) -> None:
@@ -87,7 +88,7 @@ class Posts:
             self._start = greet(socket, self._api.key, self._channel)
 
     def answered(self, message_id: str) -> None:
-        """Do not print the reply to this message, because another function prints it."""
+        """Do not print the reply to this message: another function prints the reply."""
         self._answered.add(message_id)
 
     def reopen(self, message_id: str) -> None:
@@ -129,7 +130,8 @@ class Posts:
         self._read_posts(lost=lambda: print("The connection is lost. Trying again …", file=sys.stderr))
 
     def mute(self) -> None:
-        """Keep the thread of `listen` from printing: a process that ends while a thread prints is aborted."""
+        """Keep the thread of `listen` from printing, because Python aborts a process that ends while a thread
+        prints."""
         self.lock.acquire()
 
     def _listen(self, opened: threading.Event) -> None:
@@ -249,7 +251,8 @@ class Preview:
         return seen
 
     def end(self, reply: str | None) -> None:
-        """Print the missing end of the reply. If the reply does not begin with the shown text, print it whole below."""
+        """Print the end of the reply that is not shown yet. If the reply does not begin with the shown text, print the
+        whole reply below."""
         if reply is not None and not reply.startswith(self._shown):
             self._write(f"\n{plain(reply)}\n")
         elif reply is not None:
@@ -261,8 +264,9 @@ class Preview:
 def show_while_written(
     *, then: Callable[[Api, str], Timeline], agent: str | None = None, posts: Posts | None = None
 ) -> Callable[[Api, str, str, str], Timeline]:
-    """Return a function that sends a text to `agent` and shows its answer piece by piece. In between, it prints other
-    posts of the channel with `posts`. `then` waits until a message is finished."""
+    """Return a function that sends a text to `agent` and shows the answer piece by piece. Before the answer is
+    complete, the function also prints other posts of the channel with `posts`. `then` waits until a message is
+    finished."""
 
     def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
         preview = Preview(_write)
@@ -277,7 +281,8 @@ def show_while_written(
 
 
 def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: Posts | None) -> str:
-    """Send the message and show its answer until the message has ended or the socket is lost. Return its id."""
+    """Send the message and show its answer until the message has ended or the socket is lost. Return the message's
+    id."""
     message_id: str | None = None
     try:
         with connected(api) as socket:
@@ -303,7 +308,7 @@ def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
 
 
 def _frames(socket: ClientConnection, over: Callable[[], bool]) -> Iterator[Frame]:
-    """Yield the frames. After `TIMEOUT` seconds without a frame, end if `over` returns True."""
+    """Yield the frames. If no frame arrives for `TIMEOUT` seconds, call `over`. If it returns True, end."""
     while True:
         try:
             yield received(socket)

@@ -1,4 +1,4 @@
-"""`arvis clients`: customers with their charges and payments."""
+"""`arvis clients`: commands for customers, their charges and their payments."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def list_clients(*, api: Api, **query: Any) -> Output:
 @click.argument("client_id")
 @click.option("--month", metavar="YYYY-MM", help="The month of the charges and payments (default: the current month).")
 def show(*, api: Api, client_id: str, month: str | None) -> Output:
-    """Show a customer with its channels, and its charges and payments of one month."""
+    """Show a customer: channels, charges and payments. The charges and payments are those of one month."""
     client = api.get("clients", client_id)
     account = api.get("clients", client_id, "summary", query={"month": month})
     sums = f"{account['month']}: charged {_dollars(account['chargedUsd'])}, paid {_dollars(account['paidUsd'])}."
@@ -97,7 +97,7 @@ def create(*, api: Api, channels: tuple[dict[str, str], ...], **details: Any) ->
 def undo(*, api: Api, client_id: str) -> Output:
     """Restore the previous version of a customer. Without one, archive the customer.
 
-    Charges, payments and channels stay.
+    This does not change charges, payments and channels.
     """
     client = api.post("clients", client_id, "undo")
     now = f"{client['plan']}, {client['status']}"

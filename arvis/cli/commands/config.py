@@ -26,9 +26,9 @@ def config() -> None:
 def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001 - every command takes both
     """Rename the old keys of the file, in place.
 
-    Comments, order and values stay. The old file is kept beside the new one as FILE.bak. Settings that were changed in
-    the dashboard are migrated with the database at the next start. Old environment variables are only listed: rename them
-    yourself.
+    Comments, values and the order of keys do not change. The old file is kept as FILE.bak. Settings that were changed
+    in the dashboard are migrated with the database at the next start. Old environment variables are only listed: rename
+    them yourself.
     """
     file = config or DEFAULT_FILE
     target = file.resolve()
@@ -67,7 +67,8 @@ def _read(file: Path) -> str:
 
 
 def _replace(target: Path, old: str, new: str) -> Path:
-    """Write the new text in one step, with the permissions of the old file, and return the backup's path."""
+    """Replace the old text of the file by the new text in one step. Keep the permissions of the file. Return the path
+    of the backup."""
     mode = target.stat().st_mode & 0o777
     fresh = target.with_name(f".{target.name}.new")
     try:
@@ -84,7 +85,8 @@ def _replace(target: Path, old: str, new: str) -> Path:
 
 
 def _backup(target: Path, text: str, mode: int) -> Path:
-    """Write the old text to the first name of a backup that is not in use, and return the path of the backup."""
+    """Write the old text to a new backup file with the first name (`.bak`, `.bak2`, ...) that does not exist yet.
+    Return the path of the backup."""
     number = 1
     while True:
         backup = target.with_name(f"{target.name}.bak{number if number > 1 else ''}")

@@ -48,8 +48,8 @@ def backup(*, file: Path | None, config: Path | None, data: Path | None) -> Outp
             finish_restore(database)
             made = _make(database, file, at_rest=True)
     except DataFolderInUse:
-        # This process may read the database beside the daemon. But the daemon manages the backups in the data folder,
-        # so it makes them.
+        # This process may read the database while the daemon runs. But the daemon manages the backups in the data
+        # folder, so the daemon makes a backup without FILE.
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:
@@ -90,8 +90,8 @@ _BACKUPS = Table(
 def restore(*, file: Path | None, config: Path | None, data: Path | None) -> Output:
     """Replace the data with a backup. The current database is moved to the folder `aside`, not deleted.
 
-    FILE is a backup, its name in the data folder, or a database in the folder `aside`. Without FILE, the backups are
-    listed.
+    FILE is the path of a backup, the name of a backup in the data folder, or a database in the folder `aside`. Without
+    FILE, the backups are listed.
     """
     settings = load(config, data, os.environ)
     database = database_of(settings)
@@ -151,7 +151,10 @@ def _lines(restored: Restored) -> Iterator[str]:
 
 @click.command(cls=PrintingCommand)
 def migrate(*, config: Path | None, data: Path | None) -> Output:
-    """Update the database; SQLite is backed up first. This is possible only while no daemon runs."""
+    """Update the database to this version of Arvis. A SQLite database is backed up first.
+
+    The command is possible only while no daemon runs.
+    """
     settings = load(config, data, os.environ)
     database, now = database_of(settings), SystemClock().now()
     with lock_data_folder(settings.data_dir):

@@ -1,4 +1,4 @@
-"""`arvis doctor`: checks of the installation, with or without a running daemon. They change nothing."""
+"""`arvis doctor`: checks the installation, with or without a running daemon. The checks change nothing."""
 
 from __future__ import annotations
 

@@ -19,13 +19,14 @@ from arvis.domain.explanation import duration, in_words
     "message_id", required=False, help="The id of a message, of its answer or of its job (default: the newest message)."
 )
 def explain(*, api: Api, message_id: str | None) -> Output:
-    """Explain why a message was answered as it was, or why it was not."""
+    """Explain why a message got its answer, or why it got none."""
     timeline = _timeline(api, message_id)
     return Output(timeline, timeline["explanation"], story(timeline), _plan(api, timeline))
 
 
 def _plan(api: Api, timeline: Any) -> Iterator[str]:
-    """Yield a planning agent's plan; nothing for other agents, or if the execution has been deleted."""
+    """Yield the plan of a planning agent. Yield nothing if the agent does not plan or the execution has been
+    deleted."""
     execution = (timeline["job"] or {}).get("executionId")
     if execution is not None:
         with suppress(NotFound):
@@ -34,7 +35,8 @@ def _plan(api: Api, timeline: Any) -> Iterator[str]:
 
 
 def _timeline(api: Api, given: str | None) -> Any:
-    """Return the timeline of the message, answer or job with this id; without an id, of the newest message."""
+    """Return the timeline of the message, answer or job with this id. Without an id, return the timeline of the newest
+    message."""
     if given is None:
         newest = api.get("jobs", query={"kind": "message", "limit": 1})["items"]
         if not newest:

@@ -1,4 +1,5 @@
-"""`arvis login`: a one-time link to the dashboard. Every user who can read the data folder may create one."""
+"""`arvis login`: creates a one-time link to the dashboard. Every user of the machine who can read the data folder may
+create a link."""
 
 from __future__ import annotations
 

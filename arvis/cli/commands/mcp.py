@@ -1,4 +1,5 @@
-"""`arvis mcp`: the daemon's `/mcp` for programs that start an MCP server and talk to it on standard input and output.
+"""`arvis mcp`: connects the daemon's `/mcp` with clients that start an MCP server as a program and talk to it on
+standard input and output.
 
 The command passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol. Standard
 output contains only messages.
@@ -30,13 +31,13 @@ _TIMEOUT = 180.0
 
 _PARSE_ERROR, _INVALID, _FAILED = -32700, -32600, -32603
 _VERSION = "io.modelcontextprotocol/protocolVersion"
-#: The field whose value the header `Mcp-Name` repeats, for each method.
+#: For each method, the field whose value the header `Mcp-Name` repeats.
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 @click.command(cls=PlacedCommand)
 def mcp(*, config: Path | None, data: Path | None) -> None:
-    """Speak the Model Context Protocol on standard input and output, for programs that start their servers."""
+    """Serve the Model Context Protocol on standard input and output, for clients that start their servers."""
     Bridge(Api(config, data).connect()).run()
 
 
@@ -149,7 +150,8 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def _header(text: str) -> str:
-    """Return the value, encoded as the protocol requires if it has characters that a header cannot contain."""
+    """Return the value of a header. If it has characters that a header cannot contain, return it encoded as the
+    protocol requires."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

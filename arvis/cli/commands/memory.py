@@ -1,4 +1,5 @@
-"""`arvis memory`: the facts and values that agents have stored, with their sources, and their correction."""
+"""`arvis memory`: commands that list, show, create, confirm and delete the facts that agents have stored, and list
+stored values."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def show(*, api: Api, fact_id: str) -> Output:
 @click.option("--category", type=choice(Category), default="learned_pattern", show_default=True)
 @_own_scope
 def create(*, api: Api, agent: str, **details: Any) -> Output:
-    """Store a fact for an agent. It replaces an older fact on the same subject."""
+    """Store a fact for an agent. The fact replaces an older fact on the same subject."""
     fact = api.post("memory", body={"agent": agent, **details})
     match fact["outcome"]:
         case "refreshed":
@@ -81,7 +82,7 @@ def delete(*, api: Api, fact_id: str) -> Output:
 @memory.command()
 @click.argument("fact_id")
 def confirm(*, api: Api, fact_id: str) -> Output:
-    """Confirm a fact that came from another source than the person's own messages."""
+    """Confirm a fact. This is for facts from other sources than the person's own messages."""
     return Output(api.post("memory", fact_id, "confirm"), "The fact is confirmed.")
 
 

@@ -1,5 +1,6 @@
-"""`arvis password`: set the password of a dashboard user, with or without a running daemon, for every user who can
-read the data folder. It does not ask for the old password, so that a forgotten password can be replaced."""
+"""`arvis password`: sets the password of a dashboard user, with or without a running daemon. Every user of the machine
+who can read the data folder may run it. It does not ask for the old password, so that a forgotten password can be
+replaced."""
 
 from __future__ import annotations
 

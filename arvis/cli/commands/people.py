@@ -1,4 +1,5 @@
-"""`arvis people` and `arvis pairing`: people who have written, their rights, and pairing requests."""
+"""`arvis people` and `arvis pairing`: commands for people who have written, their rights, and their pairing
+requests."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def list_people(*, api: Api, **query: Any) -> Output:
 @people.command()
 @click.argument("person")
 def show(*, api: Api, person: str) -> Output:
-    """Show one person and the changes of their rights."""
+    """Show one person and the changes to their rights."""
     found = api.get("people", _id(api, person))
     shown = fields(found, "pairedAt", "createdAt", "updatedAt", paired=_paired(found), changes=None)
     return Output(found, shown, _CHANGES.text(found["changes"]))
@@ -80,7 +81,7 @@ def _changed(person: Row, words: str, name: str = "name") -> Output:
 
 
 def _id(api: Api, person: str) -> str:
-    """Return the ID of a person who is named by platform and user."""
+    """Return the ID of the person that a text names: an ID, or a platform and a user."""
     platform, colon, user = person.partition(":")
     if not colon:
         return person
@@ -91,7 +92,8 @@ def _id(api: Api, person: str) -> str:
     raise NotFound(f"There is no person {person}.", fix="`arvis people list` lists the people who have written.")
 
 
-# Pairing: approve or reject people who wrote to a bot and got a code, and pair or unpair known people.
+# Pairing: commands that approve or reject people who wrote to a bot and got a code, and that pair or unpair known
+# people.
 
 _PAIRINGS = Table(
     "id",

@@ -1,4 +1,4 @@
-"""`arvis projects`: the projects on which agents work in their heartbeats."""
+"""`arvis projects`: commands for the projects on which agents work in their heartbeats."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def delete(*, api: Api, project: str) -> Output:
 @projects.command()
 @click.argument("project")
 def undo(*, api: Api, project: str) -> Output:
-    """Undo the newest change of a project: a change, a note, its deletion or its creation. A second undo repeats
-    the change."""
+    """Undo the newest change of a project. The change may be new fields, a note, the deletion or the creation. A second
+    undo makes the change again."""
     answer = api.post("projects", project, "undo")
     if answer["project"] is None:
         return Output(answer, f"The project {project} was removed, because the last change had created it.")

@@ -1,4 +1,4 @@
-"""`arvis questions`: the questions of agents and workflows to people, and their answers."""
+"""`arvis questions`: commands that show the questions of agents and workflows to people, and answer them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arvis status`, `arvis usage` and `arvis audit`: reports of the daemon about work, costs and changes."""
+"""`arvis status`, `arvis usage` and `arvis audit`: print the daemon's reports about work, costs and changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATUS = Table(
 
 @click.command(cls=ApiCommand)
 def status(*, api: Api) -> Output:
-    """Show what each agent does now: the longest running first, idle agents last."""
+    """Show the current work of each agent: the agent that has worked longest first, idle agents last."""
     return _STATUS.page(api.get("activity"))
 
 
@@ -60,7 +60,7 @@ def usage(*, api: Api, **query: Any) -> Output:
     return Output(report, _USAGE.text(rows), notes=notes)
 
 
-#: If an entry has no subject, as with schedules, the table shows the agent instead.
+#: If an entry has no subject (such as an entry about a schedule), the table shows the agent instead.
 _AUDIT = Table(
     ("at", at("at")),
     "agent",

@@ -1,5 +1,5 @@
-"""`arvis run`: the daemon in the foreground. Standard output contains only these lines: a report that the daemon waits
-for its database, the line that it is ready, and the first login link."""
+"""`arvis run`: runs the daemon in the foreground. Standard output contains only these lines: the daemon waits for its
+database, the daemon is ready, and the first login link."""
 
 from __future__ import annotations
 

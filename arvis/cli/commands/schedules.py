@@ -1,4 +1,4 @@
-"""`arvis schedules`: crons, heartbeats and their runs."""
+"""`arvis schedules`: commands for crons, heartbeats and their runs."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def pause(*, api: Api, schedule: str) -> Output:
 @schedules.command()
 @click.argument("schedule")
 def resume(*, api: Api, schedule: str) -> Output:
-    """Enable a schedule again. It keeps the rights of the person it acted for."""
+    """Enable a schedule again. It still acts with the rights of the same person."""
     return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": True}), "is enabled")
 
 
@@ -176,7 +176,7 @@ def run(*, api: Api, schedule: str) -> Output:
 @click.argument("schedule")
 @page_options
 def runs(*, api: Api, schedule: str, **query: Any) -> Output:
-    """Show the runs of a schedule, the newest first, even if the schedule is deleted."""
+    """Show the runs of a schedule, the newest first. The schedule may be deleted."""
     return _RUNS.page(api.get("schedules", _id(api, schedule), "runs", query=query))
 
 
@@ -192,8 +192,8 @@ def delete(*, api: Api, schedule: str) -> Output:
 @schedules.command()
 @click.argument("schedule")
 def undo(*, api: Api, schedule: str) -> Output:
-    """Undo the newest change of a schedule: a change, its deletion or its creation. A second undo repeats
-    the change."""
+    """Undo the newest change of a schedule. The change may be new options, the deletion or the creation. A second undo
+    makes the change again."""
     answer = api.post("schedules", _id(api, schedule), "undo")
     if answer["schedule"] is None:
         return Output(answer, f"The schedule {schedule} was removed, because the last change had created it.")
@@ -201,8 +201,8 @@ def undo(*, api: Api, schedule: str) -> Output:
 
 
 def _id(api: Api, schedule: str) -> str:
-    """Return the id of the schedule with this name, if exactly one of the newest schedules has it. If none has it,
-    return the text unchanged."""
+    """Return the id of the schedule with this name, if exactly one of the newest schedules has the name. If no schedule
+    has the name, return the text unchanged."""
     if _ID.fullmatch(schedule):
         return schedule
     page = api.get("schedules", query={"limit": _MOST_NAMED})

@@ -1,4 +1,5 @@
-"""`arvis skills`: instructions that are added to a prompt when a message matches them."""
+"""`arvis skills`: commands for skills. A skill is a text with instructions, which is added to the prompt if it matches
+the message."""
 
 from __future__ import annotations
 

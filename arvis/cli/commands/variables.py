@@ -1,4 +1,5 @@
-"""`arvis variables`: named values that tools may use. A secret value is never an argument and never shown."""
+"""`arvis variables`: commands for named values that tools may use. A secret value is never an argument, and no command
+shows it."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def create(*, api: Api, key: str, **value: Any) -> Output:
 @variables.command()
 @_value_options
 def update(*, api: Api, key: str, **value: Any) -> Output:
-    """Change the value of a variable. Without --secret or --plain it stays encrypted or plain."""
+    """Change the value of a variable. Without --secret or --plain, a secret variable stays secret and a plain one stays
+    plain."""
     body = _body(**value)
     api.get("variables", key)
     return _stored(api.put("variables", key, body=body), "changed")

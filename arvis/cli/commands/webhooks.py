@@ -1,4 +1,5 @@
-"""`arvis webhooks`: addresses that other programs call to send messages to agents or to start workflows."""
+"""`arvis webhooks`: commands for the addresses that other programs call to send messages to agents or to start
+workflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arvis workflows`: graphs that people draw, and their runs."""
+"""`arvis workflows`: commands for workflows, which are graphs that people draw, and for their runs."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | 
 @click.option("--name", help="The name of the workflow (default: the name in the document).")
 @click.option("--draft", is_flag=True, help="Store the workflow even if it has errors.")
 def import_workflow(*, api: Api, file: TextIO, name: str | None, draft: bool) -> Output:
-    """Create a workflow from a JSON or YAML document (`-`: standard input)."""
+    """Create a workflow from a JSON or YAML document. FILE `-` is standard input."""
     try:
         text = file.read()
     except UnicodeDecodeError as odd:

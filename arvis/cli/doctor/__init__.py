@@ -41,8 +41,8 @@ def examine(
     now: int,
     only: str | None = None,
 ) -> list[Finding]:
-    """Return the findings of all checks, or of the group `only`. If the configuration cannot be loaded, this is the only
-    finding, because no other check is possible."""
+    """Return the findings of all checks, or of the checks of the group `only`. If the configuration cannot be loaded,
+    return only this finding, because no other check is possible."""
     try:
         settings, environ, unset = _load(config, data, environ)
     except ConfigError as error:

@@ -17,8 +17,8 @@ def check_configuration(scene: Scene) -> Verdict:
 
 
 def check_variables(scene: Scene) -> Verdict | None:
-    """Report variables that are not set here. If a daemon runs, this is only a warning, because its own environment has
-    them."""
+    """Report variables that are not set in the environment of this command. If a daemon runs, report only a warning,
+    because the daemon's environment has the variables."""
     if not scene.unset:
         return ok("Every variable that the configuration refers to is set")
     names = ", ".join(scene.unset)
@@ -64,8 +64,8 @@ def check_providers(scene: Scene) -> Verdict:
 
 
 def check_platforms(scene: Scene) -> Verdict:
-    """Check that the connector of each bot is installed and can be imported. For a bot that only an environment variable
-    defines, its absence is a warning, because the daemon then starts without this bot."""
+    """Check that the connector of each bot is installed and can be imported. If only an environment variable defines
+    the bot, a missing connector is a warning, because the daemon then starts without this bot."""
     connectors = installed(CONNECTORS)
     for entry in scene.config.bots:
         why = _gap(entry.platform, connectors)

@@ -48,8 +48,8 @@ def check_database(scene: Scene) -> Verdict:
 
 
 def check_files(scene: Scene) -> Verdict | None:
-    """Report damage in the files. Each fix says what the daemon does at its next start, because it never serves a
-    damaged database."""
+    """Report damage in the files. Each fix describes how the daemon handles the damage at its next start, because the
+    daemon never uses a damaged database."""
     if not isinstance(scene.database, DatabaseState) or scene.database.server is not None:
         return None
     match scene.database.files:

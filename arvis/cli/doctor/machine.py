@@ -23,7 +23,8 @@ _OLDEST_PYTHON = (3, 11, 0)
 #: The first version of SQLite with STRICT tables, which the schema needs.
 _OLDEST_SQLITE = (3, 37, 0)
 
-#: A limit of open files below this number is reported: each open chat and each connection to a vendor needs one.
+#: A limit of open files below this number is reported, because each open chat and each connection to a vendor needs an
+#: open file.
 _FEW_FILES = 1024
 _MANY_OPEN = 0.8
 
@@ -75,8 +76,8 @@ def check_time_zones(_: Scene) -> Verdict:
 
 
 def check_clock(scene: Scene) -> Verdict | None:
-    """Report a clock that is behind the time of the newest row in the database: retries, waits and leases are then late
-    by the difference."""
+    """Report a clock that is behind the time of the newest row in the database, because retries, waits and leases are
+    then late by the difference."""
     if scene.records is None:
         return None
     behind = scene.records.newest_at - scene.now
@@ -132,8 +133,8 @@ def _available(meminfo: Path) -> int | None:
 
 
 def _left_in_group(group: Path) -> int | None:
-    """Return the bytes of memory up to the container's limit; None if there is no limit. Memory with copies of files
-    counts as free."""
+    """Return the bytes of memory that the container can still use; None if it has no limit. Memory that only caches
+    files counts as free."""
     most, used = _text(group / "memory.max").strip(), _text(group / "memory.current").strip()
     if not most.isdecimal() or not used.isdecimal():
         return None

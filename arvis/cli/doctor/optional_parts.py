@@ -96,7 +96,8 @@ TOOLS = Group(
 
 # Speech. Engines are neither loaded nor called.
 
-#: The engines that run on this machine: module, command that installs it, and a program that the engine needs.
+#: For each engine that runs on this machine: its module, the command that installs the module, and a program that the
+#: engine needs.
 _LOCAL = {
     "openai-whisper": ("whisper", "make voice", "ffmpeg"),
     "faster-whisper": ("faster_whisper", "pip install 'arvis[voice-fast]'", None),

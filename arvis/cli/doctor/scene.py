@@ -1,7 +1,7 @@
 """The input of the checks. It is gathered once, so that each external source is queried only once for all checks.
 
-The daemon itself is queried, because the environment of this command may differ from the daemon's. Its earlier starts
-are read from the end of the newest logs.
+The daemon itself is queried, because the environment of this command may differ from the daemon's. The starts of the
+daemon are read from the end of the newest logs.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Start:
     """A start of the daemon."""
 
     boot_id: str
-    #: The time (ms) at which the daemon became ready.
+    #: The time (ms) at which the daemon was ready.
     at: int
     roles: tuple[str, ...]
-    #: The accounts of its configuration.
+    #: The accounts of the daemon's configuration.
     models: tuple[str, ...]
     #: True if the daemon was stopped; False if it still runs or crashed.
     ended: bool = False
@@ -146,7 +146,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
 
 
 def _down(url: str) -> tuple[str, ...]:
-    """Return the parts of the daemon that are not ready, in words."""
+    """Return the parts of the daemon that are not ready, each as text for people."""
     match request(url, "GET", "/ready", timeout=_TIMEOUT).data:
         case {"ready": bool(ready), "roles": dict(roles), **parts}:
             down = [f"the role {name}" for name, up in roles.items() if not up]
@@ -212,7 +212,7 @@ class Scene:
     daemon: DaemonView | None
     #: None if the database does not exist, or while an Arvis command uses the data folder.
     database: DatabaseState | ArvisError | None
-    #: The settings that were changed in the dashboard, if their rows can be read; `config` then includes them.
+    #: The settings that people changed in the dashboard. If their rows can be read, `config` includes these settings.
     stored: Sifted | None = None
 
     @property

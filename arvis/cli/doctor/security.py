@@ -1,4 +1,5 @@
-"""Checks of the rights of other users of this machine and network. `arvis doctor --security` runs only this group."""
+"""Checks of the access that other users of this machine and of the network have. `arvis doctor --security` runs only
+this group."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ def check_folder_mode(scene: Scene) -> Verdict | None:
 
 
 def check_file_modes(scene: Scene) -> Verdict | None:
-    """Check that the files in the data folder are private, because a change of the folder's mode may expose them. A
-    file that others can read is a failure if they can also open the folder, else a warning."""
+    """Check that the files in the data folder are private, because a change of the folder's mode may expose them. If
+    other users can read a file and open the folder, the finding is a failure. If they can read the file but not open
+    the folder, it is a warning."""
     files = [file for file in _private_files(scene.folder) if file.is_file()]
     if not files:
         return None

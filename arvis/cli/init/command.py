@@ -95,24 +95,24 @@ def _report(file: Path, answers: Answers, steps: list[str]) -> Output:
 
 
 def _say_nothing(_: str) -> None:
-    """Print nothing: if no questions are asked, no explanations are needed."""
+    """Print nothing, because a command that asks no questions needs no explanations."""
 
 
-# The configuration file: short, with comments, readable only by its owner, and never written in part.
+# The configuration file. It is short, has comments, is readable only by its owner, and is always written as a whole.
 
 _HEAD = "Arvis: the keys that most people change. All other keys have their defaults; the config.yaml in the source code explains them."
 
 
 def text_of(answers: Answers, data_dir: Path | None) -> str:
-    """Return the content of the file. `data_dir` is the data folder; if it is None, the data folder is the folder
-    `data` beside the file."""
+    """Return the content of the file. `data_dir` is the data folder. If `data_dir` is None, the data folder is the
+    folder `data` beside the file."""
     return "\n".join(_lines(answers, data_dir))
 
 
 def put_in_place(file: Path, text: str, *, variable: str | None, replace: bool) -> None:
     """Check that `load` accepts the text, then write the whole file in one step. `variable` is the environment variable
-    of the account's key, which need not be set yet. Raises `ConfigError` if the file cannot be written, or exists and
-    must not be replaced."""
+    that will contain the account's key; it need not be set yet. Raises `ConfigError` if the file cannot be written, or
+    if it exists and must not be replaced."""
     target = file.resolve()
     fresh = target.with_name(f".{target.name}.new")
     try:
@@ -191,7 +191,7 @@ def _line(key: str, value: str = "", indent: str = "") -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return any text in quotes, so that YAML reads it unchanged: strings in JSON are valid YAML."""
+    """Return the text as a JSON string. YAML reads it unchanged, because JSON strings are valid YAML."""
     return json.dumps(text, ensure_ascii=False)
 
 

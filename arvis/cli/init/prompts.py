@@ -1,6 +1,6 @@
-"""The questions of `arvis init`: only those that a newcomer needs. Every question has a default, so that pressing
-Enter each time gives a working configuration. No question asks for the key of an account, only for the environment
-variable that contains the key."""
+"""Asks the questions of `arvis init`. These are only questions that a newcomer needs. Every question has a default, so
+a person who presses Enter each time gets a working configuration. The questions never ask for the key of an account.
+They ask for the environment variable that contains the key."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The machine and the environment. `data` is the data folder of the new configuration. A daemon that already uses
-    this folder may keep its port."""
+    """The machine and the environment. `data` is the data folder of the new configuration. If a daemon already uses
+    this folder, its port counts as free."""
 
     environ: Mapping[str, str]
     data: Path
@@ -66,7 +66,8 @@ class Surroundings:
         return zone.removeprefix("posix/").removeprefix("Etc/") if folder and zone else "UTC"
 
     def free_port(self) -> int:
-        """Return the first free port from `_PORT` on; 0 (the system chooses) if none of `_TRIES` ports is free."""
+        """Return the first free one of `_TRIES` ports, beginning with `_PORT`. If none is free, return 0, so that the
+        system chooses a port."""
         return next((port for port in range(_PORT, _PORT + _TRIES) if self.is_free(port)), 0)
 
     def is_free(self, port: int) -> bool:
@@ -142,7 +143,7 @@ class Offer:
     url: str | None = None
     #: If this environment variable is set, a question asks for the address of the server.
     url_variable: str = ""
-    #: True if no key is asked for, because the user logs in to the provider's program.
+    #: True if no question asks for a key, because the user logs in to the provider's program.
     own_login: bool = False
 
 
@@ -165,8 +166,8 @@ _OFFERS = (
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """The account in the new configuration. `variable` is the environment variable of its key; it is None if the
-    account needs no key."""
+    """The account in the new configuration. `variable` is the environment variable that contains its key, or None if
+    the account needs no key."""
 
     provider: str
     model: str
@@ -176,8 +177,8 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to all questions. `account` is None if the new configuration names no account: the accounts then come
-    from the environment, or the demo model answers."""
+    """The answers to all questions. If `account` is None, the new configuration names no account. The daemon then uses
+    the accounts from the environment, or the demo model."""
 
     account: NewAccount | None
     agent_name: str
@@ -219,8 +220,8 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
 
 
 def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
-    """Return the offers whose provider is installed. If the environment defines several accounts, these are offered
-    first, as one choice."""
+    """Return the offers whose provider is installed. If the environment defines several accounts, the first offer means
+    all of these accounts."""
     available = installed(PROVIDERS)
     offers = {offer.provider: offer for offer in _OFFERS if offer.provider in available}
     if len(found) > 1:
@@ -230,12 +231,11 @@ def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
 
 
 def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
-    """Return the default choice: the accounts of the environment, or a provider for which the environment has a key or
-    an address, or the demo, which needs neither of these."""
+    """Return the default choice, which is the first of these that is offered: all accounts of the environment, a
+    provider for which the environment has a key or an address, the demo."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
-    # If only the variable of the address is set, it creates an account of `openai`, even if another server answers at the
-    # address.
+    # An account of `openai` with an address is offered as `custom`, because any server may answer at the address.
     wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
     return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))
 
@@ -256,8 +256,8 @@ def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str
 
 
 def _model_of(offer: Offer, url: str | None, variable: str | None, around: Surroundings) -> str:
-    """Return the default model: the first model in the list of the server, if an address was given, or the usual model
-    of the provider."""
+    """Return the default model. If an address was given, this is the first model in the server's list. Without an
+    address or a list, it is the usual model of the provider."""
     if url is None:
         return DEFAULT_MODELS[offer.provider]
     return around.first_model(url, around.environ.get(variable or "")) or DEFAULT_MODELS.get(offer.provider, "default")
@@ -273,7 +273,7 @@ def _choice(text: str, known: Sequence[str]) -> str:
 
 
 def _name(text: str) -> str:
-    """Return the name of a variable. The error does not quote the text, because it may be a key that was pasted."""
+    """Return the name of a variable. The error does not quote the text, because a person may have pasted a key."""
     if not _VARIABLE.fullmatch(text.strip()):
         raise click.BadParameter("give the variable's name, such as OPENAI_API_KEY, never the key itself")
     return text.strip()
