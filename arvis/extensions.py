@@ -1,8 +1,8 @@
-"""The extensions of the installed packages, and the declarations in the files of tools and plugins.
+"""Finds the extensions of the installed packages, and reads the declarations in the files of tools and plugins.
 
-A declaration is read from the text of a file, and the file is not executed. Permission checks need the declaration
-before an agent has used the tool, and in a transaction, where the code of other packages must not run (ADR 0054). A
-file without a readable declaration declares nothing.
+A declaration is read from the text of a file without executing the file, for two reasons (ADR 0054). Permission checks
+need the declaration before an agent has used the tool. They also run in a transaction, in which no code of other
+packages must run. A file without a readable declaration declares nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def _entry_points(_path: tuple[str, ...]) -> Mapping[str, Mapping[str, EntryPoint]]:
-    """Return the entry points of all packages in these folders, by group and name. Reading them takes milliseconds."""
+    """Return the entry points of all packages in these folders, by group and name. The result is cached, because
+    reading the entry points takes milliseconds."""
     found = entry_points()
     groups = (CONNECTORS, PLUGINS, PROVIDERS, TOOLS)
     return {group: {point.name: point for point in found.select(group=group)} for group in groups}
@@ -52,7 +53,7 @@ def is_risky(agent: Agent) -> bool:
 
 
 def risky_tools(names: Iterable[str]) -> frozenset[str]:
-    """Return the tools that are not known to be harmless. Tools of servers (`server.tool`) never are."""
+    """Return the tools that are not known to be harmless. They include all tools of servers (`server.tool`)."""
     tools = _declarations(TOOLS)
     return frozenset(name for name in names if "." in name or name not in tools or not tools[name].harmless)
 
@@ -86,7 +87,7 @@ def _declarations(group: str) -> Mapping[str, _Declaration]:
 
 
 def declaration_in(point: EntryPoint) -> _Declaration | None:
-    """Return the declaration in the file of an entry point; None if it cannot be read there."""
+    """Return the declaration in the file of an entry point; None if the file has no readable declaration."""
     kind = PluginDeclaration if point.group == PLUGINS else ToolDeclaration
     for node in _tree(point).body:
         match node:
@@ -113,15 +114,15 @@ def _value(node: ast.expr) -> Any:
 
 
 def words_in(point: EntryPoint) -> str:
-    """Return the first paragraph of a file's docstring; "" if it cannot be read. A beginning such as `Plugin time: ` is
-    left out."""
+    """Return the first paragraph of a file's docstring, without a beginning such as `Plugin time: `. Return "" if the
+    file cannot be read."""
     first = " ".join((ast.get_docstring(_tree(point)) or "").partition("\n\n")[0].split())
     text = first.partition(": ")[2] if first.startswith(("Tool ", "Plugin ")) else first
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def _tree(point: EntryPoint) -> ast.Module:
-    """Return the parsed file of an entry point; an empty module if it cannot be read."""
+    """Return the syntax tree of an entry point's file; an empty module if the file cannot be read."""
     file = file_of(point)
     try:
         return ast.parse(file.read_text("utf-8") if file is not None else "")
@@ -130,8 +131,8 @@ def _tree(point: EntryPoint) -> ast.Module:
 
 
 def file_of(point: EntryPoint) -> Path | None:
-    """Return the source file of an entry point's module (for a package its `__init__.py`); None if it cannot be found.
-    Nothing is imported."""
+    """Return the source file of an entry point's module; for a package, this is its `__init__.py`. Return None if the
+    file cannot be found. The function does not import the module."""
     name, *inner = point.module.split(".")
     try:
         spec = find_spec(name)

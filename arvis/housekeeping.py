@@ -1,6 +1,6 @@
-"""Housekeeping, which one process does for all processes about once an hour: delete expired data and make backups.
+"""Deletes expired data and makes backups about once an hour. One process does this housekeeping for all processes.
 
-No other work waits for it. If the database is unavailable, the next round tries again.
+No other work waits for the housekeeping. If the database is unavailable, the next round tries again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUND_SECONDS = 3600.0
 REST_SECONDS = 0.05
 #: The maximum number of rows that one statement deletes.
 SLICE = 500
-#: The time (ms) for which the ids of events are kept, to recognise events that a platform repeats.
+#: The time (ms) for which the ids of events are kept. With these ids, Arvis recognises events that a platform repeats.
 KNOWN_EVENTS_MS = 7 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
@@ -83,7 +83,7 @@ class Housekeeping:
             log.warning("duty_failed", duty=duty.__name__, error=error.what, why=error.why)
 
     async def _save(self) -> float:
-        """Make a backup if one is due; return the seconds until the next one is due."""
+        """Make a backup if one is due. Return the seconds until the next backup is due."""
         if self._back_up is None:
             return ROUND_SECONDS
         try:
@@ -94,10 +94,10 @@ class Housekeeping:
 
 
 def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:
-    """Delete one slice of the expired rows of each table. Return whether more of them may be left."""
+    """Delete one slice of the expired rows of each table. Return True if more expired rows may be left."""
     holding.check(tx)
     # The sums of spending are stored by days of the configured time zone, but this script compares them with a day of
-    # UTC. So the sums of a day may be deleted up to a day too early or too late.
+    # UTC. The sums of a day may therefore be deleted up to a day too early or too late.
     first, day = first_id_at(history_before), day_of(history_before, "UTC")
     tx.allowances.prune(now - KNOWN_ALLOWANCES_MS)
     tx.workflow_runs.prune(history_before, SLICE // 5)
@@ -120,18 +120,18 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
     """Take one slice of the summaries that were made before this time, and delete the messages that these summaries
-    replaced. Return whether more of them may be left."""
+    replaced. Return True if more such summaries may be left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 
 
 def fade(tx: Transaction, holding: Holding, now: int) -> bool:
-    """Lower the confidence of one slice of the unused facts. Return whether more of them may be left."""
+    """Lower the confidence of one slice of the unused facts. Return True if more such facts may be left."""
     holding.check(tx)
     return decay(tx, now, SLICE // 5) == SLICE // 5
 
 
 def erase(tx: Transaction, holding: Holding, before: int) -> bool:
-    """Erase one slice of the facts that people deleted before this time. Return whether more of them may be left."""
+    """Erase one slice of the facts that people deleted before this time. Return True if more such facts may be left."""
     holding.check(tx)
     return tx.facts.erase(before, SLICE // 5) == SLICE // 5

@@ -1,4 +1,4 @@
-"""The fourteen steps of a message, and the steps that a worker does (`MessageFlow`).
+"""Lists the fourteen steps of a message, and defines `MessageFlow`, which does the steps of a worker.
 
     1  receive             inbox/inbox.py           InboxService.receive
     2  route and permit    routing.py               Router.route, called by inbox/accept.py handle_message
@@ -59,9 +59,9 @@ from arvis.turns.turns import Ending
 
 #: A person gets a notice about a wait of at least this many seconds.
 NOTICE_AFTER = 20
-#: Seconds until the next attempt after a rate limit, if the vendor names no time.
+#: After a rate limit, the seconds until the next attempt, if the vendor names no time.
 LIMIT_SECONDS = 60
-#: Seconds until the next attempt of a call, if running calls have reserved the budget.
+#: The seconds until the next attempt of a call for which no budget is left, because running calls have reserved it.
 BUSY_SECONDS = 2
 BUSY = "budget"
 
@@ -220,14 +220,14 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 def separate_messages(tx: Transaction, job: Job, now: int) -> None:
-    """Move the messages that joined a turn into separate turns, because one of them may cause the crashes of the turn's
-    worker."""
+    """Move the messages that joined a turn into separate turns, because one of these messages may cause the crashes of
+    the worker."""
     if tx.jobs.held(job) and (execution := tx.executions.get(job.execution_id or "")) is not None:
         separate(tx, execution, now)
 
 
 def messages_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
-    """Return the messages of the turn for which an execution works: those of its root execution."""
+    """Return the messages of the turn for which an execution works. These are the messages of the root execution."""
     execution = tx.executions.get(execution_id)
     return tx.messages.of_turn(lifecycle.root_of(tx, execution).id) if execution is not None else []
 
@@ -250,8 +250,8 @@ def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now:
 
 
 def _report_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:
-    """Send a notice about a wait of at least `NOTICE_AFTER` seconds. Consecutive short waits for a budget count as
-    one."""
+    """Send a notice about a wait of at least `NOTICE_AFTER` seconds. Consecutive short waits for a budget count as one
+    long wait."""
     since = now
     if reason == BUSY:
         since = WorkState.from_json(execution.state).waits_since or now

@@ -1,5 +1,5 @@
-"""The operations by which people control work: retry, cancel, delete and answer. The API, the command line and chats
-use them."""
+"""Defines the operations by which people control work: retry, cancel, delete and answer. The API, the command line and
+chats call these operations."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
 
 class StoreOperations:
-    """Implements `Operations` with the store, and publishes events after the commit. A turn that an operation resumes
-    publishes its own events, perhaps before the operation has returned. `approvers` are the roles and people who may
-    approve a tool call."""
+    """The operations on the store; implements `Operations`. Each operation publishes its events after the commit. If an
+    operation resumes a turn, the turn publishes its own events, perhaps before the operation has returned. `approvers`
+    are the roles and people who may approve a tool call."""
 
     def __init__(
         self, *, store: Store, bus: EventBus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
@@ -86,8 +86,8 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 
 def _check_wanted(tx: Transaction, job: Job) -> None:
-    """Raise `Conflict` if another execution called the execution of this job and has already continued or failed
-    without its result. A retry would cost money, and nothing would use its result."""
+    """Raise `Conflict` if another execution called the execution of this job, and has already continued or failed
+    without the result. A retry would cost money, but no execution would use its result."""
     execution = tx.executions.get(job.execution_id or "")
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
@@ -129,7 +129,7 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
 def _cancel_execution(
     tx: Transaction, execution_id: str, by: str, now: int, shown: Shown = nothing_shown
 ) -> CancelledTurn:
-    """Cancel the root execution of this execution and all executions that belong to the root, because nothing would use
+    """Cancel the root execution of this execution and all executions that belong to the root. No execution would use
     their results."""
     execution = tx.executions.get(execution_id)
     if execution is None:

@@ -1,6 +1,7 @@
-"""Choose the agent for a message (`Router.choose`) and check the person's permission (`permit`).
+"""Chooses the agent for a message (`Router.choose`) and checks the person's permission (`permit`).
 
-Every decision has a reason code, which explains a missing answer. Routing calls no model and writes nothing.
+Every decision has a reason code. The code also explains why a message gets no answer. Routing calls no model and writes
+nothing to the database.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from arvis.extensions import is_risky
 from arvis.ports.store import Transaction
 
 WEB = "web"
-#: The reason code of a group message that is not for the bot. It gets no answer, but may be stored as overheard.
+#: The reason code of a group message that is not for the bot. The message gets no answer, but may be stored as
+#: overheard.
 NOT_ADDRESSED = "not_addressed"
 DASHBOARD_AGENT = "dashboard-agent-"
 
@@ -73,7 +75,7 @@ class Place:
 
 
 class Router:
-    """The routing rules. `rules` returns the present settings. `owners` contains, for each platform, the ids of the
+    """The routing rules. `rules` returns the current settings. `owners` contains, for each platform, the ids of the
     users who are owners there."""
 
     def __init__(self, *, rules: Callable[[], Routing], owners: Mapping[str, Collection[str]]) -> None:
@@ -81,7 +83,7 @@ class Router:
         self._owners = owners
 
     def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused:
-        """Choose the agent for a message, then check if the person may use it. Write nothing."""
+        """Choose the agent for a message, then check if the person may use the agent. Write nothing to the database."""
         address = message.address
         known = tx.principals.find(address.platform, message.sender.user_id)
         role = self.role_of(address.platform, message.sender, known)
@@ -140,8 +142,8 @@ class Router:
 
     def _choose_web(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
         """Return the agent for a message of the connector `web` (dashboard and API), and the code of the rule that
-        chose it. The rules are, in this order: the agent of the chat, the fallback agent, the first agent that the
-        person may use."""
+        chose the agent. A chat with one agent allows only this agent. In all other chats, the rules are the fallback
+        agent (the conductor only if the person may use it), then the first agent that the person may use."""
         channel = message.address.channel
         if channel.startswith(DASHBOARD_AGENT):
             agent = place.active(channel.removeprefix(DASHBOARD_AGENT))
@@ -167,8 +169,9 @@ def _respond(message: IncomingMessage, binding: Binding | None) -> Respond:
 
 
 def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | None) -> bool:
-    """Return True if the message is for the bot. A direct message always is. In a group the setting `respond` decides:
-    no message, all messages, or messages that address the bot or are in a thread where it has a conversation."""
+    """Return True if the message is for the bot. Direct messages are always for the bot. In a group, the setting
+    `respond` selects no messages, all messages, or the messages that address the bot or are in a thread in which the
+    bot has a conversation."""
     if message.is_direct:
         return True
     match _respond(message, binding):
@@ -191,8 +194,8 @@ def _observed(message: IncomingMessage, place: Place) -> int:
 
 
 def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: PrincipalRole) -> Agent | None:
-    """Return the first active agent that this person may ask; the conductor comes first. If the person may ask none,
-    return the first active agent, so that the person gets a refusal with a reason. Return None if no agent is
+    """Return the first active agent that this person may ask, beginning with the conductor. If the person may ask none
+    of them, return the first active agent, so that the person gets a refusal with a reason. Return None if no agent is
     active."""
     active = sorted((agent for agent in place.agents if agent.active), key=lambda agent: not agent.is_conductor)
     open_to_them = (agent for agent in active if permit(message, agent, "web_default", role, place.binding) is None)
@@ -223,8 +226,8 @@ def _goes_on(rest: str) -> bool:
 def permit(
     message: IncomingMessage, agent: Agent, reason: str, role: PrincipalRole, binding: Binding | None
 ) -> str | None:
-    """Return None if this person may ask the agent, else the reason code. The first rule that matches decides.
-    `reason`: the code of the rule that chose the agent."""
+    """Return None if this person may ask the agent, else a reason code. The first rule that matches decides. `reason`
+    is the code of the rule that chose the agent."""
     sender = message.sender
     over_web = message.address.platform == WEB
     if role is PrincipalRole.OWNER:

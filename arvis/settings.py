@@ -1,9 +1,9 @@
-"""The settings that owners change in the dashboard. They are stored in the database, follow the same rules as the
-configuration file, and are shown with the source of each value.
+"""Manages the settings that owners change in the dashboard. The settings are stored in the database and follow the same
+rules as the configuration file. The dashboard shows the source of each value.
 
 The environment overrides the dashboard, and the dashboard overrides the file. Some settings take effect immediately
-(`current`); all others are read only at the start. A stored value that is no longer valid does not prevent a start: it
-is ignored and reported.
+(`current`); all others are read only at the start. A stored value that is no longer valid does not prevent a start. The
+daemon ignores and reports the value.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ log = structlog.get_logger(__name__)
 
 #: The id under which versions of the settings are stored in the table `versions`.
 _ROW = "config"
-#: After this number of seconds the stored values are read again even if no notice of a change came, because a notice
-#: may be lost.
+#: The seconds after which the stored values are read again even without a notice of a change, because a notice may be
+#: lost.
 _LOOK_AGAIN = 60.0
 #: The value with which `change` sets a setting to null. (The value None removes the stored value.)
 _NULL = "null"
@@ -53,7 +53,7 @@ class Shown:
     #: The value that will be in effect after the next start.
     next_value: Any
     origin: Origin
-    #: The reason why the value from the dashboard is ignored, or empty.
+    #: The reason why the value from the dashboard is ignored; empty if it is not ignored.
     problem: str = ""
 
     @property
@@ -66,8 +66,8 @@ class Overview:
     """All settings in the form in which the dashboard shows them."""
 
     shown: Sequence[Shown]
-    #: The reason why the next start would find an invalid configuration, or empty. If it is invalid, each `next_value`
-    #: is the current value, because the value after the next start is unknown.
+    #: The reason why the configuration of the next start is invalid; empty if it is valid. If it is invalid, each
+    #: `next_value` is the current value, because the value after the next start is unknown.
     problem: str = ""
 
 
@@ -93,8 +93,8 @@ class SettingsService:
         return None if self._given.config_file is None else str(self._given.config_file)
 
     def current(self) -> Config:
-        """Return the configuration that is in effect: that of the start, changed by later settings that take effect
-        immediately."""
+        """Return the configuration that is in effect. It is the configuration of the start, with later changes of
+        settings that take effect immediately."""
         return self._current
 
     async def begin(self) -> Config:
@@ -200,8 +200,8 @@ class SettingsService:
             origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
             return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
         after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
-        # The command line may have set the roles and the data folder of this process. The loaded configuration lacks
-        # these options.
+        # The command line may have set the roles and the data folder of this process. The loaded configuration does not
+        # contain these options.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
 

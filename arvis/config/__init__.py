@@ -1,7 +1,7 @@
-"""`config.yaml` and the environment variables as one frozen object.
+"""Reads `config.yaml` and the environment variables into one frozen object.
 
-Every problem is a `ConfigError` that names the key, its position and the fix. Importing this package reads no file, and
-no secret is visible in a repr.
+Every problem is a `ConfigError` that names the key, its position and the fix. The import of this package reads no file.
+No repr shows a secret.
 """
 
 from arvis.config.entries import AgentEntry, Channel

@@ -103,8 +103,8 @@ def settings_of(
 def _declared(
     section: type[BaseModel], above: tuple[str, ...], inherited: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, ...], type[BaseModel], FieldInfo, Mapping[str, Any]]]:
-    """Yield for each key: its path, the section that declares it, its declaration, and its notes. The notes include
-    those of all sections that contain the key."""
+    """Yield for each key: its path, the section that declares it, its declaration, and its notes. The notes include the
+    notes of all sections that contain the key."""
     for name, field in section.model_fields.items():
         path, notes = (*above, name), {**inherited, **notes_of(field)}
         inner = field.annotation

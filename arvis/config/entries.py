@@ -36,8 +36,8 @@ def _bare_channel(value: object) -> object:
 
 
 class AgentEntry(Section):
-    """An agent that the first start creates; later starts use the agent in the database. `arvis.domain.agents` checks
-    the values, because agents are also created elsewhere."""
+    """An agent that the first start of the daemon creates. Later starts use the agent in the database.
+    `arvis.domain.agents` checks the values, because other code also creates agents."""
 
     slug: str = Field(description="its name in commands and addresses")
     name: str = Field(description="its name for people")
@@ -87,7 +87,7 @@ class AgentEntry(Section):
 
 
 class AccountEntry(Section):
-    """An account as written; `arvis.config.accounts` converts it to the domain's `Account`."""
+    """An account in the form of the file. `arvis.config.accounts` converts it to the `Account` of the domain."""
 
     name: Name = Field(description="its name in commands and receipts")
     provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"] = Field(

@@ -1,7 +1,7 @@
-"""`load` reads the file, applies the environment variables over it, and checks everything. It returns a `Config` or
-raises one `ConfigError`.
+"""Defines `load`, which reads the file, overrides its values by environment variables, and checks all values. `load`
+returns a `Config` or raises one `ConfigError`.
 
-The caller passes the environment variables; this module does not read those of the process.
+The caller passes the environment variables; this module does not read the environment of the process.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ DELIMITER = "__"
 
 
 class _Overrides(ConfigFile, BaseSettings):
-    """The keys of the file as pydantic-settings needs them. No object of this class is created."""
+    """The keys of the file in the form that pydantic-settings needs. No code creates an object of this class."""
 
     model_config = SettingsConfigDict(extra="forbid", defer_build=True)
 
 
 class _Source(EnvSettingsSource):
-    """Reads the environment variables that the caller passes, not those of the process. Lists and mappings are JSON. A
-    value that is not JSON stays text, so that the check of its key reports it."""
+    """A source of environment variables. It reads the variables that the caller passes, not the environment of the
+    process. Lists and mappings are JSON. A value that is not JSON stays text; the check of its key then reports the
+    value."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(_Overrides, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
@@ -86,15 +87,16 @@ class Overrides:
         self.values: dict[str, Any] = _Source(ours)() if ours else {}
 
     def variable_of(self, path: KeyPath) -> str | None:
-        """Return the variable that set this key or a section that contains it; None if no variable did."""
+        """Return the variable that sets this key or a section that contains the key; None if there is no such
+        variable."""
         for end in range(len(path), 0, -1):
             if path[:end] in self._variables:
                 return self._variables[path[:end]]
         return None
 
     def over(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `values`, overridden by the values of the environment. Mappings are merged; a list replaces the whole
-        list."""
+        """Return `values`, overridden by the values of the environment. Mappings are merged. A list of the environment
+        replaces the whole list."""
         return _merge(values, self.values)
 
 
@@ -114,26 +116,28 @@ DEFAULT_FILE = Path("config.yaml")
 
 
 def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str]) -> Config:
-    """Return the configuration: from `config_file`, else from `./config.yaml` if it exists, else from the built-in
-    defaults.
+    """Return the configuration from `config_file`. If it is None, use `./config.yaml`; if there is no such file, use
+    the built-in defaults.
 
-    The data folder is `data_dir`, else `ARVIS_DATA_DIR`, else the key `data_dir`, relative to the file that contains
-    it. Raises one `ConfigError` with all problems.
+    The data folder is the first of these that is set: the argument `data_dir`, the variable `ARVIS_DATA_DIR`, the key
+    `data_dir` of the file. A relative path in the file starts at the folder of the file. Raises one `ConfigError` with
+    all problems.
     """
     return _Loader(file=_file_in_use(config_file), environ=environ).load(data_dir)
 
 
 def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
-    """Return the configuration of the next start: from the present file, the environment, and the `changes` of the
-    dashboard by dotted key. The environment overrides the changes, and the changes override the file. Raises
+    """Return the configuration of the next start. It comes from the current file, the environment, and the `changes` of
+    the dashboard by dotted key. The environment overrides the changes, and the changes override the file. Raises
     `ConfigError`."""
     loader = _Loader(file=config.config_file, environ=environ, changes=changes)
     return Loaded(loader.load(config.data_dir), loader.origin)
 
 
 def unset_variables(config_file: Path | None, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names that the file refers to as `env:NAME` and that `environ` does not set. A command uses this,
-    because its environment may differ from that of the daemon. Raises `ConfigError` if the file cannot be read."""
+    """Return the variables to which the file refers as `env:NAME` and that `environ` does not contain. Commands use
+    this function, because their environment may differ from the environment of the daemon. Raises `ConfigError` if the
+    file cannot be read."""
     file = _file_in_use(config_file)
     texts = _texts(_read(file).values) if file is not None else ()
     names = dict.fromkeys(text.partition(":")[2] for text in texts if is_reference(text) and text.startswith("env:"))
@@ -164,7 +168,7 @@ class Loaded:
 
 
 class _Loader:
-    """One pass of `load` or `look`. It remembers the position of each key."""
+    """One pass of `load` or `look`. It stores the position of each key in the file."""
 
     def __init__(
         self, *, file: Path | None, environ: Mapping[str, str], changes: Mapping[str, Any] | None = None
@@ -205,7 +209,7 @@ class _Loader:
         return parsed
 
     def _refuse_old_keys(self) -> None:
-        """If there are keys of an older version, raise one `ConfigError` that names each of them with its new
+        """If the file has keys of an older version, raise one `ConfigError` that names each old key with its new
         name."""
         in_file = old_keys(self._document.values)
         lines = [f"- {each} ({self._file}, line {self._document.line_of(each.old)})" for each in in_file]
@@ -282,8 +286,8 @@ class _Loader:
         )
 
     def _resolve(self, path: KeyPath, value: Any, secrets: set[str], problems: list[Problem]) -> Any:
-        """Return `value` with every reference in it replaced by its secret. The secrets are added to `secrets`, errors
-        to `problems`."""
+        """Return `value` with every reference in it replaced by its secret. Add the secrets to `secrets`, and the
+        errors to `problems`."""
         match value:
             case dict():
                 return {key: self._resolve((*path, key), item, secrets, problems) for key, item in value.items()}
@@ -332,8 +336,8 @@ def _read(file: Path) -> Document:
 
 
 def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:
-    """Return `values` with the changes of single keys. If the section of a changed key has a value that is not a
-    mapping, a new mapping replaces this value."""
+    """Return `values` with the changes of single keys. If the value of a changed key's section is not a mapping, a new
+    mapping replaces the value."""
     merged = dict(values)
     for (name, *rest), value in changes.items():
         under = merged.get(str(name))
@@ -359,7 +363,7 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
 
 
 def _weak_secrets(web: Web) -> Iterator[Problem]:
-    """If other machines can reach the port, yield a problem for each secret that can be guessed."""
+    """If other machines can reach the port, yield a problem for each secret that is easy to guess."""
     if is_loopback(web.host):
         return
     for index, entry in enumerate(web.api_keys):

@@ -93,7 +93,7 @@ def _keys_beside(path: KeyPath, root: type[BaseModel]) -> list[str]:
 
 
 def complaint(problems: Sequence[Problem], place: Callable[[KeyPath], str]) -> ConfigError:
-    """Return one error for all problems. `place` returns the position of a key as text."""
+    """Return one error that lists all problems. `place` returns the position of a key as text."""
     if len(problems) == 1:
         problem = problems[0]
         where = place(problem.path)

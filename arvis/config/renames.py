@@ -1,4 +1,4 @@
-"""The configuration keys that have new names, and `migrated`, which rewrites a file that has old names.
+"""Lists the configuration keys that have new names. `migrated` rewrites a file that has old names.
 
 The daemon never reads an old name: it refuses the file and tells people to run `arvis config migrate`.
 """
@@ -16,7 +16,7 @@ from arvis.config.yaml_text import Document
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
-#: The old key and its new name. `*` matches each entry of a list. None: the key was removed.
+#: For each old key, its new name, or None if the key was removed. `*` matches each entry of a list.
 RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("secrets_key",): ("encryption_key",),
     ("web", "session_idle"): ("web", "session_idle_timeout"),
@@ -60,7 +60,7 @@ class Renamed:
     old: KeyPath
     #: The new name of the key; None if the key was removed.
     new: KeyPath | None
-    #: The new value, if only the value of the key has a new name and the key itself is unchanged; else None.
+    #: The new value if only the value of the key is an old name; None if the key itself is an old name.
     value: str | None = None
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Renamed:
 
 
 def old_keys(values: Mapping[str, Any]) -> Sequence[Renamed]:
-    """Return the old keys in the values of a configuration, and the keys whose value is the old name of a graph."""
+    """Return the old keys of a configuration, and the keys whose value is the old name of a graph."""
     found = [found for old, new in RENAMED.items() for found in _matches(values, old, new, ())]
     for each in _matches(values, ("agents", "*", "graph"), ("agents", "*", "graph"), ()):
         graph = _at(values, each.old)
@@ -97,7 +97,7 @@ def _with_indices(path: tuple[str, ...], indices: tuple[int, ...]) -> KeyPath:
 
 
 def old_variables(environ: Mapping[str, str], prefix: str, delimiter: str) -> Sequence[tuple[str, Renamed]]:
-    """Return the environment variables that set an old key, each with that key."""
+    """Return the environment variables that set an old key, each with its old key."""
     found: list[tuple[str, Renamed]] = []
     for name in sorted(environ):
         if not name.upper().startswith(prefix):
@@ -120,7 +120,7 @@ def _plain(text: str) -> Any:
 
 
 def migrated(text: str) -> str:
-    """Return the text of a configuration with the new keys. Comments, order and values are kept.
+    """Return the text of a configuration with the new keys. Comments, values and the order of keys do not change.
 
     Raises `UnreadableText`. Raises `ConfigError` if both an old key and its new name are set, or if the text cannot be
     rewritten in place.
@@ -210,8 +210,8 @@ def _index(mapping: yaml.MappingNode, name: str | int) -> int:
 
 
 def _rename(text: str, pair: _Pair, name: str, deeper: int = 0) -> Iterator[_Edit]:
-    """Yield the edits that rename a key. `deeper` is the number of characters by which the line of the key also moves
-    to the right."""
+    """Yield the edits that rename a key. `deeper` is the number of characters by which other edits indent the line of
+    the key further."""
     key, value = pair
     yield key.start_mark.index, key.end_mark.index, name
     longer = len(name) - (key.end_mark.index - key.start_mark.index) + deeper
@@ -219,7 +219,7 @@ def _rename(text: str, pair: _Pair, name: str, deeper: int = 0) -> Iterator[_Edi
 
 
 def _realigned(text: str, start: int, longer: int) -> Iterator[_Edit]:
-    """Yield an edit that keeps a comment in its column although the value before it moves right by `longer`
+    """Yield an edit that keeps a comment in its column, because the value before the comment moves right by `longer`
     characters."""
     end = start
     while end < len(text) and text[end] == " ":

@@ -1,4 +1,5 @@
-"""The whole configuration: `ConfigFile` as people write it, `Config` as the daemon uses it."""
+"""Defines the whole configuration. `ConfigFile` is the form that people write, and `Config` is the form that the daemon
+uses."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ _FORM = "Write it as platform:channel or platform/bot:channel, as in slack:C0123
 
 
 def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[str, str]]) -> Address | None:
-    """Return the channel for alerts; None if none is configured. `bots` are the platforms and names of the configured
-    bots. Raises `Refused`."""
+    """Return the channel for alerts; None if no channel is configured. `bots` are the platforms and names of the
+    configured bots. Raises `Refused`."""
     written = owners.get(ALERT_CHANNEL, ())
     if not written:
         return None
@@ -91,7 +92,7 @@ def _database(value: SecretStr) -> SecretStr:
     return value
 
 
-#: The rules for every configuration file, which the first lines of a file state.
+#: The rules for every configuration file. The first lines of a new file contain them.
 RULES = (
     "Environment variables override this file: ARVIS__WEB__PORT=6000 sets web.port. Lists are JSON or `a,b`.",
     "Write a secret as `env:NAME` (an environment variable) or `file:PATH` (relative to this file), never as plain text.",
@@ -102,7 +103,7 @@ _DATA = "It is the location of all other data."
 
 
 class Common(Section):
-    """The keys that the file and the configuration in use have in common, in the order of the file."""
+    """The keys that both `ConfigFile` and `Config` have, in the order of the file."""
 
     # Only objects of the subclasses are created. Building the checks of this class too would cost a few milliseconds at
     # the start.
@@ -245,17 +246,18 @@ class ConfigFile(Common):
 
 @dataclass(frozen=True, slots=True)
 class BotEntry:
-    """A bot with its settings as written. The connector's own `Config` checks them later."""
+    """A bot with its settings in the form of the file. The class `Config` of its connector checks the settings
+    later."""
 
     platform: str
     name: str
     path: str
-    #: The values contain the secrets themselves and not references to them, so they are not in the repr.
+    #: The repr does not show the values, because they contain the secrets themselves and not references to secrets.
     values: Mapping[str, Any] = field(repr=False)
     #: The position of each key, such as `config.yaml, line 12`.
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    #: The environment variable that created the entry; None if the file did.
+    #: The environment variable that defines the bot; None if the file defines it.
     variable: str | None = None
 
 
@@ -272,13 +274,13 @@ class Config(Common):
 
     @property
     def postgres_url(self) -> str | None:
-        """The address of the PostgreSQL database; None for SQLite in the data folder."""
+        """The address of the PostgreSQL database; None if the database is SQLite in the data folder."""
         text = self.database.get_secret_value()
         return None if text == SQLITE else text
 
     @property
     def alert_channel(self) -> Address | None:
-        """The channel in which owners get alerts; None: the last direct chat of an owner."""
+        """The channel in which owners get alerts. None means the last direct chat of an owner."""
         return alert_address(self.owners, {(bot.platform, bot.name) for bot in self.bots})
 
     @property

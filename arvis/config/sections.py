@@ -1,7 +1,7 @@
-"""Most sections of `config.yaml`, with every key: its type, limits, default and description.
+"""Defines most sections of `config.yaml`. Each key has its type, limits, default and description here.
 
-The sections for agents and accounts are in `entries`, those for speech in `speech`, and those for servers in `servers`.
-`loading` checks rules that depend on several sections or on the machine.
+The modules `entries`, `speech` and `servers` define the sections for agents and accounts, for speech, and for servers.
+`loading` checks the rules that depend on several sections or on the machine.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Web(Section):
 
 
 class Routing(Section):
-    """The agents for messages that match no rule. A fallback of `drop` applies to groups; over the web the conductor
-    answers instead."""
+    """The agents for messages that match no rule. If the fallback is `drop`, no agent answers in groups; in the
+    dashboard and the API the conductor answers."""
 
     fallback: Slug = setting(
         "drop",
@@ -121,7 +121,7 @@ class Scheduler(Section):
 
 
 class Limits(Section):
-    """The limits of messages, replies, files, turns, delegations and schedules. None: no limit."""
+    """The limits of messages, replies, files, turns, delegations and schedules. None means no limit."""
 
     message_bytes: Whole = setting(262_144, "the largest message, in bytes", ge=1, le=16_777_216)
     reply_tokens: ReplyTokens = setting(
@@ -216,7 +216,7 @@ class Backup(Section):
 
 
 class Budgets(Section):
-    """Budgets in US dollars, and turns per day for each unpaired person; None: no limit."""
+    """The budgets in US dollars, and the turns per day for each unpaired person. None means no limit."""
 
     daily_usd: Amount | None = setting(5, "all model calls of a day; null: no limit")
     per_agent_daily_usd: Amount | None = setting(None, "model calls of one agent on a day; null: no limit")
@@ -233,7 +233,7 @@ class Budgets(Section):
     )
 
     def limits(self, zone: str) -> SpendingLimits:
-        """Return the budgets in whole micros. Days and months are those of the time zone."""
+        """Return the budgets in whole micros. Days and months begin at midnight in the time zone."""
         return SpendingLimits(
             daily=_micros(self.daily_usd),
             per_agent_daily=_micros(self.per_agent_daily_usd),

@@ -1,4 +1,5 @@
-"""The sections `mcp` and `telemetry` of `config.yaml`: servers to which the daemon connects for tools and traces."""
+"""Defines the sections `mcp` and `telemetry` of `config.yaml`. They name the servers to which the daemon connects for
+tools and traces."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from arvis.domain.tools import Risk
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
-#: A header value: visible ASCII characters, with spaces and tabs only in between.
+#: A header value. It has visible ASCII characters; spaces and tabs may only be between them.
 _HEADER_VALUE = re.compile(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
 
 

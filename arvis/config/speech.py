@@ -1,4 +1,5 @@
-"""The section `speech` of `config.yaml`: the engines for voice messages, and speech over the socket."""
+"""Defines the section `speech` of `config.yaml`. It sets the engines for voice messages, and the limits for speech over
+the socket."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ class TextToSpeech(Section):
 
 
 class Speech(Section):
-    """The speech engines. `base_url` and `api_key` are used by `openai-api` for both directions."""
+    """The speech engines. The engine `openai-api` uses `base_url` and `api_key` for both directions."""
 
     stt: SpeechToText = setting(SpeechToText(), "speech to text")
     tts: TextToSpeech = setting(TextToSpeech(), "text to speech")

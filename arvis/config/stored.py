@@ -1,6 +1,6 @@
-"""The settings that people changed in the dashboard: select the usable ones and apply them to the configuration.
+"""Applies the settings that people changed in the dashboard to the configuration.
 
-A value that is no longer valid does not prevent a start: it is skipped, and the reason is reported.
+A value that is no longer valid does not prevent a start. It is skipped, and the daemon reports the reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from arvis.config.schema import Config
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
-#: The key of the table `settings` under which these values are stored, as a JSON object by dotted key.
+#: The key in the table `settings` under which these values are stored. The stored text is a JSON object by dotted key.
 KEY = "config.changes"
 
 Changes = Mapping[str, Any]
@@ -35,7 +35,7 @@ class Sifted:
 
 
 def stored_changes(text: str | None) -> Changes:
-    """Return the stored values; empty if the text is not a JSON object."""
+    """Return the stored values. If the text is not a JSON object, return no values."""
     try:
         found = json.loads(text or "{}")
     except ValueError:
@@ -44,7 +44,7 @@ def stored_changes(text: str | None) -> Changes:
 
 
 def settings_with(given: Config, changes: Changes) -> Sequence[Setting]:
-    """Return every setting, including those of platforms that only the configuration or these changes name."""
+    """Return all settings. They include the settings of platforms that only the configuration or these changes name."""
     named = [key.split(".")[1] for key in changes if key.startswith("owners.") and key.count(".") == 1]
     return catalog([*given.owners, *named])
 

@@ -25,7 +25,7 @@ _MAX_SECRET_BYTES = 65_536
 
 
 class Refused(ValueError):
-    """A value that cannot be used. `fix` is "" if there is nothing to say beyond "change it"."""
+    """The error for a value that cannot be used. `fix` is "" if the only fix is another value."""
 
     def __init__(self, text: str, fix: str = "") -> None:
         super().__init__(text)
@@ -34,13 +34,14 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Resolves `env:NAME` with the variables in `environ`, and `file:PATH` with paths relative to `folder`."""
+    """The source of secrets. It resolves `env:NAME` with the variables in `environ`, and `file:PATH` relative to
+    `folder`."""
 
     environ: Mapping[str, str]
     folder: Path
 
     def resolve(self, text: str) -> str:
-        """Return the secret to which `text` refers; if `text` is not a reference, return it unchanged. Raises
+        """Return the secret to which `text` refers. If `text` is not a reference, return `text` unchanged. Raises
         `Refused`."""
         match = _REFERENCE.fullmatch(text)
         if match is None:
@@ -154,7 +155,7 @@ def _url(value: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach a server that listens at `host`."""
+    """Return True if only this machine can reach a server that listens at `host`."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -162,7 +163,7 @@ def is_loopback(host: str) -> bool:
 
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
-#: The context window of a model in tokens; a smaller one has no space for a prompt.
+#: The context window of a model in tokens. A window below the minimum has no space for a prompt.
 Tokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=1_024, le=100_000_000)]
 #: The maximum length of a reply in tokens. Fewer than 16 tokens are not enough for an answer.
 ReplyTokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=16, le=1_000_000)]
@@ -172,7 +173,7 @@ Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, al
 #: A duration, written as `90s`, `15m`, `24h`, `7d` or `2w`, and stored in milliseconds.
 Milliseconds = Annotated[int, BeforeValidator(_milliseconds), WithJsonSchema({"type": "string", "format": "duration"})]
 
-#: A list of texts. The text `a, b` is also a list, because environment variables are written so.
+#: A list of texts. The text `a, b` is also valid, because people write lists in environment variables in this form.
 TextList = Annotated[tuple[str, ...], BeforeValidator(_split)]
 
 #: A list of user ids of a platform. YAML reads ids without quotes as numbers.
@@ -195,7 +196,7 @@ Raw = dict[str, Any]
 # Secrets are weak if they are too short or have too few different characters. No list of common passwords is used,
 # because a long and varied secret cannot be guessed over the network.
 
-#: The minimum number of characters, and of different characters.
+#: The minimum number of characters, and the minimum number of different characters.
 _KEY = (24, 10)
 _PASSWORD = (10, 5)
 MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"

@@ -1,7 +1,7 @@
 """Reads a YAML text into plain values and remembers the line of each.
 
-The text is not trusted: anchors, deep nesting and too many values are refused before any value is built. Tags of other
-languages have no effect.
+The text is not trusted. A text with anchors, deep nesting or too many values is refused before any value is built. Tags
+that name types of programming languages have no effect.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import yaml
 from arvis.config.problems import KeyPath, Problem
 
 _MAX_DEPTH = 30
-#: The maximum length of a configuration in characters. A reader may stop after one character more, because the text is
-#: then too long.
+#: The maximum length of a configuration in characters. Code that reads a file may stop one character later, because the
+#: text is then too long.
 MAX_TEXT = 1_000_000
 #: The maximum number of values and keys in a text. Building a value takes a thousand times as long as reading its
 #: characters.
@@ -27,7 +27,7 @@ _LONGEST_NUMBER = 100
 
 
 class UnreadableText(Exception):
-    """The text is not YAML that a configuration may use. `text` is the problem."""
+    """The error for a text that is not YAML or that a configuration may not use. `text` describes the problem."""
 
     def __init__(self, text: str, fix: str, line: int | None = None) -> None:
         super().__init__(text)
@@ -47,7 +47,8 @@ class Document:
         self.values = self._mapping_at_top(text)
 
     def line_of(self, path: KeyPath) -> int | None:
-        """Return the line of `path`, or of the nearest key above it that is written."""
+        """Return the line of `path`. If the text does not contain it, return the line of the nearest key above it that
+        the text contains."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.lines:
                 return self.lines[path[:end]]

@@ -177,7 +177,7 @@ def delete(*, api: Api, agent: str) -> Output:
 @agents.command()
 @click.argument("agent")
 def undo(*, api: Api, agent: str) -> Output:
-    """Restore the previous version of an agent. It also gets its former channels back, unless another agent has
+    """Restore the previous version of an agent. The agent also gets its former channels back, unless another agent has
     them."""
     return _shown(api.post("agents", agent, "undo"))
 

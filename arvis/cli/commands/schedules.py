@@ -128,7 +128,9 @@ def show(*, api: Api, schedule: str) -> Output:
 @to_option(required=True)
 @_details
 def create(*, api: Api, heartbeat: bool, **details: Any) -> Output:
-    """Create a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
+    """Create a cron or heartbeat.
+
+    SCHEDULE is a text such as `every 5 m`, `0 8 * * 1-5`, `@daily` or `at 2027-01-15 08:00`.
 
     A schedule with an interval runs immediately and then after each interval. All other schedules run at their times.
     """
