@@ -1,8 +1,8 @@
 """Finds the extensions of the installed packages, and reads the declarations in the files of tools and plugins.
 
 A declaration is read from the text of a file without executing the file, for two reasons (ADR 0054). Permission checks
-need the declaration before an agent has used the tool. They also run in a transaction, in which no code of other
-packages must run. A file without a readable declaration declares nothing.
+need the declaration before an agent has used the tool. They also run in transactions, in which code of other packages
+must not run. A file without a readable declaration declares nothing.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ class MessageFlow:
             self._bus.publish(RunAdvanced(run_id))
 
     async def _too_late(self, job: Job, at: int) -> Fail | None:
-        """Return the failure of the job if it has made no progress for longer than `answer_within` at the time `at`
-        (ms), else None."""
+        """Return the failure of the job if, at the time `at` (ms), the job has made no progress for longer than
+        `answer_within`. Otherwise return None."""
         if self._answer_within is None or at - job.created_at <= self._answer_within:
             return None
         waited = at - await self._store.read(waiting_since, job)

@@ -72,7 +72,7 @@ class LazyCommands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         # The garbage collector is off during the import. Otherwise it would examine the imported objects again and
-        # again, which takes a sixth of the time of a command. The objects live as long as the process.
+        # again, which takes a sixth of the import time. The objects live as long as the process.
         gc.disable()
         try:
             module = importlib.import_module(f"arvis.cli.{COMMANDS[cmd_name].module}")

@@ -52,7 +52,7 @@ _CONNECTOR_VARIABLES: Sequence[tuple[str, Mapping[str, str]]] = (
 
 
 def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
-    """Yield the problems of accounts that the types of their values do not exclude."""
+    """Yield the problems of accounts that the checks of single values do not find."""
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
         path = ("accounts", index)

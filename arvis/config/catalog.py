@@ -43,7 +43,7 @@ class Setting:
     key: str
     kind: Kind
     default: Any
-    #: The description.
+    #: The description of the setting.
     words: str
     #: True if the key has no default and must be written.
     required: bool = False

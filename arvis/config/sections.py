@@ -79,8 +79,8 @@ class Web(Section):
 
 
 class Routing(Section):
-    """The agents for messages that match no rule. If the fallback is `drop`, no agent answers in groups; in the
-    dashboard and the API the conductor answers."""
+    """The agents for messages that match no rule. If the fallback is `drop`, no agent answers such a message in a
+    group. In the dashboard and the API, the conductor answers it."""
 
     fallback: Slug = setting(
         "drop",

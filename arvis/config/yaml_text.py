@@ -47,8 +47,8 @@ class Document:
         self.values = self._mapping_at_top(text)
 
     def line_of(self, path: KeyPath) -> int | None:
-        """Return the line of `path`. If the text does not contain it, return the line of the nearest key above it that
-        the text contains."""
+        """Return the line of `path`. If the text does not contain `path`, return the line of the nearest containing
+        section that the text has."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.lines:
                 return self.lines[path[:end]]

@@ -308,7 +308,7 @@ def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
 
 
 def _frames(socket: ClientConnection, over: Callable[[], bool]) -> Iterator[Frame]:
-    """Yield the frames. If no frame arrives for `TIMEOUT` seconds, call `over`. If it returns True, end."""
+    """Yield the frames. If no frame arrives for `TIMEOUT` seconds, call `over`, and end if `over` returns True."""
     while True:
         try:
             yield received(socket)

@@ -37,7 +37,8 @@ _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 @click.command(cls=PlacedCommand)
 def mcp(*, config: Path | None, data: Path | None) -> None:
-    """Serve the Model Context Protocol on standard input and output, for clients that start their servers."""
+    """Serve the Model Context Protocol on standard input and output, for clients that start their server as a
+    program."""
     Bridge(Api(config, data).connect()).run()
 
 

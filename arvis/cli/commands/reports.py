@@ -25,7 +25,7 @@ _STATUS = Table(
 
 @click.command(cls=ApiCommand)
 def status(*, api: Api) -> Output:
-    """Show the current work of each agent: the agent that has worked longest first, idle agents last."""
+    """Show the current work of each agent. The longest work comes first; idle agents come last."""
     return _STATUS.page(api.get("activity"))
 
 
