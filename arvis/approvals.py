@@ -37,7 +37,7 @@ _BLANKS = re.compile(r" {9,}")
 
 
 def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str) -> str | None:
-    """Return the question about a tool call; None if it is too long to be shown completely."""
+    """Return the question about a tool call; None if the question is too long to be shown completely."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
     return _shown([head, *(["With:", *lines] if lines else ["The call has no arguments."]), _asker(asker, user_id)])
@@ -46,9 +46,9 @@ def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str)
 def change_question(
     what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
 ) -> str | None:
-    """Return the question about a change by an agent; None if it is too long to be shown completely. `lines` show the
-    whole change; `line` and `change` make them. `sources` are the sources of the agent's reply except the message of
-    the person `asker`."""
+    """Return the question about a change by an agent; None if the question is too long to be shown completely. `lines`
+    show the whole change; `line` and `change` make them. `sources` are the sources of the agent's reply except the
+    message of the person `asker`."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
     return _shown([head, *lines, _asker(asker, user_id), *read])
@@ -151,8 +151,8 @@ def approvers_of(named: str | Sequence[str]) -> Approvers:
 
 
 def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | None:
-    """Return the details that a workflow's node stored with its question; None for a question about a tool and for a
-    question of the engine."""
+    """Return the details that a workflow's node stored with its question; None if the question is about a tool or comes
+    from the engine."""
     if execution is None or wait.subject is not None:
         return None
     asked: Mapping[str, Any] | None = execution.state.get(ASKS + wait.cursor_id)
@@ -160,7 +160,7 @@ def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | 
 
 
 def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
-    """Return True if this person may answer the question: the person who was asked, or one of the approvers."""
+    """Return True if this person may answer the question. The person who was asked and the approvers may answer it."""
     if by.role is PrincipalRole.BLOCKED:
         return False
     execution = tx.executions.get(wait.execution_id)
@@ -218,7 +218,8 @@ def _answerer(tx: Transaction, wait: Wait) -> str:
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
-    """Return the answer in its stored form. Raise `Unprocessable` if it is incomplete or not one of the choices."""
+    """Return the answer in the form in which it is stored. Raise `Unprocessable` if the answer is incomplete or not one
+    of the choices."""
     decision = "approve" if answer.decision == "accept" else answer.decision
     if decision not in DECISIONS:
         raise Unprocessable(f"“{decision}” is not a decision.", fix=f"Send one of {', '.join(sorted(DECISIONS))}.")
@@ -233,7 +234,7 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
 
 
 def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None:
-    """Return the approvers that the workflow's node names for its question; None if it names none."""
+    """Return the approvers that the workflow's node names for its question; None if the node names no approvers."""
     asked = question_of(execution, wait)
     if asked is None or not asked.get("approvers"):
         return None

@@ -62,8 +62,8 @@ _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 _SENT_AS_CHANGES = [kind for kind in CHANGE_EVENTS if CROSSING.get(kind) is not Topic.CHAT]
 #: The seconds for which changes are collected before they are sent together.
 _CHANGES_SECONDS = 0.2
-#: The maximum number of changes of one topic that are sent with their ids. If there are more, one change without an id
-#: is sent.
+#: The maximum number of changes of one topic that are sent with their ids. If there are more changes, one change
+#: without an id is sent instead.
 _MOST_IDS = 8
 
 #: The maximum number of characters in one sent piece of an answer. A character takes at most twelve bytes in JSON (two
@@ -72,8 +72,8 @@ _PIECE = NOTICE_BYTES // 12 - 100
 
 
 class Bridge:
-    """The connection to the other processes. It sends them the events of this process. It publishes an event of another
-    process in this process if the event belongs to `topics`."""
+    """The connection to the other processes. It sends the events of this process to the other processes. It publishes
+    events of other processes in this process if the events belong to `topics`."""
 
     def __init__(self, *, bus: EventBus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus
@@ -116,7 +116,7 @@ class Bridge:
             self._relay.post(CROSSING[type(event)], encode(piece))
 
     def _gather(self, event: Event) -> None:
-        """Collect the changes of an event. They are sent after `_CHANGES_SECONDS`, so that many changes in a short time
+        """Collect the changes of an event and send them after `_CHANGES_SECONDS`, so that many changes in a short time
         cause few notices."""
         if self._repeating:
             return

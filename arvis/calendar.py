@@ -146,8 +146,8 @@ def shortest_gap_seconds(schedule: ScheduleText) -> float:
 
 
 def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
-    """Return the schedule with a fixed date. A single time without a date gets its next date, because its meaning would
-    otherwise depend on the day on which it is read. All other schedules are returned unchanged."""
+    """Return the schedule with a fixed date. A single time without a date gets its next date, because a time without a
+    date would mean another day each time it is read. All other schedules are returned unchanged."""
     match schedule:
         case At(clock=time()):
             times = next_times(schedule, zone, now, 1)
@@ -254,7 +254,7 @@ def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
 
 
 def _last_cron_times(schedule: Cron, zone: ZoneInfo, after: int, until: int, count: int) -> list[int]:
-    """Return the last times that are not later than `until`. Search a short span before `until` and extend it as
+    """Return the last times that are not later than `until`. Search a short span before `until` and extend the span as
     needed, because a cron line may have very many times since `after`."""
     span, found = _MINUTE * _MS, list[int]()
     while len(found) < count:
@@ -282,7 +282,7 @@ def _local(at: int, zone: ZoneInfo) -> datetime:
 
 
 def _in_zone(local: datetime, zone: ZoneInfo) -> int | None:
-    """Return the first time (ms) at which clocks of the zone show this local time; None if they skip it."""
+    """Return the first time (ms) at which clocks of the zone show this local time; None if the clocks skip it."""
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     shown = moment.astimezone(zone).replace(tzinfo=None, fold=0)
     return round(moment.timestamp()) * _MS if shown == local else None

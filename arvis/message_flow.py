@@ -127,8 +127,8 @@ class MessageFlow:
             self._bus.publish(completed(execution, ended.messages[-1]))
 
     def postponed(self, tx: Transaction, job: Job, result: Unfinished, now: int) -> None:
-        """Store a line in the timeline, and a notice to the person if the wait is long or the job has failed. The queue
-        calls this in the commit that postpones or fails the job."""
+        """Store a line in the timeline. If the wait is long or the job has failed, also store a notice to the person.
+        The queue calls this in the commit that postpones or fails the job."""
         execution = tx.executions.get(job.execution_id or "")
         if execution is None:
             return
@@ -233,7 +233,8 @@ def messages_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
 
 
 def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now: int, *, limits: Limits) -> None:
-    """End the execution of a job that has finally failed, and the turn or run for which it worked. Alert an owner."""
+    """End the execution of a job that has finally failed, and the turn or run for which the execution worked. Alert an
+    owner."""
     if failed.reason == POISON:
         separate(tx, execution, now)
     lifecycle.fail(tx, execution.id, failed.error, now, reason=failed.reason)

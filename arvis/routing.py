@@ -218,8 +218,8 @@ def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
 
 
 def _goes_on(rest: str) -> bool:
-    """Return True if `rest`, the text after a matched name, begins with a letter, a digit or `_`. The matched name is
-    then only the beginning of a longer word."""
+    """Return True if `rest`, the text after a matched name, begins with a letter, a digit or `_`. In this case the
+    matched name is only the beginning of a longer word."""
     return bool(rest) and (rest[0].isalnum() or rest[0] == "_")
 
 

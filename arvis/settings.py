@@ -119,7 +119,7 @@ class SettingsService:
         self._current = with_values_of(self._running, sifted.config, keys_at_once())
 
     async def follow(self, up: Callable[[], None]) -> None:
-        """Apply the stored values after each change by another process, until cancelled. Call `up` when they are
+        """Apply the stored values after each change by another process, until cancelled. Call `up` when the values are
         applied for the first time. Raises `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
@@ -208,7 +208,7 @@ class SettingsService:
 
 def _tells(event: Event) -> bool:
     """Return True if the event means that settings may have changed. A process that only serves the dashboard does not
-    get `SettingsChanged` from other processes. It gets `Changed` with the topic `settings`."""
+    get `SettingsChanged` from other processes. Such a process gets `Changed` with the topic `settings`."""
     return not isinstance(event, Changed) or event.topic == ChangeTopic.SETTINGS
 
 

@@ -1,4 +1,4 @@
-"""Builds the bots of chat platforms: their registry, their connectors, and the supervisor that runs them."""
+"""Builds the registry of bots, the connectors of the bots, and the supervisor that runs the bots."""
 
 from __future__ import annotations
 

@@ -114,7 +114,8 @@ async def _end_without_folder(config: Config, folder: DataFolder) -> None:
 
 @contextmanager
 def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
-    """Run tasks until the end of the block. No other part waits for them, and their errors do not end the daemon."""
+    """Run tasks until the end of the block. No other part waits for the tasks, and errors of the tasks do not end the
+    daemon."""
     running = [asyncio.create_task(task) for task in tasks]
     for task in running:
         task.add_done_callback(_tell_of_failure)
@@ -131,8 +132,8 @@ def _tell_of_failure(task: asyncio.Task[None]) -> None:
 
 
 def _models(base: Base) -> list[str]:
-    """Return the usable accounts of the configuration as text for the log, from which `arvis doctor` reads them. Stored
-    accounts are left out, because `arvis doctor` reads them from the database."""
+    """Return the usable accounts of the configuration as text for the log; `arvis doctor` reads them from the log. The
+    text has no stored accounts, because `arvis doctor` reads stored accounts from the database."""
     lasting = {*base.accounts.configured, DEMO}
     return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-#: The seconds between two attempts to reach the database, and between two log lines about it.
+#: The seconds between two attempts to reach the database, and between two log lines about the wait.
 _PAUSE = 1.0
 _REPEAT = 60.0
 

@@ -119,7 +119,7 @@ async def open_base(
 
 
 def _topics(config: Config) -> list[Topic]:
-    """Return the topics whose notices this process receives from other processes."""
+    """Return the topics about which this process receives notices from other processes."""
     wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS, "scheduler": Topic.JOBS}
     return list({topic for role, topic in wanted.items() if role in config.roles})
 

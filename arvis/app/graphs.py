@@ -1,4 +1,4 @@
-"""Builds the graphs that executions run, with the parts that their nodes need."""
+"""Builds the graphs that executions run, and gives the nodes of the graphs the parts that they need."""
 
 from __future__ import annotations
 

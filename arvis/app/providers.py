@@ -75,7 +75,8 @@ async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) 
 
 
 class ProviderPool:
-    """Implements `Providers`. A thread imports each provider once; `stack` closes its resources."""
+    """The loaded providers; implements `Providers`. A thread imports each provider once. `stack` closes the resources
+    of the providers."""
 
     def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:
         self._stack = stack

@@ -95,7 +95,7 @@ def _plugins_of_agents(tx: Transaction) -> list[str]:
 
 
 class _Services:
-    """The services of tools, created when the first tool needs them."""
+    """The services of tools. Each service is created when the first tool needs it."""
 
     def __init__(self, *, stack: AsyncExitStack, base: Base, providers: ProviderPool) -> None:
         self._stack = stack
@@ -147,7 +147,7 @@ def schedule_rules(config: Config) -> Rules:
 
 
 def build_sandbox(base: Base) -> Bubblewrap:
-    """Return a sandbox that hides the data folder, with the limits of the configuration."""
+    """Return a sandbox that hides the data folder and has the limits of the configuration."""
     limits = base.config.limits
     return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
 

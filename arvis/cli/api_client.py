@@ -1,5 +1,5 @@
-"""The command line's client of the daemon's API, and the commands that use it. The client is blocking, sends one
-request at a time, and needs only the standard library.
+"""Defines the command line's client of the daemon's API, and the command classes that use the client. The client is
+blocking, sends one request at a time, and needs only the standard library.
 
 It finds the daemon by two files in the data folder: `address`, which exists while the daemon runs, and `api-key`.
 """

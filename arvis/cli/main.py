@@ -100,7 +100,7 @@ def arvis() -> None:
 
 
 def main() -> None:
-    """Run a command; this is the entry point of the package. It ends with `SystemExit`."""
+    """Run a command, and end with `SystemExit`. This function is the entry point of the package."""
     for stream in (sys.stdout, sys.stderr):
         # A character that is not in the terminal's encoding is printed as "?" and does not end the command.
         if isinstance(stream, io.TextIOWrapper):

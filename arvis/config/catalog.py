@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key of the configuration, as the API and the dashboard show it."""
+    """A key of the configuration, in the form in which the API and the dashboard show it."""
 
     key: str
     kind: Kind

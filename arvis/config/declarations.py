@@ -1,7 +1,8 @@
-"""The form in which a section of `config.yaml` declares its keys.
+"""Defines how a section of `config.yaml` declares its keys.
 
 A key is declared once, with its type, limits, default, description, and where and when it can be changed. The catalog
-of settings, `config.yaml`, the reference in `docs/how-to/settings.md` and `arvis init` are derived from the declaration.
+of settings, `config.yaml`, the reference in `docs/how-to/settings.md` and `arvis init` are derived from this
+declaration.
 """
 
 from __future__ import annotations

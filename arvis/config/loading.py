@@ -195,7 +195,7 @@ class _Loader:
 
     def _parse(self) -> ConfigFile:
         self._refuse_old_keys()
-        # In YAML a section with only comments is null; it means the defaults of the section.
+        # In YAML, a section with only comments is null. Here it means that the section has its defaults.
         written = {key: value for key, value in self._document.values.items() if value is not None}
         values = _laid_over(written, self._changes)
         values = self._overrides.over(values)

@@ -239,7 +239,7 @@ def _removal(text: str, mapping: yaml.MappingNode, index: int) -> _Edit:
 
 
 def _end(node: yaml.Node) -> int:
-    """Return the end of a node's text. A block ends where its last value ends."""
+    """Return the position at which the text of a node ends. A block ends at the end of its last value."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)

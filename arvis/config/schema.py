@@ -87,7 +87,8 @@ def _database(value: SecretStr) -> SecretStr:
     if text != SQLITE and not text.startswith(("postgresql://", "postgres://")):
         raise Refused("must be sqlite or an address such as postgresql://user@host/name")
     if text.count("@") > 1 or _LONE_PERCENT.search(text):
-        # The driver would cut the address in the middle of the password, and its error would quote a part of it.
+        # The driver would cut the address in the middle of the password, and the driver's error would quote a part of
+        # the password.
         raise Refused("has a character in its user or password that must be escaped", _ESCAPES)
     return value
 

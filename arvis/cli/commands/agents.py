@@ -169,7 +169,7 @@ def resume(*, api: Api, agent: str) -> Output:
 @agents.command()
 @click.argument("agent")
 def delete(*, api: Api, agent: str) -> Output:
-    """Delete an agent. Other agents may then use its channels, but not its slug. `undo` restores it."""
+    """Delete an agent. Other agents may then use its channels, but not its slug. `undo` restores the agent."""
     gone = api.delete("agents", agent)
     return Output(gone, f"The agent {gone['slug']} is deleted. `arvis agents undo {gone['slug']}` restores it.")
 

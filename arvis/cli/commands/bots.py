@@ -174,7 +174,8 @@ def enable(*, api: Api, bot: tuple[str, str]) -> Output:
 @bots.command()
 @_bot
 def disable(*, api: Api, bot: tuple[str, str]) -> Output:
-    """Stop a bot that is not in the configuration. Arvis sends its deliveries when the bot starts again."""
+    """Stop a bot that is not in the configuration. Arvis keeps the bot's deliveries and sends them when the bot starts
+    again."""
     return _done(api.patch("bots", *bot, body={"enabled": False}), bot, "is off")
 
 

@@ -87,7 +87,7 @@ class ChatSession:
 
     def ask(self, text: str) -> Timeline:
         """Send a message and print its answer. If the message answers a question, also print the posts of the work that
-        continues after it."""
+        continues after the answer."""
         if self._posts is None:
             return self._show(self._api, self._channel, text, uuid.uuid4().hex)
         asked = self._questions()
@@ -123,7 +123,7 @@ class ChatSession:
             self._posts.mute()
 
     def still_waiting(self, message_id: str) -> Timeline | None:
-        """Return the timeline of a message that still waits for a person; None if it no longer waits."""
+        """Return the timeline of a message if the message still waits for a person, else None."""
         timeline: Timeline = self._api.get("messages", message_id)
         return timeline if timeline["status"] == MessageStatus.WAITING else None
 

@@ -95,7 +95,7 @@ def create(*, api: Api, channels: tuple[dict[str, str], ...], **details: Any) ->
 @clients.command()
 @click.argument("client_id")
 def undo(*, api: Api, client_id: str) -> Output:
-    """Restore the previous version of a customer. Without one, archive the customer.
+    """Restore the previous version of a customer. If there is no previous version, archive the customer.
 
     This does not change charges, payments and channels.
     """

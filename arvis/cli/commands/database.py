@@ -36,7 +36,7 @@ _TIMEOUT = 24 * 3600.0
 def backup(*, file: Path | None, config: Path | None, data: Path | None) -> Output:
     """Make a backup of the database and of the files that came with messages.
 
-    The backup is written to FILE, or to the data folder, where only the newest backups are kept.
+    The backup is written to FILE. Without FILE, it is written to the data folder, which keeps only the newest backups.
     """
     settings = load(config, data, os.environ)
     database = database_of(settings)

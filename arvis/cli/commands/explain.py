@@ -1,4 +1,5 @@
-"""`arvis explain`: the timeline of a message in sentences. It reports only stored rows; codes are in brackets."""
+"""`arvis explain`: prints the timeline of a message in sentences. The sentences report only stored rows; codes are in
+brackets."""
 
 from __future__ import annotations
 

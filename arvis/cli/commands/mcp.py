@@ -43,8 +43,8 @@ def mcp(*, config: Path | None, data: Path | None) -> None:
 
 
 class Bridge:
-    """The connection between the client and the daemon. It sends each line to the daemon and writes the answer.
-    Requests run concurrently, because one of them may take minutes."""
+    """The connection between the client and the daemon. It sends each line to the daemon and writes the daemon's
+    answer. Requests run concurrently, because one request may take minutes."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

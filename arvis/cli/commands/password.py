@@ -39,7 +39,8 @@ def password(
 ) -> Output:
     """Set the password of a dashboard user. All logins of this user end.
 
-    On a terminal the command asks for the password twice and does not show it; otherwise it reads standard input.
+    On a terminal the command asks for the password twice and does not show it. Otherwise the command reads the password
+    from standard input.
     """
     settings = load(config, data, os.environ)
     given = _given(variable, file)
@@ -59,7 +60,7 @@ def _given(variable: str | None, file: Path | None) -> str:
 
 
 async def _set(settings: Config, user: str, given: str) -> None:
-    """Update the database and write the password to it, without a daemon."""
+    """Without a daemon, update the database and write the password to the database."""
     clock = SystemClock()
     database, now = database_of(settings), clock.now()
     make_sound(database, now)

@@ -61,7 +61,7 @@ def update(*, api: Api, person: str, role: str) -> Output:
 @people.command()
 @click.argument("person")
 def block(*, api: Api, person: str) -> Output:
-    """Block a person. No agent answers them, regardless of other rules."""
+    """Block a person. No agent answers a blocked person, regardless of other rules."""
     return _change(api, person, {"role": "blocked"}, "is blocked")
 
 
@@ -125,7 +125,8 @@ def list_pairings(*, api: Api, everybody: bool, **query: Any) -> Output:
 @click.argument("code", required=False)
 @click.option("--person", help="An ID or PLATFORM:USER from `arvis people list`, instead of a code.")
 def approve(*, api: Api, code: str | None, person: str | None) -> Output:
-    """Pair the person who showed you this code, or a person you name. They may then use agents with risky tools."""
+    """Pair the person who showed you this code, or a person you name. A paired person may use agents with risky
+    tools."""
     if person is not None and code is None:
         return _change(api, person, {"paired": True}, "is paired")
     if code is None or person is not None:

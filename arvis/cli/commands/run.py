@@ -20,7 +20,7 @@ from arvis.process.stalls import LoopWatch
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second signal stops it
     immediately)."""
-    # The roles are passed as an environment variable, because it overrides the file.
+    # The roles are passed as an environment variable, because environment variables override the file.
     settings = load(config, data, os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles})
     watch = LoopWatch()
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:

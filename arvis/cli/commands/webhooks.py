@@ -79,7 +79,7 @@ def show(*, api: Api, webhook_id: str) -> Output:
 def create(*, api: Api, **details: Any) -> Output:
     """Create a web hook at /hooks/PATH. TEMPLATE is the message to AGENT: `Look at {{payload.commits.0.message}}`.
 
-    Its secret is generated and shown once; use --secret-env or --secret-file to set your own secret.
+    The secret is generated and shown once. Use --secret-env or --secret-file to set your own secret.
     """
     body = given(_fields(**details))
     return _changed(api.post("webhooks", body=body), "is created", new_secret="secret" not in body)

@@ -1,5 +1,6 @@
-"""The checks of `arvis doctor`, group by group. A cause is checked before its consequences, so the first failed check
-should be fixed first. To add a check, write a function in the file of its group; to add a group, extend `GROUPS`."""
+"""Runs the checks of `arvis doctor`, group by group. Causes are checked before their consequences, so people should fix
+the first failed check first. To add a check, write a function in the file of its group; to add a group, extend
+`GROUPS`."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ def examine(
 def _load(
     config: Path | None, data: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config, Mapping[str, str], tuple[str, ...]]:
-    """Return the configuration, its environment, and the unset variables to which it refers. Each unset variable
-    gets a placeholder, because it may be set in the daemon's environment and all other checks must run."""
+    """Return the configuration, its environment, and the unset variables to which it refers. Each unset variable gets a
+    placeholder, so that all other checks can run. The variable may be set in the daemon's environment."""
     try:
         return load(config, data, environ), environ, ()
     except ConfigError as error:

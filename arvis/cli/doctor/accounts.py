@@ -1,5 +1,5 @@
-"""Checks of the accounts for models: one exists, its server can be reached, and its last calls succeeded. The checks
-make no model calls."""
+"""Checks that an account for models exists, that the servers of accounts can be reached, and that the last calls
+succeeded. The checks make no model calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DEMO = f"{DEMO.provider}/{DEMO.model} ({DEMO.name})"
 
 
 def check_accounts(scene: Scene) -> Verdict:
-    """Report which models answer. The accounts of the daemon's configuration are read from its log, other accounts from
+    """Report which models answer. The accounts of the configuration come from the daemon's log, all other accounts from
     the database."""
     said = scene.daemon.start.models if scene.daemon is not None and scene.daemon.start is not None else None
     stored = tuple(f"{one.provider}/{one.model} ({one.name})" for one in _stored(scene))
@@ -189,7 +189,7 @@ def _server_of(account: Account) -> _Server | None:
 
 
 def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
-    """Return the servers that cannot be reached, each with the reason. Each server is tried in a separate thread,
+    """Return the servers that cannot be reached, each with the reason. A separate thread connects to each server,
     because the look-up of a host name may block. A blocked thread ends with this process."""
     found = dict.fromkeys(servers, f"no answer within {_TIMEOUT:g} s")
 
@@ -205,7 +205,7 @@ def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
 
 
 def _refusal(server: _Server) -> str:
-    """Return the reason why a server accepts no connection; an empty text if it accepts it."""
+    """Return the reason why a server accepts no connection; an empty text if it accepts a connection."""
     try:
         with socket.create_connection((server.host, server.port), timeout=_TIMEOUT) as connection:
             if server.tls:

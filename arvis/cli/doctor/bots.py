@@ -1,4 +1,4 @@
-"""Checks of the bots on chat platforms: they can be created, their setup on the platform is correct, and they run."""
+"""Checks that the bots can be created, that their setup on the chat platforms is correct, and that they run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def check_bot_states(scene: Scene) -> Verdict | None:
 
 
 def check_bot_setup(scene: Scene) -> Verdict | None:
-    """Ask each platform about token, scopes and intents. Nothing is changed, and nothing is posted in a chat."""
+    """Ask each platform about token, scopes and intents. The check changes nothing on the platform and posts nothing in
+    a chat."""
     specs = [spec for spec in _specs(scene) if PLACEHOLDER not in spec.values.values()]
     if not specs:
         return None
@@ -83,7 +84,7 @@ async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpe
 
 
 def _specs(scene: Scene) -> list[BotSpec]:
-    """Return the bots that the daemon would run, without those that other checks report."""
+    """Return the bots that the daemon would run, except bots that other checks report."""
     known = installed(CONNECTORS)
     configured = [configured_spec(entry) for entry in scene.config.bots]
     taken = {spec.key for spec in configured}

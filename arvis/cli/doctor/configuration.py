@@ -1,4 +1,4 @@
-"""Checks of a configuration that can be loaded: settings that its author probably did not intend."""
+"""Checks a configuration that can be loaded for settings that its author probably did not intend."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_platforms(scene: Scene) -> Verdict:
 
 
 def _gap(name: str, points: Mapping[str, EntryPoint]) -> str:
-    """Return the reason why a part cannot be used; an empty text if it can."""
+    """Return the reason why a part cannot be used; an empty text if it can be used."""
     if name not in points:
         return f"The package for {name} is not installed."
     try:

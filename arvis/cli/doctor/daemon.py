@@ -1,4 +1,4 @@
-"""Checks of the daemon and its port: a daemon runs and answers, or its port is free."""
+"""Checks that a daemon runs and answers, or that its port is free."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ DAEMON = Group(
 )
 
 
-# The port: free or used by the daemon, and reachable by the names that people use.
+# The port is free or used by the daemon, and people can reach it by the host names that they use.
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, never bound
 
@@ -109,7 +109,7 @@ def check_port(scene: Scene) -> Verdict | None:
 
 
 def check_names(scene: Scene) -> Verdict | None:
-    """Check that host names are configured if other machines can connect, because the daemon refuses requests for
+    """If other machines can connect, check that host names are configured, because the daemon refuses requests for
     unknown host names."""
     web = scene.config.web
     if web.host.strip("[]") in _EVERYWHERE and not web.allowed_hosts and web.public_url is None:
@@ -125,7 +125,7 @@ def check_names(scene: Scene) -> Verdict | None:
 
 
 def _refusal(web: Web) -> str:
-    """Return the reason why the address cannot be bound; an empty text if it can."""
+    """Return the reason why the address cannot be bound; an empty text if it can be bound."""
     try:
         found = socket.getaddrinfo(web.host.strip("[]"), web.port, type=socket.SOCK_STREAM)
         family, kind, protocol, _, address = found[0]

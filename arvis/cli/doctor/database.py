@@ -1,4 +1,4 @@
-"""Checks of the database: it opens and is not damaged, its backups are recent, and its jobs run."""
+"""Checks that the database opens and is not damaged, that its backups are recent, and that its jobs run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from arvis.store.integrity.check import Damaged, LogCut, Sound
 
 _MEGABYTE = 1_000_000
 
-#: SQLite shortens its write-ahead log to 64 MB if no reader is active. A log of twice this size means that a reader
-#: does not end.
+#: SQLite shortens its write-ahead log to 64 MB if no reader is active. If the log has twice this size, a reader has
+#: been active for too long.
 _LARGE_LOG = 128 * _MEGABYTE
 
 #: The oldest version of PostgreSQL that still gets fixes.
@@ -110,7 +110,8 @@ def check_log(scene: Scene) -> Verdict | None:
 
 
 def check_server(scene: Scene) -> Verdict | None:
-    """Check that a PostgreSQL server keeps committed data after a power failure, and that it is not too old."""
+    """Check that a PostgreSQL server keeps committed data after a power failure, and that its version is not too
+    old."""
     if not isinstance(scene.database, DatabaseState) or scene.database.server is None:
         return None
     server = scene.database.server
@@ -238,7 +239,7 @@ def check_waiting(scene: Scene) -> Verdict | None:
 
 
 def check_leases(scene: Scene) -> Verdict | None:
-    """Report running jobs whose lease has expired: a running daemon would have run them again."""
+    """Report running jobs whose lease has expired, because a running daemon would have started these jobs again."""
     if scene.records is None:
         return None
     running, expired = scene.records.running_jobs, scene.records.expired_leases

@@ -1,4 +1,5 @@
-"""Checks and their findings. A check reads the `Scene` and changes nothing; its finding has a reason and a fix."""
+"""Defines checks and their findings. A check reads the `Scene` and changes nothing. A finding has a reason and a
+fix."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from arvis.domain.errors import ArvisError
 
 
 class Status(StrEnum):
-    """The status of a finding. `fail`: something does not work, or accepted data can be lost; only this status makes
-    the command fail."""
+    """The status of a finding. `fail` means that something does not work, or that accepted data can be lost. Only this
+    status makes the command fail."""
 
     OK = "ok"
     WARN = "warn"
@@ -35,8 +36,8 @@ class Check:
 
     #: The id never changes, because programs use it.
     id: str
-    #: Returns the result of the check. Returns None if there is nothing to check: the feature is not in use, or an
-    #: earlier check reports why it cannot be checked.
+    #: Returns the result of the check. Returns None if the feature is not in use, or if an earlier check reports why
+    #: this check is impossible.
     look: Callable[[Scene], Verdict | None]
 
 

@@ -164,12 +164,13 @@ MACHINE = Group(
 )
 
 
-# The data folder: it exists, this user can use it, and its disk is reliable and has space.
+# The data folder exists, this user can use it, and its disk is reliable and has space.
 
 _SHOWN = 5
 _LARGE_LOGS = 1000 * _MEGABYTE
 
-#: Network file systems. SQLite's log needs shared memory, which they do not have, so the database would be damaged.
+#: Network file systems. They would damage the database, because they do not have the shared memory that SQLite's log
+#: needs.
 _NETWORK = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2",
     "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs", "virtiofs",
@@ -276,8 +277,8 @@ def check_logs(scene: Scene) -> Verdict | None:
 
 
 def check_aside(scene: Scene) -> Verdict | None:
-    """Report databases that a restore or a repair replaced. Arvis does not delete them, because a person must first
-    check that they contain no data that is needed."""
+    """Report databases that a restore or a repair replaced. Arvis does not delete these databases, because a person
+    must first check that nobody needs their data."""
     aside = scene.folder / "aside"
     names = sorted(file.name for file in aside.iterdir()) if _readable(aside) else []
     if not names:

@@ -1,4 +1,4 @@
-"""Checks that the optional parts are installed: tools and plugins, speech engines, packages for traces."""
+"""Checks that the optional parts are installed. These are tools, plugins, speech engines and packages for traces."""
 
 from __future__ import annotations
 

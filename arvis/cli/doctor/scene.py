@@ -1,4 +1,4 @@
-"""The input of the checks. It is gathered once, so that each external source is queried only once for all checks.
+"""Gathers the input of the checks once, so that each external source is queried only once for all checks.
 
 The daemon itself is queried, because the environment of this command may differ from the daemon's. The starts of the
 daemon are read from the end of the newest logs.
@@ -25,7 +25,8 @@ from arvis.store.health import DatabaseState, Records, inspect
 
 # The starts and stops in the daemon's own log. Lines that cannot be parsed are skipped.
 
-#: The maximum number of log files that are read, and of bytes from the end of each.
+#: The maximum number of log files that are read, and the maximum number of bytes that are read from the end of each
+#: file.
 _FILES = 2
 _TAIL = 4_000_000
 
@@ -90,7 +91,7 @@ def _read(line: bytes) -> Any:
         return None
 
 
-# The running daemon's own reports: version, readiness, metrics.
+# The reports of the running daemon: its version, readiness and metrics.
 
 #: The timeout of a request in seconds.
 _TIMEOUT = 3.0
@@ -221,8 +222,7 @@ class Scene:
 
     @property
     def records(self) -> Records | None:
-        """Return the values that were read from the rows of the database; None if the rows were not read or could not
-        be read."""
+        """Return the values that were read from the rows of the database; None if the rows were not read."""
         rows = self.database.rows if isinstance(self.database, DatabaseState) else None
         return rows if isinstance(rows, Records) else None
 
@@ -259,8 +259,8 @@ def _holder(folder: Path) -> Holder | ArvisError | None:
 
 
 def _database(config: Config, holder: Holder | ArvisError | None, now: int) -> DatabaseState | ArvisError | None:
-    """Return the state of the database. Return None if it does not exist, or if an Arvis command uses the data folder,
-    because the command may be replacing the database."""
+    """Return the state of the database. Return None if the database does not exist. Also return None if an Arvis
+    command uses the data folder, because the command may be replacing the database."""
     database = database_of(config)
     is_ours = database.url is None and isinstance(holder, Holder) and holder.boot_id is None
     if is_ours or (database.url is None and not _holds_something(database.file)):

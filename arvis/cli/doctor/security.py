@@ -1,5 +1,5 @@
-"""Checks of the access that other users of this machine and of the network have. `arvis doctor --security` runs only
-this group."""
+"""Checks the access that other users of this machine and of the network have. `arvis doctor --security` runs only this
+group."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def _private_files(folder: Path) -> Iterator[Path]:
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    """Yield the values that must not be in the configuration file. The address of a database is one of them only if it
-    contains a password."""
+    """Yield the values that must not be in the configuration file. The address of a database is one of these values
+    only if it contains a password."""
     for secret in config.secrets() - {PLACEHOLDER}:
         if secret != config.postgres_url or urlsplit(secret).password:
             yield secret

@@ -60,7 +60,7 @@ def _take_default(question: str, default: str, read: Callable[[str], T]) -> T:  
 
 
 def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
-    """Return True if the file may be replaced. Raises `ConfigError` if it exists and must be kept."""
+    """Return True if the file may be replaced. Raises `ConfigError` if the file exists and must be kept."""
     if force or not file.exists():
         return force
     if yes or not click.confirm(f"{file} already exists. Replace it?", default=False, err=True):

@@ -24,7 +24,7 @@ from arvis.domain.runs import Account
 from arvis.extensions import PROVIDERS, installed
 from arvis.process.data_folder import address_file
 
-# Defaults for the questions, from the machine, its user and its ports.
+# The defaults for the questions. They come from the machine, the logged-in user and the free ports.
 
 _PORT = 5070
 _TRIES = 50
