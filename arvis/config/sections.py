@@ -80,7 +80,8 @@ class Web(Section):
 
 class Routing(Section):
     """The agents for messages that match no rule. If the fallback is `drop`, no agent answers such a message in a
-    group. In the dashboard and the API, the conductor answers it."""
+    group. In the dashboard and the API, the first agent that the person may use answers it, beginning with the
+    conductor."""
 
     fallback: Slug = setting(
         "drop",
