@@ -113,7 +113,7 @@ async def test_a_channel_is_added_changed_removed_and_brought_back(dashboard: Pa
     row = dashboard.get_by_role("listitem").filter(has_text="telegram:-100200")
     await expect(row).to_contain_text("Only receive notices")
     await row.get_by_role("button", name="Change").click()
-    await dashboard.get_by_label("Messages that it answers").select_option("mention")
+    await dashboard.get_by_label("Messages that the agent answers").select_option("mention")
     await dashboard.get_by_label("Messages to read as context").fill("7")
     await dashboard.get_by_role("button", name="Save").click()
     await expect(row).to_contain_text("reads 7 messages as context")

@@ -49,7 +49,7 @@ async def test_channels_come_go_and_come_back(dashboard: Page, daemon: Daemon) -
     await expect(listed).to_have_text(["web front-desk"])
     await dashboard.get_by_role("button", name="Remove front-desk").click()
     await expect(
-        dashboard.get_by_text("No channels yet. Add one to charge its answers to this customer.")
+        dashboard.get_by_text("No channels yet. Answers in a channel that you add are charged to this customer.")
     ).to_be_visible()
     await dashboard.get_by_role("button", name="Undo", exact=True).click()
     await expect(listed).to_have_text(["web front-desk"])

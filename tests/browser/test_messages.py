@@ -78,7 +78,7 @@ async def test_the_id_of_a_job_leads_to_the_job(dashboard: Page, daemon: Daemon)
     await dashboard.goto(f"/messages/{told['job']['id']}")
     await expect(dashboard).to_have_url(f"/queue/{told['job']['id']}")
     await dashboard.goto("/messages/01HZY0000000000000000000E1")
-    await expect(dashboard.get_by_role("heading", name="Nothing has this id").first).to_be_visible()
+    await expect(dashboard.get_by_role("heading", name="There is no entry with this id").first).to_be_visible()
 
 
 async def test_marks_that_hide_are_shown(dashboard: Page, daemon: Daemon) -> None:

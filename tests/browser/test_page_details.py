@@ -61,7 +61,9 @@ async def test_the_palette_does_not_say_nothing_above_what_it_found(dashboard: P
     await dashboard.keyboard.press("Control+k")
     await dashboard.get_by_placeholder("Search or run a command").fill("xylophone")
     await expect(dashboard.get_by_role("option").first).to_be_visible()
-    await expect(dashboard.get_by_text("Nothing has this name.")).to_have_count(0)
+    await expect(
+        dashboard.get_by_text("No page, agent, workflow, conversation or command has this name.")
+    ).to_have_count(0)
 
 
 async def test_rows_are_walked_by_keys_without_a_click_before(dashboard: Page, daemon: Daemon) -> None:

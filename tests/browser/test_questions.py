@@ -41,7 +41,7 @@ async def test_a_wish_is_seen_whole_and_allowed_by_a_key(dashboard: Page, daemon
     await expect(dashboard.get_by_role("heading", name="No open questions")).to_be_visible()
     wait = await asking(daemon, "scribe", path="a.txt", content="remember the milk")
     card = dashboard.get_by_role("article", name="scribe wants to use write_file")
-    await expect(card).to_contain_text("It changes data in Arvis or in connected services.")
+    await expect(card).to_contain_text("The tool changes data in Arvis or in connected services.")
     await expect(card.get_by_role("region")).to_contain_text('"content": "remember the milk"')
     await card.get_by_role("link", name="Details").click()
     await expect(dashboard).to_have_url(f"/questions/{wait['id']}")

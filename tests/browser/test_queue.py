@@ -41,7 +41,7 @@ async def test_a_dead_letter_is_tried_again_by_a_key(dashboard: Page, daemon: Da
     await expect(dashboard.get_by_role("button", name="Edit and retry")).to_be_visible()
     before = (await daemon.api("GET", f"/api/jobs/{job}"))["finishedAt"]
     await dashboard.keyboard.press("r")
-    await expect(dashboard.get_by_text("The job runs again.")).to_be_visible()
+    await expect(dashboard.get_by_text("The job will run again.")).to_be_visible()
 
     async def ended_anew() -> bool:
         return bool(((await daemon.api("GET", f"/api/jobs/{job}"))["finishedAt"] or 0) > before)

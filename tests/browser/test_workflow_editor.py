@@ -403,7 +403,7 @@ async def test_a_check_that_fails_is_shown_and_keeps_from_nothing(dashboard: Pag
     await dashboard.get_by_role("button", name="Add: Response").click()
     await expect(step(dashboard, "response-1")).to_be_visible()
     await dashboard.get_by_role("button", name="Not checked").click()
-    await expect(problems).to_contain_text("These are the problems of an earlier check:")
+    await expect(problems).to_contain_text("An earlier check found these problems:")
     await expect(problems).to_contain_text("Tool is missing")
     await dashboard.get_by_role("button", name="Save as draft").click()
     await expect(dashboard.get_by_text("Saved as a draft")).to_be_visible()

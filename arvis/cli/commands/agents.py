@@ -88,7 +88,9 @@ _details = all_options(
         type=click.Choice(ON_NEW_MESSAGE),
         help="The effect of a message that arrives while the agent works.",
     ),
-    click.option("--plugins", type=names, metavar="NAMES", help="Plugins that extend its prompts and tools."),
+    click.option(
+        "--plugins", type=names, metavar="NAMES", help="Plugins that extend the prompts and tools of the agent."
+    ),
     click.option(
         "--handoff-to",
         "helpers",

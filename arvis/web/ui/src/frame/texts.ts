@@ -58,7 +58,7 @@ export const texts = words({
       help: "Show this list",
     },
     close: "Close",
-    nothing: "Nothing has this name.",
+    nothing: "No page, agent, workflow, conversation or command has this name.",
     groups: {
       pages: "Pages",
       agents: "Agents",

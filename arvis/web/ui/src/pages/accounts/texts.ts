@@ -7,7 +7,7 @@ export const texts = words({
       "Keys and addresses of the model vendors that your agents use. The account with the lowest priority number is used first.",
     add: "New account",
     name: "Name",
-    nameHint: "Letters, digits, - and _. It cannot be changed later.",
+    nameHint: "Use letters, digits, - and _. The name cannot be changed later.",
     provider: "Vendor",
     model: "Model",
     modelDefault: (model: string) => `Empty: ${model}.`,
@@ -25,7 +25,7 @@ export const texts = words({
     baseUrlOptional: "Empty: the vendor's own address.",
     other: "Another model or address",
     priority: "Priority",
-    priorityHint: "The account with the lowest number is used first. If it fails, the next one takes over.",
+    priorityHint: "The account with the lowest number is used first. If its call fails, Arvis uses the next account.",
     source: "Set in",
     sources: { configuration: "Configuration", product: "Dashboard" },
     readOnly:
@@ -67,7 +67,7 @@ export const texts = words({
     enable: "Enable",
     removed: "Removed.",
     removeWhy: (name: string) =>
-      `The account ${name} and its key will be deleted. Agents then use the other accounts, or the demo model if there are none.`,
+      `The account ${name} and its key will be deleted. Agents then use the other accounts. If there are no others, agents use the demo model.`,
     empty: "No account yet",
     emptyWhy: "Agents use the built-in demo model until you add an account. Add one to use a real model.",
     missing: "No account has this name.",

@@ -17,6 +17,6 @@ export const texts = words({
     fields: "Details",
     empty: "No entries yet",
     emptyWhy:
-      "Each request of an agent to create an agent, a schedule, a customer or a fact is listed here, even if Arvis did not carry it out. Failed login attempts are listed, too.",
+      "When an agent asks Arvis to create an agent, a schedule, a customer or a fact, the request is listed here with its outcome. Failed login attempts are listed, too.",
   },
 });

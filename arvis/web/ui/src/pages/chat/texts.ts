@@ -95,7 +95,7 @@ export const texts = words({
     cancelRecording: "Discard the recording",
     sendRecording: "Send the recording",
     noMicrophone:
-      "The microphone cannot be used. Allow it in the browser for this page. The page must be opened over https or on the machine where Arvis runs.",
+      "The microphone cannot be used. Allow this page to use the microphone in the settings of the browser. Open the page over https or on the machine where Arvis runs.",
     dictate: "Dictate",
     dictating: "Stop dictating",
     listening: "Listening",

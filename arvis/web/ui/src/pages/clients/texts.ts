@@ -22,7 +22,7 @@ export const texts = words({
     price: "Price per task, in USD",
     fee: "Monthly fee, in USD",
     factor: "Cost factor",
-    factorHint: "Model costs are multiplied by this factor and charged. 0: model costs are not charged.",
+    factorHint: "The customer pays the model costs times this factor. 0: the customer pays no model costs.",
     limitField: "Monthly limit, in USD",
     limitHint: "The most that model calls may cost in a month. Empty: the configured default.",
     notes: "Notes",
@@ -31,7 +31,7 @@ export const texts = words({
     facts: { price: "Price per task", fee: "Monthly fee" },
 
     channels: "Channels",
-    noChannels: "No channels yet. Add one to charge its answers to this customer.",
+    noChannels: "No channels yet. Answers in a channel that you add are charged to this customer.",
     addChannel: "Add the channel",
     bound: "The channel was added.",
     unbind: (channel: string) => `Remove ${channel}`,

@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Configuration",
-    about: "All settings, where each value comes from, and which ones you can change here. Secrets are never shown.",
+    about: "All settings with their values and sources. You can change some of them here. Secrets are never shown.",
     search: "Search settings",
     show: "Filter settings",
     onlySet: "Changed from the default",

@@ -34,7 +34,8 @@ export const texts = words({
     json: "Save as JSON",
     close: "Close the conversation",
     closeTitle: "Close the conversation",
-    closeWhy: "The next message in this channel starts a new conversation, as /new does. The messages are kept here.",
+    closeWhy:
+      "The next message in this channel starts a new conversation. The command /new does the same. The messages are kept here.",
     closedNow: "The conversation was closed.",
     chat: "Open in the chat",
     gone: "This conversation does not exist",

@@ -55,7 +55,7 @@ export const texts = words({
       agents: "another agent",
       flagged: "a message that looks like an attempt to command the model",
     } as Record<string, string>,
-    confirmWhy: "Prompts contain it as an unverified note until a person confirms it.",
+    confirmWhy: "Prompts contain the fact as an unverified note until a person confirms the fact.",
     confirmations: "Confirmed",
     times: (number: number, words: string) => (number === 1 ? "once" : `${words} times`),
     never: "never",
@@ -82,10 +82,10 @@ export const texts = words({
     deleted: "The fact was deleted.",
     undoNewest: "Undo the newest change",
     undoNewestWhy: (agent: string) =>
-      `Arvis undoes the newest change to the facts of ${agent} with this scope, even if that change was to another fact.`,
+      `Among the facts of ${agent} with this scope, Arvis undoes the newest change. It may be a change to another fact.`,
     content: "Fact",
     contentHint: "One statement of at most 2,000 characters.",
-    agentHint: "The agent that remembers it.",
+    agentHint: "The agent that remembers the fact.",
     whoseHint: "The agent uses the fact in conversations with this person.",
     kept: {
       added: "The fact was saved.",

@@ -14,7 +14,7 @@ export const texts = words({
     undelivered: "Not yet sent",
     cost: "Cost today",
     ofBudget: (sum: string) => `of ${sum}`,
-    oldest: (span: string) => `the oldest for ${span}`,
+    oldest: (span: string) => `the oldest has waited ${span}`,
     nothingRuns: "Nothing is running.",
     nothingWaits: "No open questions.",
     nothingFailed: "No failures.",

@@ -14,7 +14,7 @@ export const texts = words({
     roleHint: {
       owner: "May do everything. Owners are set in config.yaml or under Users and keys.",
       operator: "May stop turns, approve pairing requests, and manage schedules through the conductor.",
-      member: "May use the agents that are open to them.",
+      member: "May use the agents that are open to members.",
       blocked: "May do nothing and gets no answers.",
     },
     isPaired: "Paired",
@@ -32,7 +32,7 @@ export const texts = words({
 
     pairingRequests: "Pairing requests",
     pairingRequestsWhy:
-      "The bot sent each of these people a code. Ask for the code over a channel you trust: it proves who the person is.",
+      "The bot sent each of these people a code. Ask the person for the code over a channel you trust. The correct code proves who the person is.",
     code: "Code",
     approve: "Approve",
     letIn: (name: string) => `${name} is paired and was notified.`,

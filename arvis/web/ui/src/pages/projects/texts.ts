@@ -7,7 +7,7 @@ export const texts = words({
     add: "New project",
     name: "Title",
     goal: "Goal",
-    goalHint: "The result you want, and how to recognize that it is reached.",
+    goalHint: "The result that you want, and how the agent recognizes that this result is reached.",
     agent: "Agent",
     agentHint: "The agent whose heartbeat works on the project.",
     anybody: "Any agent",

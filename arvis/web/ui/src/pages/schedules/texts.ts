@@ -66,7 +66,7 @@ export const texts = words({
       skip: "Skip all missed times",
     },
     grace: "Maximum age of a missed time, in minutes",
-    graceHint: "Arvis skips missed times that are older. Empty: no limit.",
+    graceHint: "Arvis skips older missed times. Empty: no limit.",
     graph: "Working mode",
     graphs: {
       "": "Default for its kind",
@@ -77,7 +77,7 @@ export const texts = words({
       handover: "Handover between agents",
     },
     cycles: "Maximum number of cycles",
-    cyclesHint: "After each cycle, the agent may begin another one, up to this number in one run: 1 to 10.",
+    cyclesHint: "The agent may work through at most this number of cycles in one run. Enter 1 to 10.",
     script: "Script, as JSON",
     scriptHint:
       "A JSON object with type, url and template. Optional: headers, condition, notify and cooldown. See docs/how-to/schedules.md.",
@@ -86,7 +86,7 @@ export const texts = words({
     made: "The schedule was created.",
 
     nextFive: "Next times, in your time zone",
-    noTimes: "It has no further times.",
+    noTimes: "This schedule has no further times.",
     facts: {
       writes: "Posts in",
       made: "Created by",

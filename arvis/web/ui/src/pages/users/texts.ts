@@ -9,7 +9,7 @@ export const texts = words({
     parts: "Parts of this page",
 
     password: "Password",
-    noPassword: "You have no password yet and log in by link. If you set one, your login name is",
+    noPassword: "You have no password yet and log in with a link. After you set a password, your login name is",
     hasPassword: "Your login name is",
     current: "Current password",
     next: "New password",
@@ -38,7 +38,7 @@ export const texts = words({
     nameHint: "The name that others see. Empty: the id.",
     id: "Id",
     idHint:
-      "The login name; it cannot be changed later. A lower-case letter, then lower-case letters, digits and underscores, such as ann.",
+      "The login name, such as ann. Use lower-case letters, digits and underscores, and begin with a letter. The id cannot be changed later.",
     role: "Role",
     roles: { chat: "Chat", viewer: "Viewer", operator: "Operator", owner: "Owner" },
     roleWords: {
@@ -82,7 +82,8 @@ export const texts = words({
     make: "Create key",
     revoke: "Revoke",
     revoked: "The key was revoked.",
-    revokeWhy: (name: string) => `Arvis refuses requests with ${name} from now on and closes its open connections.`,
+    revokeWhy: (name: string) =>
+      `Arvis will refuse requests with the key ${name} and will close the open connections that use it.`,
     keyOnce: "Your new key",
     keyOnceWhy: "Copy it now. Arvis stores only its hash and cannot show it again.",
     example: "Try it",

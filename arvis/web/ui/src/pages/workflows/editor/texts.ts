@@ -24,7 +24,7 @@ export const texts = words({
     palette: {
       title: "Steps",
       find: "Find a step",
-      hint: "Press Enter to add the first one",
+      hint: "Press Enter to add the first step in the list",
       nothing: "No step has this name.",
       add: (kind: string) => `Add: ${kind}`,
       categories: {
@@ -49,7 +49,7 @@ export const texts = words({
       remove: "Remove",
       disconnect: "Remove connection",
       fold: "Hide subagents in the diagram",
-      unknown: "Arvis does not know this kind of step. It is skipped when the workflow runs.",
+      unknown: "Arvis does not know this kind of step. Runs skip this step.",
     },
     ways: {
       title: "Continues to",
@@ -98,7 +98,7 @@ export const texts = words({
       none: "No problems. The workflow can run.",
       checking: "Checking …",
       unchecked: "Not checked",
-      earlier: "These are the problems of an earlier check:",
+      earlier: "An earlier check found these problems:",
       errors: (count: number) => (count === 1 ? "1 problem" : `${count} problems`),
       warnings: (count: number) => (count === 1 ? "1 hint" : `${count} hints`),
       ready: "Ready to run",
@@ -116,7 +116,7 @@ export const texts = words({
     },
     running: {
       title: "Run",
-      refused: "It cannot run yet:",
+      refused: "The workflow cannot run yet:",
       look: "Show the problems",
     },
     kept: {
@@ -127,7 +127,7 @@ export const texts = words({
     conflict: {
       title: "Another person saved this workflow while you edited it",
       words:
-        "Your changes are still here. Load the saved version and lose yours, or save yours as a separate workflow.",
+        "Your changes are still here. Load the saved version and lose your changes, or save your version as a separate workflow.",
       reload: "Load the saved version",
       copy: "Save mine as a copy",
       copyName: (name: string) => `${name} (copy)`,
@@ -148,7 +148,7 @@ export const texts = words({
       title: "Keyboard shortcuts of the editor",
       rows: {
         n: "Find a step to add",
-        arrows: "Move the focused step; with Shift, five times as far",
+        arrows: "Move the focused step. With Shift, the step moves five times as far",
         enter: "Open the step's form",
         escape: "Return from the form to the diagram",
         c: "Connect the step",

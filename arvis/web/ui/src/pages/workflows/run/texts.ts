@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Run",
     gone: "This run does not exist",
-    goneWhy: "Arvis removes old runs after some time. Otherwise check the address.",
+    goneWhy: "It may be an old run that Arvis has removed. If it is recent, check the address.",
     about: (version: string) => `Version ${version}`,
     back: "Workflow",
     summary: {
@@ -70,7 +70,7 @@ export const texts = words({
     at: "Reached",
     duration: "Duration",
     tainted: "Contains untrusted text",
-    taintedWhy: "The output is based on texts of other people, tools or files, so Arvis treats it as untrusted.",
+    taintedWhy: "The output is based on texts from other people, tools or files, so Arvis treats it as untrusted.",
     error: "Error",
     warnings: "Warnings",
     retry: "Retry",
