@@ -197,7 +197,8 @@ def answer_question(
     asking = tx.executions.get(wait.execution_id)
     if _wants_words(wait, asking) and not (answer.text or answer.note):
         raise Unprocessable(
-            "This question needs a text; it cannot be approved or rejected.", fix="Send `answer` with `text`."
+            "This question needs a text as its answer. It cannot be approved or rejected.",
+            fix="Send `answer` with `text`.",
         )
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):

@@ -98,7 +98,7 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
         fix = f"Rerun the run from that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
     raise Conflict(
         "This job cannot be retried separately.",
-        why="The execution that waited for the result has continued without it or has failed.",
+        why="The execution that waited for the result of the job has failed or has continued without the result.",
         fix=fix,
         code="not_wanted",
     )

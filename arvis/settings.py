@@ -233,7 +233,7 @@ def _refuse_fixed(origin: Origin, key: str) -> None:
     if origin.kind is OriginKind.ENVIRONMENT:
         raise Conflict(
             f"`{key}` is fixed by the environment variable {origin.place}.",
-            fix="Change the environment variable, or unset it, and restart Arvis.",
+            fix="Change or unset the environment variable, then restart Arvis.",
             code="fixed_by_environment",
         )
 

@@ -94,7 +94,7 @@ def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, An
     """Return the changes that a tag asks for, by field of `Schedule`. Raise `Unprocessable` if there are none."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
-        raise Unprocessable("the tag changes no field", fix="Give at least one field with its new value.")
+        raise Unprocessable("the tag contains no field to change", fix="Give at least one field with its new value.")
     return changes
 
 

@@ -75,7 +75,7 @@ class ConnectorFactory:
             known = ", ".join(self.platforms) or "none"
             what = f"There is no connector for the platform {platform}"
             raise ConfigError(
-                what, why=f"This installation has: {known}.", fix="Remove the bot, or install a connector."
+                what, why=f"Installed connectors: {known}.", fix="Remove the bot, or install a connector."
             )
         return self._points[platform]
 

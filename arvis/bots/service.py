@@ -213,7 +213,7 @@ def _merged(known: Values, changes: Values) -> dict[str, Any]:
 
 def _refuse_plain_secrets(settings: Values) -> None:
     if found := [name for name in settings if is_secret(name)]:
-        fix = "Send it in `secrets`: Arvis encrypts secrets and never shows them."
+        fix = "Send the secret in `secrets`. Arvis encrypts secrets and never shows them."
         raise Unprocessable(f"`settings.{found[0]}` is a secret.", fix=fix)
 
 

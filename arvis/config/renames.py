@@ -135,7 +135,9 @@ def migrated(text: str) -> str:
     after = _applied(body, _edits(body, root, renamed))
     if before.problems or Document(after).values != expected:
         names = "; ".join(str(each) for each in renamed)
-        raise ConfigError("The file cannot be rewritten", why="Its layout is unusual.", fix=f"Rename by hand: {names}.")
+        raise ConfigError(
+            "The file cannot be rewritten", why="The layout of the file is unusual.", fix=f"Rename by hand: {names}."
+        )
     return mark + after
 
 
@@ -158,7 +160,7 @@ def _moved(values: Mapping[str, Any], renamed: Sequence[Renamed]) -> dict[str, A
             what = f"`{dotted(each.old)}` and `{dotted(each.new)}` are both set"
             raise ConfigError(
                 what,
-                why="The first is the old name of a key, and the second is its new name.",
+                why="The first one is the old name of the key, and the second one is its new name.",
                 fix="Remove one of them.",
             )
         section[name] = value

@@ -21,7 +21,7 @@ _HEADER_VALUE = re.compile(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
 
 def _command(value: object) -> object:
     if isinstance(value, str):
-        raise Refused("must be a list: the program, then each argument", "Write for example [npx, -y, some-server].")
+        raise Refused("must be a list of the program and its arguments", "Write for example [npx, -y, some-server].")
     if isinstance(value, list):
         return [str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part for part in value]
     return value

@@ -36,8 +36,7 @@ class SpeechBuffer(Section):
     def _in_order(self) -> Self:
         if not self.pause_seconds <= self.silence_seconds <= self.longest_seconds:
             raise Refused(
-                "must have `pause_seconds` of at most `silence_seconds`, and `silence_seconds` of at most "
-                "`longest_seconds`"
+                "must not have `pause_seconds` above `silence_seconds`, or `silence_seconds` above `longest_seconds`"
             )
         return self
 

@@ -242,7 +242,7 @@ class PartSender:
         """Raise `SendError` if the channel's pause has not ended. The platform may have requested this pause for
         another delivery after this job began."""
         if rest := self._backoff.remaining(self.part.delivery.address):
-            raise SendError("the platform asked for a pause", retry_after=rest)
+            raise SendError("the platform asked Arvis to send nothing for some time", retry_after=rest)
 
     async def _bytes(self) -> dict[str, bytes]:
         found: dict[str, bytes] = {}

@@ -61,9 +61,9 @@ class ToolDeclaration:
 
     def __post_init__(self) -> None:
         if self.harmless and (self.sensitive or self.risk not in {Risk.READ, Risk.EGRESS}):
-            raise ValueError(f"A tool with risk {self.risk} or secret outputs is not harmless.")
+            raise ValueError(f"A tool with the risk {self.risk} or with secret outputs cannot be harmless.")
         if self.without_approval and self.risk in {Risk.EXEC, Risk.MONEY}:
-            raise ValueError(f"Calls of a tool with risk {self.risk} need an approval unless a rule permits them.")
+            raise ValueError(f"Calls of a tool with the risk {self.risk} need an approval, unless a rule permits them.")
 
 
 #: The characters that vendors do not allow in the name of a tool, and the maximum length of a tool's name.

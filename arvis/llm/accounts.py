@@ -407,7 +407,7 @@ def _change(tx: Transaction, name: str, changes: Mapping[str, Any], sealed_key: 
     keep_key = stored.sealed_key is not None and "api_key" not in changes
     if keep_key and (entry.provider, entry.base_url) != (stored.provider, stored.base_url):
         # Otherwise a user could read the stored key by changing the address to a server of their own.
-        why = "It was entered for another address."
+        why = "The stored key was entered for another address."
         raise Unprocessable("`apiKey` is missing.", why=why, fix="Send the key again, together with the new address.")
     changed = _with(stored, entry, stored.sealed_key if keep_key else sealed_key, status, now)
     tx.accounts.update(changed, now)

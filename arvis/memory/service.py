@@ -156,7 +156,7 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
             "Ask a person to set the value, or use another key.",
         )
     if before is None and tx.agent_state.count(state.agent_id, state.scope) >= MOST_KEYS:
-        return Refused(f"There are {MOST_KEYS} values already, which is the limit.", "Use an existing key.")
+        return Refused(f"There are already {MOST_KEYS} values. This is the limit.", "Use an existing key.")
     tx.agent_state.put(state)
     return state
 
@@ -203,7 +203,7 @@ def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered |
     if too_many > len(weak):
         kinds = "sticky or confirmed" if new.taint else "sticky"
         return Refused(
-            f"This scope already has {MOST_FACTS} facts, and all of them are {kinds}.", "Delete some of them."
+            f"This scope already has {MOST_FACTS} facts, and all of them are {kinds}.", "Delete some of these facts."
         )
     fact = tx.facts.add(new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)

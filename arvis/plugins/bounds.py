@@ -69,7 +69,7 @@ def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
     kept = []
     for spec in islice(found, _MOST_ATTRIBUTES):
         if not _ATTRIBUTE.fullmatch(spec.name) or not _TYPE.fullmatch(spec.type):
-            raise ValueError(f"{spec.name!r} of type {spec.type!r} cannot be an attribute")
+            raise ValueError(f"{spec.name!r} of the type {spec.type!r} cannot be an attribute")
         kept.append(replace(spec, description=_line(spec.description, LONGEST_ABOUT), required=bool(spec.required)))
     return tuple(kept)
 
@@ -78,7 +78,7 @@ def tools(found: Sequence[str], *, harmless: bool = False) -> tuple[str, ...]:
     """Return the names within the limit. Raises `ValueError` if a harmless plugin adds a tool that is not harmless."""
     kept = tuple(str(name) for name in islice(found, _MOST_TOOLS))
     if harmless and (risky := risky_tools(kept)):
-        raise ValueError(f"a plugin that declares to be harmless cannot add {', '.join(sorted(risky))}")
+        raise ValueError(f"a plugin that is declared as harmless cannot add the tools {', '.join(sorted(risky))}")
     return kept
 
 

@@ -297,7 +297,7 @@ def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[P
     it are mounted again."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
-        raise ToolError("A folder for the program contains a path that the sandbox creates itself.")
+        raise ToolError("A folder for the program has a path that the sandbox needs for itself.")
     shown = asked | {path for path in system if not path.is_symlink()}
     covered = {
         path
@@ -316,7 +316,7 @@ def _environment(asked: Mapping[str, str]) -> Iterator[str]:
     for name, value in {**_ENVIRONMENT, **asked}.items():
         # A NUL ends an option, so the text after it would be another option.
         if "\0" in name + value or "=" in name or not name:
-            raise ToolError("A name or a value in the program's environment cannot be used.")
+            raise ToolError("An environment variable of the program has an invalid name or value.")
         yield from ("--setenv", name, value)
 
 

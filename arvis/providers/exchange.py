@@ -132,7 +132,7 @@ class Beginning:
         try:
             await self._scope.__aexit__(kind, error, trace)
         except TimeoutError:
-            raise HttpError("the server accepted the request and sent no answer", timeout=True) from None
+            raise HttpError("the server accepted the request but sent no answer", timeout=True) from None
 
 
 class Answered:

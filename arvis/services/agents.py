@@ -91,7 +91,7 @@ def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: st
         )
     if agent.is_conductor != changed.is_conductor:
         raise Conflict(
-            "An agent cannot become the conductor, and the conductor keeps its role.",
+            "The conductor must keep its role, and no other agent can get this role.",
             fix="Leave out `role`.",
             code="conductor",
         )

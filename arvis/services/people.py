@@ -84,7 +84,7 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
     if role_of(person, owners) is PrincipalRole.OWNER:
         raise Conflict(
             f"{person.name} is an owner.",
-            fix="Change owners under `owners` in config.yaml, and dashboard users under Users and keys.",
+            fix="To change the role, edit `owners` in config.yaml, or Users and keys in the dashboard.",
             code="is_owner",
         )
     if role is not None and role not in GIVEN_ROLES:
@@ -93,11 +93,11 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
         )
     if role is PrincipalRole.OPERATOR and person.platform == WEB:
         raise Unprocessable(
-            "In the dashboard and the API, the login or key determines the role.",
-            fix="Make them a dashboard user with the role operator, or give them a key with this role.",
+            "The role of this person depends on the login or key that they use.",
+            fix="Give the person a login of the dashboard or an API key with the role operator.",
         )
     if paired and (role or person.role) is PrincipalRole.BLOCKED:
-        raise Unprocessable("A blocked user cannot be paired.", fix="Make them a member first.")
+        raise Unprocessable("A blocked user cannot be paired.", fix="Give the user the role member first.")
 
 
 def _void_code(tx: Transaction, person: Principal, by: str, now: int) -> None:

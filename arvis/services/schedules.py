@@ -134,7 +134,7 @@ def _wrong(name: str, problem: str) -> Unprocessable:
             "A script is a JSON object with type, url and template. Optional fields are headers, condition, notify "
             "and cooldown."
         ),
-        fix='Such as {"type": "script", "url": "https://…", "template": "{{price}}"}.',
+        fix='Write for example {"type": "script", "url": "https://…", "template": "{{price}}"}.',
         code="bad_script",
     )
 
@@ -345,7 +345,7 @@ def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) 
     if there >= most:
         noun = "reminder" if is_reminder(wanted) else wanted.kind
         raise Conflict(
-            f"{who} already has {there} {noun}s, and more are not allowed.",
+            f"{who} already has {there} {noun}s. This is the limit.",
             fix="Remove one that is not needed.",
             code="too_many_schedules",
         )
@@ -474,7 +474,7 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
     elif graph is not None and graph not in _GRAPHS:
         raise Unprocessable(
             f"`graph` names {wanted.graph!r:.60}, which is not available.",
-            fix=f"Use {', '.join(sorted(_GRAPHS))}, {PREFIX}SLUG, or leave it out.",
+            fix=f"Use {', '.join(sorted(_GRAPHS))} or {PREFIX}SLUG, or leave `graph` out.",
         )
     if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
         raise Unprocessable(f"`maxIterations` must be from 1 to {_MOST_CYCLES}.", fix="Omit it for the default, 1.")

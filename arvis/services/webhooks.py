@@ -120,7 +120,7 @@ def open_at(tx: Transaction, path: str) -> Webhook | None:
 
 def nothing_there() -> NotFound:
     return NotFound(
-        "There is no active web hook at this address.", fix="Check the address, and that the web hook is on."
+        "There is no active web hook at this address.", fix="Check the address, and check that the web hook is on."
     )
 
 

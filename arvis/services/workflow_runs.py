@@ -70,9 +70,9 @@ def check_room(tx: Transaction, execution: Execution) -> None:
     given = tx.delegations.get(top.id)
     if tx.delegations.runs_of_root(given.root_id if given is not None else top.id) >= MOST_RUNS:
         raise ExecutionError(
-            f"This run has started {MOST_RUNS} other runs already, which is the limit",
+            f"This run has already started {MOST_RUNS} other runs. This is the limit",
             why="Workflows that start one another would never end.",
-            fix="Remove the node by which a workflow starts itself, or give that node less input.",
+            fix="Remove the node by which a workflow starts itself, or reduce the number of runs that it starts.",
         )
 
 
@@ -84,7 +84,7 @@ def check_pace(tx: Transaction, person: Principal | None) -> None:
     if going >= MOST_AT_ONCE:
         raise Unprocessable(
             f"{MOST_AT_ONCE} workflows that you started are still running.",
-            fix="Wait until one of the workflows ends, or end them with /stop.",
+            fix="Wait until one of the workflows ends, or stop them with /stop.",
             code="too_many_runs",
         )
 
@@ -205,7 +205,7 @@ def whole_version(tx: Transaction, workflow: Workflow, version: int | None = Non
         raise Unprocessable(
             f"The workflow {workflow.slug} has no version that can run.",
             why="Each of its versions has problems.",
-            fix=f"`arvis workflows show {workflow.slug}` lists them; fix them and save it.",
+            fix=f"`arvis workflows show {workflow.slug}` lists the problems. Fix them, then save the workflow.",
             code="not_runnable",
         )
     found = tx.workflows.version(workflow.id, wanted)

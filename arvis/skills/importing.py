@@ -61,7 +61,7 @@ class Importer:
         if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
             raise Conflict(
                 "The text at the address has changed since you read it.",
-                fix="Read it again, then import it.",
+                fix="Read the text again, then import it.",
                 code="changed_meanwhile",
             )
         return await self.from_text(text, by=by, replace=replace, source=source)

@@ -65,8 +65,8 @@ def utterance_detector(languages: Collection[str] = ()) -> UtteranceDetector:
     known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     if unknown := sorted(set(languages) - known.keys()):
         raise ConfigError(
-            f"`speech.buffer.languages` names {unknown[0]!r}, which is not available",
-            fix=f"The known languages are {', '.join(sorted(known))}; an empty list means all of them.",
+            f"`speech.buffer.languages` contains {unknown[0]!r}, which is not a known language",
+            fix=f"The known languages are {', '.join(sorted(known))}. An empty list means all of these languages.",
         )
     return detector_of({name: known[name] for name in languages or known})
 

@@ -52,7 +52,7 @@ def _connected(url: str) -> Iterator[psycopg.Connection[DictRow]]:
     except psycopg.Error as error:
         why = str(error).strip()
         raise StoreError(
-            "PostgreSQL cannot be read", why=why, fix="Check the setting `database`, and that the server runs."
+            "PostgreSQL cannot be read", why=why, fix="Check the setting `database`, and check that the server runs."
         ) from error
 
 

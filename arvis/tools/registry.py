@@ -104,7 +104,7 @@ def _whole(made: Any, declared: ToolDeclaration | None) -> Tool:
     wire_name(made.spec.name)
     tool: Tool = made
     if declared is not None and declaration_of(tool) != declared:
-        raise ValueError("the tool differs from the DECLARATION of its file")
+        raise ValueError("the tool differs from the DECLARATION in its file")
     return tool
 
 

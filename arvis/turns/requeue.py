@@ -129,8 +129,8 @@ def read_messages(
     ids = [message.id for message in unread]
     if len(unread) == len(asked):
         raise ExecutionError(
-            f"The reply of the turn {execution.id} does not take its messages into account.",
-            why="The prompt of its last model call did not contain these messages.",
+            f"The turn {execution.id} wrote a reply without its messages.",
+            why="The prompt of the last model call did not contain the messages of the turn.",
             fix="Retry the job. If this happens again, report it with the output of `arvis explain` for the message.",
         )
     log.warning("message_unread", execution=execution.id, graph=execution.graph, messages=ids)

@@ -229,7 +229,7 @@ class WebhookReceiver:
         try:
             return self._secrets.open(sealed) if sealed else ""
         except SecretLost:
-            raise Unavailable("The secret of this webhook cannot be decrypted.", fix="Rotate its secret.") from None
+            raise Unavailable("The secret of this web hook cannot be decrypted.", fix="Create a new secret.") from None
 
     def _admit(self) -> None:
         if not self._room():
@@ -249,7 +249,7 @@ async def _body(call: Call) -> bytes:
 
 def _too_many(seconds: int) -> Response:
     """Return the error with the time until the next call is accepted."""
-    error = TooMany("This webhook is called too often.", fix=f"Send the request again in {seconds} seconds.")
+    error = TooMany("This web hook is called too often.", fix=f"Send the request again in {seconds} seconds.")
     response = failure_of(error).to_response()
     response.headers["Retry-After"] = str(seconds)
     return response

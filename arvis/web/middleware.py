@@ -125,7 +125,7 @@ _WRONG_ORIGIN = Failure(
     403,
     "wrong_origin",
     "Requests from another site are not allowed.",
-    "Use the dashboard of Arvis; behind a proxy set `web.public_url`.",
+    "Use the dashboard of Arvis. If Arvis runs behind a proxy, set `web.public_url`.",
 )
 _NO_ORIGIN = Failure(
     403,

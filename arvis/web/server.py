@@ -325,6 +325,6 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"The web server cannot listen at {host} port {port}.",
             why=f"{error.strerror or error}.",
-            fix="Set web.port in config.yaml to a free port (0: any), and web.host to an address of this machine.",
+            fix="In config.yaml, set web.port to a free port (0: any) and web.host to an address of this machine.",
         ) from error
     return listener

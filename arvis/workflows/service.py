@@ -136,9 +136,9 @@ def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | No
     known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
-            f"Another person has saved the workflow {known.slug} meanwhile.",
-            why=f"Its version is {known.version}, and yours is based on {wanted.expected}.",
-            fix="Load it again and repeat your change, or save yours without `version` to replace theirs.",
+            f"Another person has saved the workflow {known.slug} in the meantime.",
+            why=f"The stored version is {known.version}, and your change is based on version {wanted.expected}.",
+            fix="Load the workflow again and repeat your change. To replace the other change, save without `version`.",
             code="saved_meanwhile",
         )
     changed = replace(

@@ -304,7 +304,7 @@ def nonce_of(key: str) -> str:
     """Return the nonce of a part (`ID.NUMBER`) or of a draft (`ID`). Raises `ValueError` for any other key."""
     id_, _, number = key.partition(".")
     if len(id_) != _LENGTH or len(number) > _MOST_DIGITS or not set(id_) <= _DIGITS.keys():
-        raise ValueError(f"{key} is no key of a message")
+        raise ValueError(f"{key} is not a key of a part or a draft")
     value = 0
     for letter in id_:
         value = value * 32 + _DIGITS[letter]

@@ -179,7 +179,7 @@ def divide(text: str, limit: int, measure: Callable[[str], int] = len) -> Iterat
     """Yield the parts that `split` returns; each is made when it is requested. A blank text that is longer than `limit`
     has no parts."""
     if limit < LEAST:
-        raise ValueError(f"a limit of {limit} has no room for Markdown")
+        raise ValueError(f"the limit {limit} is too small for Markdown")
     if len(text) <= limit * 4 and measure(text) <= limit:
         yield text
     else:

@@ -198,7 +198,8 @@ class Sending:
         async for answer in self._history.pages(address.channel, address.thread, since * 1_000, metadata=True):
             if METADATA_SCOPE not in answer.scopes:
                 raise SendError(
-                    f"The bot cannot check if the message arrived: it lacks the scope {METADATA_SCOPE}.", permanent=True
+                    f"The bot cannot check if the message arrived, because the bot lacks the scope {METADATA_SCOPE}.",
+                    permanent=True,
                 )
             for message in messages_of(answer):
                 yield message

@@ -129,7 +129,7 @@ class Polling:
         except CallFailed as error:
             raise ConnectionError(
                 "Another program has set a webhook for this bot, and Telegram did not remove it"
-                f" ({error}). Arvis tries again; if that does not help, stop the other program or make a new token"
+                f" ({error}). Arvis tries again. If the error remains, stop the other program or make a new token"
             ) from None
         log.info("telegram_webhook_removed", bot=self._name)
 

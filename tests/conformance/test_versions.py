@@ -133,7 +133,7 @@ async def test_what_the_rules_do_not_allow_any_more_stays(store: Store) -> None:
     await made(store)
     with pytest.raises(Conflict, match="named 'beat'"):
         await store.write(undo_schedule, first.id, RULES, NOW, by="bob")
-    with pytest.raises(Conflict, match="more are not allowed"):
+    with pytest.raises(Conflict, match="This is the limit"):
         await store.write(undo_schedule, first.id, Rules(heartbeats_per_agent=1), NOW, by="bob")
     await store.write(lambda tx: tx.agents.update(replace(HELPER, status=AgentStatus.ARCHIVED), NOW))
     with pytest.raises(NotFound, match="deleted"):

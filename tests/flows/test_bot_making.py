@@ -68,7 +68,7 @@ async def test_a_setting_that_it_refuses_is_named(maker: ConnectorFactory) -> No
         ("syntax", "The connector for syntax is broken. SyntaxError"),
         ("leaves", "The connector for leaves cannot be loaded: it ended the program with the code 3."),
         ("nameless", "The connector for nameless is broken. AttributeError"),
-        ("unheard_of", "There is no connector for the platform unheard_of. This installation has: "),
+        ("unheard_of", "There is no connector for the platform unheard_of. Installed connectors: "),
     ],
 )
 async def test_one_that_cannot_be_made_says_why_every_time(maker: ConnectorFactory, platform: str, words: str) -> None:

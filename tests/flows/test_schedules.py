@@ -199,7 +199,7 @@ async def test_what_is_named_is_changed_and_the_rest_stays(app: Store) -> None:
     assert (after.next_run, after.channel) == (NOW + 24 * 60 * MINUTE, "5")
     assert (await apply(app, EffectKind.UPDATE_CRON, "report", enabled="false")).report.endswith("it is switched off")
     assert (await kept(app))[0].next_run is None
-    with pytest.raises(Unprocessable, match="changes no field"):
+    with pytest.raises(Unprocessable, match="contains no field to change"):
         await apply(app, EffectKind.UPDATE_CRON, "report")
 
 

@@ -325,7 +325,7 @@ async def test_workflows_that_begin_one_another_come_to_an_end(app: AppHarness, 
     await app.until_idle()
     found = [each for each in await runs_of(app, workflow) if each.graph.startswith(PREFIX)]
     assert len(found) <= 20
-    assert [each for each in found if "other runs already" in (each.error or "")]
+    assert [each for each in found if "This is the limit" in (each.error or "")]
     assert run.id in {each.id for each in found}
 
 

@@ -211,7 +211,7 @@ async def test_a_script_has_only_so_many_calls() -> None:
     calls = calls_of(look)
     for _ in range(MOST_CALLS):
         assert (await ask(calls, "look", {}))["error"] is None
-    assert "over the limit" in (await ask(calls, "look", {}))["error"]
+    assert "exceeds the limit" in (await ask(calls, "look", {}))["error"]
     assert await calls.answer(b"{}") is None
     assert len(look.calls) == MOST_CALLS
 

@@ -43,7 +43,7 @@ mcp:
         ("{command: [x]}", "`mcp.servers[0].name` is missing"),
         ("{name: a}", "`mcp.servers[0]` must have exactly one of `command` and `url`"),
         ("{name: a, command: [x], url: 'http://x/'}", "`mcp.servers[0]` must have exactly one of `command` and `url`"),
-        ("{name: a, command: npx server}", "`mcp.servers[0].command` must be a list: the program, then each argument"),
+        ("{name: a, command: npx server}", "`mcp.servers[0].command` must be a list of the program and its arguments"),
         ("{name: a, command: []}", "`mcp.servers[0].command` must begin with the program to run"),
         ("{name: a, url: 'ws://x/'}", "`mcp.servers[0].url` must be an address that starts with http:// or https://"),
         ("{name: a, command: [x], headers: {A: b}}", "has `headers`, which work only with `url`"),

@@ -23,7 +23,7 @@ def ask(line):
 ATTEMPTS: Mapping[str, tuple[str, str]] = {
     "a tool that is not for scripts": (
         """print(ask(b'{"function": "rm", "arguments": {}}\\n'))""",
-        "Scripts have no tool",
+        "Scripts cannot call a tool",
     ),
     "binary garbage": (r"print(ask(b'\x00\xff\xfe garbage\n'))", "one dict of plain JSON values"),
     "deep nesting": (r"print(ask(b'[' * 100_000 + b'\n'))", "one dict of plain JSON values"),

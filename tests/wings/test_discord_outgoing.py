@@ -36,7 +36,7 @@ def test_a_nonce_is_short_and_tells_parts_apart() -> None:
     assert all(len(nonce) <= 25 for nonce in nonces)
     assert nonce_of(f"{'7' + 'Z' * 25}.0") == "_" * 21 + "w0"
     for wrong in ("", "short.1", f"{_ID}.1000", f"{_ID[:-1]}U.1"):
-        with pytest.raises(ValueError, match="is no key"):
+        with pytest.raises(ValueError, match="is not a key"):
             nonce_of(wrong)
 
 

@@ -86,7 +86,7 @@ def refuse_server(database: Database) -> None:
         raise Conflict(
             "Arvis makes and restores backups of SQLite only",
             why="the data is in PostgreSQL",
-            fix="use that server's own programs: `pg_dump --format=custom`, and `pg_restore` to restore the data",
+            fix="make backups with `pg_dump --format=custom`, and restore them with `pg_restore`",
             code="not_sqlite",
         )
 

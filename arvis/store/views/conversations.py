@@ -164,7 +164,7 @@ def _read(cursor: str | None) -> tuple[int, str]:
         return _NEVER, LAST
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise Unprocessable("`cursor` must be the `nextCursor` of the page before.", fix="Begin without a cursor.")
+        raise Unprocessable("`cursor` must be the `nextCursor` of the previous page.", fix="Start without a cursor.")
     return int(found[1]), found[2]
 
 

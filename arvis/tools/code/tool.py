@@ -182,11 +182,11 @@ class ScriptCalls:
 
     async def _call(self, line: bytes) -> str:
         if self._asked > MOST_CALLS:
-            raise ToolError(f"A script can call tools {MOST_CALLS} times; this call is over the limit.")
+            raise ToolError(f"A script can call tools at most {MOST_CALLS} times. This call exceeds the limit.")
         name, arguments = _read(line)
         tool = self._functions.get(name)
         if tool is None:
-            raise ToolError(f"Scripts have no tool {name[:100]!r}.")
+            raise ToolError(f"Scripts cannot call a tool {name[:100]!r}.")
         tool.check(arguments)
         self.made.append(name)
         said = await tool.call(arguments, replace(self._caller, call_id=f"{self._caller.call_id}-{len(self.made)}"))

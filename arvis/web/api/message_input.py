@@ -154,7 +154,7 @@ class MessageParser:
         received = await self._inbox.receive(message)
         if received.duplicate and received.differs:
             raise Unprocessable(
-                f"The id of this message was used for another message, {received.message_id}.",
+                f"The id of this message was already used for another message ({received.message_id}).",
                 fix="Use a new id for each message. To repeat a message, send the same text and files.",
                 code="key_reused",
             )

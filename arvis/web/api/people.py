@@ -222,7 +222,7 @@ class PeopleRoutes(Routes):
                 tries = f"{left} attempt(s) left." if left else "No attempts are left for up to 15 minutes."
                 return NotFound(
                     f"This code is wrong, used or expired. {tries}",
-                    fix="Ask the person to write to the bot again; they get a new code.",
+                    fix="Ask the person to write to the bot again. The bot then sends a new code.",
                     code="wrong_code",
                 )
             case TooManyTries(until=until):

@@ -137,7 +137,7 @@ class UserRoutes(Routes):
         if user_id in self._owners and role not in {None, UserRole.OWNER}:
             raise Conflict(
                 f"The configuration makes {user_id} an owner.",
-                why="`owners.web` lists this id, and gives it the rights of an owner with agents.",
+                why="`owners.web` lists this id, so agents treat this user as an owner.",
                 fix="Remove the id from `owners.web` in config.yaml first, or choose another `id`.",
                 code="is_owner",
             )

@@ -297,7 +297,7 @@ def _refused(checked: CheckedDocument) -> Response:
     count = checked.errors
     error = Unprocessable(
         f"The document has {count} {'error' if count == 1 else 'errors'}.",
-        fix="Fix the `problems`, or send `draft: true` to store it with them.",
+        fix="Fix the `problems`, or send `draft: true` to store the document with its problems.",
         code="problems",
     )
     return answer({**failure_of(error).to_json(), "problems": problem_views(checked.problems)}, _REFUSED)

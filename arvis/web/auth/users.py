@@ -138,7 +138,7 @@ def _check_stays(user: User) -> None:
     if user.id == FIRST_USER:
         raise Conflict(
             "The first user must stay an owner.",
-            why="The first user is the person with access to the data folder, so there is always an owner.",
+            why="There must always be an owner. The first user represents the person with access to the data folder.",
             fix="Create another user for a person with fewer rights.",
             code="last_owner",
         )

@@ -329,7 +329,7 @@ def _too_late(message_id: str) -> Failure:
         _TOO_LATE,
         "timeout",
         f"The answer to message {message_id} takes longer than this request may wait.",
-        f"Work on the answer continues. GET /api/messages/{message_id}/wait returns it.",
+        f"The agent continues to work. GET /api/messages/{message_id}/wait returns the answer.",
     )
 
 

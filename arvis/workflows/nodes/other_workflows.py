@@ -97,7 +97,8 @@ async def hand_over(
     called returns the request to its caller."""
     if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
         raise ExecutionError(
-            f"The run was transferred {MOST_TRANSFERS} times already", fix="Remove one of the transfers from the cycle."
+            f"The run was transferred {MOST_TRANSFERS} times already",
+            fix="Remove one of the transfers, so that workflows do not transfer in a circle.",
         )
     to = await parts.store.read(target, context.execution, name)
     taint = taint_of(context.state) | read

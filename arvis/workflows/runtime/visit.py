@@ -112,7 +112,7 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
     if own is None or not (own_one or may_reach(tx, target, asker)):
         raise ExecutionError(
             f"The agent {target.slug} may not be used in this run",
-            why="The person for whom the run works may not use it here.",
+            why="The person for whom the run works may not use this agent here.",
             fix="Choose another agent, or let an owner or operator start the run.",
         )
     return target
