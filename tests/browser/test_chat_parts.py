@@ -160,7 +160,7 @@ async def test_who_may_only_chat_talks_and_sees_their_past(browser: Browser, dae
 
 async def test_a_viewer_reads_and_is_told_that_it_is_all(browser: Browser, daemon: Daemon) -> None:
     page, watch = await guest(browser, daemon, "viewer")
-    await expect(page.get_by_text("your role does not allow you to write", exact=False)).to_be_visible()
+    await expect(page.get_by_text("Your role allows you to read messages here", exact=False)).to_be_visible()
     await expect(page.get_by_label("Message", exact=True)).to_have_count(0)
     await page.context.close()
     watch.check()

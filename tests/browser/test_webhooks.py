@@ -44,7 +44,7 @@ async def test_a_web_hook_is_made_and_the_shown_command_calls_it(dashboard: Page
     (made,) = (await daemon.api("GET", "/api/webhooks"))["items"]
     assert (made["path"], made["triggerCount"], made["secret"]) == ("/ci/deploy", 1, f"••••{secret[-4:]}")
 
-    await shown.get_by_role("button", name="I have copied it").click()
+    await shown.get_by_role("button", name="I have copied the secret").click()
     await expect(dashboard.get_by_role("row", name="/hooks/ci/deploy")).to_be_visible()
     await dashboard.reload()
     await expect(dashboard.get_by_role("heading", name="ci/deploy")).to_be_visible()

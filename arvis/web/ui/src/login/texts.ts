@@ -7,7 +7,7 @@ export const texts = words({
     againWhy: "Log in to continue where you were. This browser keeps your unsent chat message.",
     spending: "Logging in",
     user: "User",
-    userHint: "If you set up Arvis, your user name is owner.",
+    userHint: "If you set up Arvis, your login name is owner.",
     password: "Password",
     logIn: "Log in",
     later: (wait: string) => `You can try again in ${wait}.`,

@@ -7,7 +7,8 @@ export const texts = words({
     bot: "Bot",
     onlyBot: "The only bot of this platform",
     channel: "Channel",
-    channelHint: "The channel's id on the platform, such as -1001234567890. On the web, its name, such as hall.",
+    channelHint:
+      "The id of the channel on the platform, such as -1001234567890. For the platform web, enter the name of the channel, such as hall.",
     thread: "Thread",
     threadHint: "Empty: the channel itself.",
     agent: "Agent",

@@ -7,11 +7,11 @@ export const texts = words({
     add: "Add a bot",
     addTo: (platform: string) => `Add a bot for ${platform}`,
     none: "No bots yet.",
-    noGuide: "This connector is set up in config.yaml.",
+    noGuide: "Set up this connector in config.yaml.",
     name: "Name of the bot in Arvis",
     nameHint: "Letters, digits, - and _. People on the platform do not see this name.",
     steps: "How to create the bot",
-    needs: "Permissions that it needs",
+    needs: "Permissions that the bot needs",
     manifest: "Manifest to paste",
     secretSet: "A value is set. Paste another one to replace it.",
     sealed: "Arvis encrypts the value on disk and never shows it again.",
@@ -30,7 +30,7 @@ export const texts = words({
     enable: "Enable",
     removed: "Removed.",
     removeWhy: (name: string, platform: string) =>
-      `The bot ${name} stops answering on ${platform}, and Arvis deletes its token. Its conversations are kept.`,
+      `The bot ${name} stops answering on ${platform}, and Arvis deletes its token. The conversations with the bot are kept.`,
     state: "State",
     states: {
       running: "Running",

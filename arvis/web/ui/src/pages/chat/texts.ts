@@ -83,13 +83,14 @@ export const texts = words({
     remove: (name: string) => `Remove ${name}`,
     send: "Send",
     tooLong: (size: string, limit: string) =>
-      `This text has ${size}, but a message may have at most ${limit}. Shorten it or attach it as a file.`,
+      `This text has a size of ${size}, but a message may have at most ${limit}. Shorten the text or attach it as a file.`,
     tooMany: (count: number) => `A message may have at most ${count} files. Send the others in a second message.`,
     tooLarge: (name: string, limit: string) =>
       `${name} is too large: the files of a message may have at most ${limit} in total.`,
-    unreadable: (name: string) => `${name} could not be read. It may have been moved or changed; choose it again.`,
+    unreadable: (name: string) =>
+      `${name} could not be read. The file may have been moved or changed. Choose it again.`,
     readOnly:
-      "You can read here, but your role does not allow you to write. An owner can change your role under Users and keys.",
+      "Your role allows you to read messages here, but not to write any. An owner can change your role under Users and keys.",
     record: "Record a voice message",
     recording: (time: string) => `Recording · ${time}`,
     cancelRecording: "Discard the recording",
@@ -107,7 +108,7 @@ export const texts = words({
     feedback: "Ask for something else",
     feedbackLabel: "What should the agent do instead?",
     arguments: "Arguments (JSON)",
-    argumentsHint: "The tool is called with exactly these arguments.",
+    argumentsHint: "After your approval, the tool is called with exactly these arguments.",
     notJson: "This is not a JSON object. Enter names and values between { and }.",
     approveEdited: "Approve with these arguments",
     sendFeedback: "Send",

@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Doctor",
-    about: "Checks of the whole system, from the configuration to the queue. They change nothing.",
+    about: "Checks of the whole system, from the configuration to the queue. The checks change nothing.",
     again: "Check again",
     which: "Filter checks",
     onlyTrouble: "Problems only",

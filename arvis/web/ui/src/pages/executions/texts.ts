@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Executions",
     about:
-      "Each pass of the engine through a graph: turns of conversations, schedules, web hooks, workflow runs, and the executions that these call.",
+      "An execution is one pass of the engine through a graph: a turn of a conversation, the work of a schedule or web hook, a run of a workflow, or an execution that one of these called.",
     status: "Status",
     statuses: { running: "Running", paused: "Waiting", done: "Done", failed: "Failed", cancelled: "Cancelled" },
     graph: "Working mode",

@@ -20,6 +20,6 @@ export const texts = words({
     removed: "The project was removed.",
     gone: "This project does not exist",
     empty: "No projects here",
-    emptyWhy: "A project has a goal and notes. At each heartbeat, an agent works on it.",
+    emptyWhy: "A project has a goal and notes. At each heartbeat, an agent works on a project.",
   },
 });

@@ -3,7 +3,8 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Skills",
-    about: "Instructions that Arvis adds to an agent's prompt when the keywords of the skill fit a message.",
+    about:
+      "A skill contains instructions. Arvis adds them to an agent's prompt when the keywords of the skill fit a message.",
     add: "Import a skill",
     name: "Name",
     source: "Source",

@@ -25,7 +25,7 @@ export const texts = words({
     unpriced: "Unknown price",
     atLeast: (sum: string) => `at least ${sum}`,
     unpricedWhy: (calls: string) =>
-      `The price of ${calls} of these calls is unknown. Set the model's price in config.yaml.`,
+      `Arvis does not know the price of ${calls} of these calls. Set the prices of the models in config.yaml.`,
     calls: "Calls",
     tokens: "Tokens",
     input: "Input tokens",

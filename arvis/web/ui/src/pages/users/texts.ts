@@ -56,7 +56,7 @@ export const texts = words({
     added: "The user was added.",
     roleEnds: "Changing the role ends all logins of this user immediately.",
     firstUser:
-      "The first user always stays an owner and cannot be removed. It represents the person who has access to the data folder.",
+      "The first user always stays an owner and cannot be removed. This user represents the person who has access to the data folder.",
     newLink: "New login link",
     removed: "The user was removed.",
     removeWhy: (name: string) =>
@@ -85,7 +85,7 @@ export const texts = words({
     revokeWhy: (name: string) =>
       `Arvis will refuse requests with the key ${name} and will close the open connections that use it.`,
     keyOnce: "Your new key",
-    keyOnceWhy: "Copy it now. Arvis stores only its hash and cannot show it again.",
+    keyOnceWhy: "Copy the key now. Arvis stores only a hash of the key and cannot show the key again.",
     example: "Try it",
     keyDetail: "Key",
     noSuchKey: "This key no longer exists.",

@@ -44,7 +44,7 @@ export const texts = words({
     copySecret: "Copy the secret",
     copyAddress: "Copy the address",
     try: "Example call",
-    understood: "I have copied it",
+    understood: "I have copied the secret",
     rotate: "New secret",
     rotateTitle: "Create a new secret?",
     rotateWhy: "Arvis will refuse calls that are signed with the current secret.",

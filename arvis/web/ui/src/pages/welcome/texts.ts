@@ -13,7 +13,7 @@ export const texts = words({
     step: (number: number) => `Step ${number}`,
     password: {
       title: "Choose a password",
-      about: "You need it for the next login, because the link from the terminal works only once.",
+      about: "You need the password for the next login, because the link from the terminal works only once.",
       done: "The password is set. Your login name is owner.",
       field: "Password",
       hint: "At least 8 characters.",
@@ -40,7 +40,7 @@ export const texts = words({
     },
     hello: {
       title: "Say hello",
-      about: "Start a real conversation with your agent. It continues on the Chat page.",
+      about: "Start a real conversation with your agent. The conversation continues on the Chat page.",
       done: "Your agent has answered.",
       first: "Hello. Who are you, and what can you do for me?",
       noAgent: "You have no agent yet. Create one in the step above.",

@@ -27,8 +27,8 @@ export const texts = words({
     fit: "Fit everything in view",
     view: "View",
     describe: {
-      node: "Press Enter to open the form, the arrow keys to move the step, c to connect it, Delete to remove it.",
-      line: "Press Enter to select the connection, Delete to remove it.",
+      node: "Press Enter to open the form of the step, an arrow key to move the step, c to connect it, or Delete to remove it.",
+      line: "Press Enter to select the connection, or Delete to remove it.",
       readOnly: "Press Enter to see what the step did.",
     },
   },
