@@ -64,7 +64,7 @@ class SecretSource:
             fix = "Name a readable file. A relative path starts at the folder of the configuration."
             raise Refused(f"refers to the file {path}, which cannot be read: {reason}", fix) from error
         if not value:
-            raise Refused(f"refers to the file {path}, which is empty", "Write the secret into it.")
+            raise Refused(f"refers to the file {path}, which is empty", "Write the secret into this file.")
         return value
 
 

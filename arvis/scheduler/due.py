@@ -169,7 +169,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = Non
     if tx.occurrences.running(schedule.id):
         raise Conflict(
             "The schedule is already running.",
-            fix="Wait for its end, or cancel it with POST /api/executions/ID/cancel.",
+            fix="Wait until the run ends, or cancel its execution with POST /api/executions/ID/cancel.",
             code="running",
         )
     due = now

@@ -150,7 +150,7 @@ def _checked(tx: Transaction, wanted: Project) -> Project:
         raise Conflict(f"There is a project {wanted.slug} already.", fix="Choose another slug.", code="slug_taken")
     if not (0 < len(wanted.title.strip()) <= LONGEST_TITLE and wanted.title.isprintable()):
         text = f"`title` must be 1 to {LONGEST_TITLE} printable characters."
-        raise Unprocessable(text, fix="Describe its purpose in one line.")
+        raise Unprocessable(text, fix="Describe the purpose of the project in one line.")
     for name, value, most in (("goal", wanted.goal, LONGEST_GOAL), ("notes", wanted.notes, LONGEST_NOTES)):
         if len(value) > most or storable(value) != value:
             raise Unprocessable(f"`{name}` must be a text of at most {most} characters.", fix="Shorten it.")

@@ -401,7 +401,7 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
         return wanted
     if wanted.kind is not ScheduleKind.HEARTBEAT:
         raise Unprocessable(
-            "Only heartbeats have a script.", fix="Create a heartbeat, or replace the script with a prompt."
+            "Only a heartbeat can have a script.", fix="Create a heartbeat, or replace the script with a prompt."
         )
     return replace(wanted, script=checked_script(wanted.script))
 

@@ -178,7 +178,7 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
     if refusal(tx, agent, asker_for(tx, hook.principal_id, hook.address, _limits(hook))) is not None:
         raise nothing_there()
     if not agent.active:
-        raise Unavailable("The agent of this web hook is paused.", fix="Repeat the call later.")
+        raise Unavailable("The agent of this web hook is paused.", fix="Repeat the call after the agent is resumed.")
     place = posted_by(tx, hook.address)
     if isinstance(place, str):
         raise Unavailable(

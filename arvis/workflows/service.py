@@ -298,7 +298,7 @@ def _validated(tx: Transaction, wanted: Workflow) -> Workflow:
         raise Conflict(f"There is a workflow {wanted.slug} already.", fix="Choose another slug.", code="slug_taken")
     if not (0 < len(wanted.name.strip()) <= LONGEST_NAME and wanted.name.isprintable()):
         text = f"`name` must be 1 to {LONGEST_NAME} printable characters."
-        raise Unprocessable(text, fix="Describe its purpose in one line.")
+        raise Unprocessable(text, fix="Describe the purpose of the workflow in one line.")
     if len(wanted.description) > LONGEST_DESCRIPTION or storable(wanted.description) != wanted.description:
         text = f"`description` must be a text of at most {LONGEST_DESCRIPTION} characters."
         raise Unprocessable(text, fix="Shorten it.")

@@ -221,7 +221,7 @@ class Intake:
         """Read the first event of a session. Raises `ConnectionError` if it does not name the bot's user."""
         me = answers.text(data, "user", "id")
         if not me:
-            raise ConnectionError("Discord's gateway does not name the bot's user.")
+            raise ConnectionError("Discord's gateway did not send the id of the bot's user.")
         self._reader = replace(self._reader, me=me)
         self._name = answers.text(data, "user", "global_name") or answers.text(data, "user", "username") or me
         self._application = answers.text(data, "application", "id")

@@ -105,7 +105,9 @@ class TelegramConnector:
             raise ConnectionError(f"Telegram is unreachable: {error}") from None
         number, name = answers.value(me, "id", kind=int), answers.text(me, "username")
         if number is None:
-            raise ConnectionError("Telegram does not name the bot's user: its answer is in an unexpected format.")
+            raise ConnectionError(
+                "Telegram did not send the id of the bot's user: the answer is in an unexpected format."
+            )
         return BotIdentity(number, name), BotUp(
             str(number), f"@{name}" if name else answers.text(me, "first_name") or str(number)
         )

@@ -155,7 +155,7 @@ UNUSABLE: list[tuple[dict[str, Any], str]] = [
     ({"name": "a\nb"}, "`name`"),
     ({"name": "x" * 101}, "`name`"),
     ({"channel": "a\x1bb"}, "`channelId`"),
-    ({"script": SCRIPT}, "Only heartbeats"),
+    ({"script": SCRIPT}, "Only a heartbeat"),
     ({"script": "{"}, "is not JSON"),
     ({"enabled": "perhaps"}, "`enabled`"),
 ]

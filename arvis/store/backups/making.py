@@ -231,7 +231,7 @@ class _Backup:
             raise StoreError(
                 f"The database {self.database.file} cannot be backed up",
                 why=str(error),
-                fix="run `arvis doctor`; if it is damaged, stop the daemon and restore a backup (`arvis restore`)",
+                fix="run `arvis doctor`; if the database is damaged, stop the daemon and restore a backup (`arvis restore`)",
             ) from error
 
 
