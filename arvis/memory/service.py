@@ -113,7 +113,7 @@ def fade(tx: Transaction, fact: Fact, now: int) -> None:
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
     """Confirm an active fact: remove its taint, and record the person as its confirmer. From then on, the rights of the
     confirmer count instead of the author's. A fact without taint changes only if the person has more rights than the
-    earlier confirmer. If nobody has confirmed the fact, the person must have more rights than the author. Return the
+    earlier confirmer. If no one has confirmed the fact, the person must have more rights than the author. Return the
     fact, or None if it does not exist or is not active."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
