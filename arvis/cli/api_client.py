@@ -215,7 +215,7 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
 
 
 def _problems(data: Any) -> str:
-    """Return the problems of a document that the daemon's answer lists, one on each line."""
+    """Return the problems that the daemon's answer lists for a document, one on each line."""
     found = data.get("problems") if isinstance(data, dict) else None
     listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     return "\n       ".join(

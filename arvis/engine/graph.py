@@ -171,7 +171,7 @@ class NodeContext:
     def record(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Add a write to the commit of this step. It is made even if the node raises an error afterwards."""
+        """Add a write to the commit of this step. The write is made even if the node raises an error afterwards."""
 
         def write(tx: Transaction) -> None:
             script(tx, *args, **kwargs)
@@ -181,7 +181,7 @@ class NodeContext:
     def record_of_step(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Add a write to the commit of this step. It is not made if the node raises an error afterwards."""
+        """Add a write to the commit of this step. The write is dropped if the node raises an error afterwards."""
         self.writes.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
 
     def publish_after_commit(self, event: Event) -> None:

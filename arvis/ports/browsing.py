@@ -56,7 +56,7 @@ class JobStory:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The two ids of a person who may see only their own data: as a principal, and as a user of the dashboard."""
+    """A person who may see only their own data: the id of the principal, and the id of the user of the dashboard."""
 
     principal_id: str
     user_id: str

@@ -41,14 +41,17 @@ class TimePlan:
     next_run: int | None
 
 
-def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> TimePlan:
-    """Return the plan for a schedule that is due. A time counts as missed if it is more than `late` ms ago. Times up to
-    `over` (ms) are only recorded, because they may have been handled before a backup was restored."""
+def plan_times(
+    schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, handled_until: int = 0
+) -> TimePlan:
+    """Return the plan for a schedule that is due. A time counts as missed if it is more than `late` ms ago. Times
+    at or before the time `handled_until` (ms) are only recorded, because they may have been handled before a backup was
+    restored."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
-    if newest <= over:
+    if newest <= handled_until:
         return TimePlan(newest, None, after)
-    passed = [due for due in passed if due > over]
+    passed = [due for due in passed if due > handled_until]
     if schedule.missed is Missed.ALL:
         wanted = [due for due in passed if _in_grace(schedule, due, now) or due >= now - late]
         if wanted:
@@ -131,10 +134,10 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
     for orphan in orphans:
         schedule_runs.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
     due = tx.schedules.due(now, SLICE)
-    # The times up to `over` (ms) may have been handled before a backup was restored.
-    over = int(tx.kv.get(RESTORED_AT) or 0) if due else 0
+    # The times up to `handled_until` (ms) may have been handled before a backup was restored.
+    handled_until = int(tx.kv.get(RESTORED_AT) or 0) if due else 0
     for schedule in due:
-        _take(tx, schedule, rules, late, now, over=over)
+        _take(tx, schedule, rules, late, now, handled_until=handled_until)
     return max(len(due), len(orphans)) == SLICE
 
 
@@ -183,7 +186,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = Non
 # -- one schedule ------------------------------------------------------------------------------------------
 
 
-def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int, *, over: int) -> None:
+def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int, *, handled_until: int) -> None:
     text, zone = _text_of(schedule), zone_for(tx, schedule, rules)
     if text is None:
         # The schedule is disabled or its text cannot be read. It gets no next time, so that it is not due again.
@@ -192,11 +195,11 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
     if (rest := schedule_runs.rest_of(schedule, now)) is not None and not isinstance(text, At):
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=resumed(schedule, text, zone, rest))
         return
-    plan = plan_times(schedule, text, zone, now, late, over=over)
+    plan = plan_times(schedule, text, zone, now, late, handled_until=handled_until)
     if not tx.schedules.advance(schedule, last_run=now if plan.cause else schedule.last_run, next_run=plan.next_run):
         return
     if plan.cause is None:
-        report = _RESTORED if plan.due <= over else _MISSED
+        report = _RESTORED if plan.due <= handled_until else _MISSED
         beginning.note(tx, schedule, plan.due, Cause.MISSED, report=report, now=now)
     elif beginning.begin(tx, schedule, plan.due, plan.cause, now) is None and isinstance(text, Every):
         _restart_times(tx, replace(schedule, next_run=plan.next_run), plan, text, now)

@@ -93,8 +93,8 @@ JUMP_MS = 60_000
 
 class Scheduler:
     """The part that starts the work of due schedules. `poll_seconds` is the maximum time between two checks, `zone` the
-    daemon's time zone. Only one process runs the scheduler of a database. Even if two do so for a moment, each time is
-    run once."""
+    daemon's time zone. Only one process runs the scheduler of a database. Even if two processes do so for a
+    moment, each occurrence is started only once."""
 
     def __init__(self, *, store: Store, bus: EventBus, clock: Clock, poll_seconds: float, zone: str) -> None:
         self._store = store

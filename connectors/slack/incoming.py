@@ -244,6 +244,6 @@ def _file(file: Event, event: Event) -> FileRef:
         content_type=kind,
         size=size if isinstance(size, int) else None,
         source=json.dumps({"id": file.get("id"), "url": url, "type": kind}),
-        # A shared recording of another person is not the sender's own statement.
+        # A voice message that another person recorded and the sender shares does not count as the sender's own words.
         voice=file.get("subtype") == "slack_audio" and file.get("user") in {None, event.get("user")},
     )

@@ -104,8 +104,8 @@ class CodeTools:
 
 
 def _id_of(result: RunResult) -> str:
-    """Return an id for the call in this reply. The id is made from the text and the token counts, so that it differs
-    for most replies with the same text."""
+    """Return an id for the call in this reply. The id is made from the text and the token counts, so that two
+    replies with the same text usually get different ids."""
     told = f"{result.input_tokens} {result.output_tokens} {result.content}"
     return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
 

@@ -309,7 +309,7 @@ class RunStream:
         error becomes the last event."""
         last_status: AnyObject | None = None
         while True:
-            # The status is read before the lines, so that a finished run has all its lines.
+            # The status is read before the lines. If the run has ended, the lines that are read afterwards are complete.
             row = await attempt(self._row(run_id))
             if isinstance(row, Failure):
                 yield event("error", row.to_json())

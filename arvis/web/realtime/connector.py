@@ -154,9 +154,9 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Replay | HangUp:
-        """Return the next frame or signal; wait until there is one. Skip deliveries that were already sent. If the
-        number of a delivery is not the next one, return `REPLAY`: the missing deliveries may never be pushed, so they
-        must be read from the database."""
+        """Return the next frame or signal; wait until there is one. Skip deliveries that were already sent. If a
+        delivery has a higher number than the next expected one, return `REPLAY`: it is possible that the missing
+        deliveries are never pushed, so they must be read from the database."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()

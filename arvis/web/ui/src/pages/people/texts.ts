@@ -15,7 +15,7 @@ export const texts = words({
       owner: "May do everything. Owners are set in config.yaml or under Users and keys.",
       operator: "May stop turns, approve pairing requests, and manage schedules through the conductor.",
       member: "May use the agents that are open to members.",
-      blocked: "May do nothing and gets no answers.",
+      blocked: "Has no rights and gets no answers.",
     },
     isPaired: "Paired",
     notPaired: "Not paired",
