@@ -194,7 +194,7 @@ Raw = dict[str, Any]
 
 
 # Secrets are weak if they are too short or have too few different characters. There is no list of common passwords,
-# because nobody can guess a long and varied secret over the network.
+# because a long and varied secret cannot be guessed over the network.
 
 #: The minimum number of characters, and the minimum number of different characters.
 _KEY = (24, 10)

@@ -278,7 +278,7 @@ def check_logs(scene: Scene) -> Verdict | None:
 
 def check_aside(scene: Scene) -> Verdict | None:
     """Report databases that a restore or a repair replaced. Arvis does not delete these databases, because a person
-    must first check that nobody needs their data."""
+    must first check that their data is not needed."""
     aside = scene.folder / "aside"
     names = sorted(file.name for file in aside.iterdir()) if _readable(aside) else []
     if not names:
