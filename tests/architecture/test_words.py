@@ -28,7 +28,6 @@ ALLOWED: dict[str, int] = {
     "docs": 2,
     "memory": 2,
     "prompt": 1,
-    "services": 1,
 }
 
 
