@@ -51,13 +51,13 @@ class TurnContext(TurnMessages):
 
     conversation: Conversation
     history: list[PastMessage]
-    summaries: list[Compaction]
+    summaries: Sequence[Compaction]
     recall: Recall
-    agents: list[Agent]
-    bindings: list[Binding]
+    agents: Sequence[Agent]
+    bindings: Sequence[Binding]
     #: The accounts in cooldown.
-    rests: list[Cooldown]
-    calibrations: list[Calibration]
+    rests: Sequence[Cooldown]
+    calibrations: Sequence[Calibration]
     #: The payer.
     spender: Spender
     #: The taint of the turn so far, including the taint of its tool outputs.

@@ -78,7 +78,7 @@ def reserve(
     if amounts := {**dict.fromkeys(limited, estimate_micros), **credit}:
         tx.spending.reserve(amounts, spender.execution_id, spender.visit, now + RESERVATION_MS)
     if counting and not spent[pots[Budget.TURN]].turns:
-        _book(tx, pots, Spent(turns=1))
+        tx.spending.book(sorted(pots.values()), Spent(turns=1))
     return Reserved(estimate_micros)
 
 
@@ -211,11 +211,11 @@ def settle(
         tx.spending.release(spender.execution_id, spender.visit)
     cost = sum(call.cost_micros for call in new)
     pots = spender.pots(limits.zone, now)
-    asked = bool(calls) and not tx.spending.get(pots[Budget.TURN]).turns
-    if cost or asked:
-        held = tx.spending.hold(sorted(pots.values()))
-        turns = 0 if held[pots[Budget.TURN]].turns else 1
-        _book(tx, pots, Spent(cost, sum(call.cost_micros > 0 for call in new), turns))
+    if cost or calls:
+        ordered, turn = sorted(pots.values()), pots[Budget.TURN]
+        turns = 0 if tx.spending.hold(ordered, [turn])[turn].turns else 1
+        if cost or turns:
+            tx.spending.book(ordered, Spent(cost, sum(call.cost_micros > 0 for call in new), turns))
     return cost
 
 
@@ -228,11 +228,6 @@ def _keep(tx: Transaction, spender: Spender, call: ModelCall) -> bool:
         principal_id=spender.principal_id,
         client_id=spender.client_id,
     )
-
-
-def _book(tx: Transaction, pots: Mapping[Budget, Pot], more: Spent) -> None:
-    for pot in sorted(pots.values()):
-        tx.spending.book(pot, more)
 
 
 # -- the errors for refusals -------------------------------------------------------------------------------
@@ -341,9 +336,8 @@ def _book_all(tx: Transaction, calls: Sequence[OpenCall], limits: SpendingLimits
 def _book_estimate(tx: Transaction, spender: Spender, limits: SpendingLimits, at: int, more: Spent) -> None:
     if more.micros:
         pots = sorted(spender.pots(limits.zone, at).values())
-        tx.spending.hold(pots)
-        for pot in pots:
-            tx.spending.book(pot, more)
+        tx.spending.hold(pots, [])
+        tx.spending.book(pots, more)
 
 
 # -- the budget of one process -----------------------------------------------------------------------------------------

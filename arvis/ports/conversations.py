@@ -69,7 +69,7 @@ class Compactions(Protocol):
 
     def get(self, compaction_id: str) -> Compaction | None: ...
 
-    def summaries(self, conversation_id: str, limit: int) -> list[Compaction]:
+    def summaries(self, conversation_id: str, limit: int) -> Sequence[Compaction]:
         """Return the newest `limit` summaries that are not restored, oldest first."""
         ...
 
@@ -110,7 +110,7 @@ class Calibration:
 
 
 class Calibrations(Protocol):
-    def all(self) -> list[Calibration]: ...
+    def all(self) -> Sequence[Calibration]: ...
 
     def get(self, model: str) -> Calibration | None: ...
 

@@ -181,9 +181,10 @@ class Claimer(Protocol):
     queue names the number of free slots and receives the claimed jobs. The store calls these methods in its own
     threads."""
 
-    def reserve(self, ended: Sequence[str]) -> Slots:
-        """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). The
-        store always calls `deliver` with the same `ended` afterwards."""
+    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
+        """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). `more`
+        is False if no job has become ready by this commit; then it may reserve nothing. The store always calls
+        `deliver` with the same `ended` afterwards."""
         ...
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:

@@ -15,13 +15,13 @@ class Spending(Protocol):
 
     def get(self, pot: Pot) -> Spent: ...
 
-    def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
-        """Lock these pots until this commit, and return their values. The pots must be in sort order, so that no two
-        scripts wait for each other."""
+    def hold(self, pots: Sequence[Pot], needed: Sequence[Pot] | None = None) -> Mapping[Pot, Spent]:
+        """Lock these pots until this commit, and return the values of at least the `needed` ones; None: of all. The
+        pots must be in sort order, so that no two scripts wait for each other."""
         ...
 
-    def book(self, pot: Pot, more: Spent) -> None:
-        """Add the values `more` to a pot; create the pot if necessary."""
+    def book(self, pots: Sequence[Pot], more: Spent) -> None:
+        """Add the values `more` to each of these pots; create missing pots."""
         ...
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:

@@ -121,7 +121,7 @@ class Agents(Protocol):
 
     def by_slug(self, slug: str) -> Agent | None: ...
 
-    def all(self) -> list[Agent]:
+    def all(self) -> Sequence[Agent]:
         """Return all agents that are not archived, in the order of their creation."""
         ...
 
@@ -131,7 +131,7 @@ class Agents(Protocol):
 
     def binding_at(self, platform: str, channel: str) -> Binding | None: ...
 
-    def bindings(self, agent_id: str | None = None) -> list[Binding]: ...
+    def bindings(self, agent_id: str | None = None) -> Sequence[Binding]: ...
 
     def bind(self, binding: Binding, now: int) -> None: ...
 
@@ -351,7 +351,7 @@ class Variables(Protocol):
 class Cooldowns(Protocol):
     """The cooldowns of accounts."""
 
-    def all(self) -> list[Cooldown]: ...
+    def all(self) -> Sequence[Cooldown]: ...
 
     def put(self, cooldown: Cooldown) -> None:
         """Store a cooldown, unless a later observation of the same account and model is already stored."""

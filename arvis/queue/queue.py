@@ -220,6 +220,7 @@ class Queue:
             owner=boot,
             node=node,
             lease_ms=self._lease_ms,
+            alone=not store.shared,
             clock=clock,
             start=partial(self._on_loop, self._start),
             due=partial(self._on_loop, self._set_timer),

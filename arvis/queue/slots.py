@@ -20,7 +20,8 @@ from arvis.ports.job_store import Slots
 class SlotPool:
     """The `Claimer` of one process. The callback `start` receives the claimed jobs, and `due` receives the time (ms) of
     the next due job. `missed` is called if jobs may be waiting although slots are free. All three may be called on any
-    thread."""
+    thread. `alone` is True if no other process adds jobs; then a slot that becomes free causes no claim while no job is
+    ready."""
 
     def __init__(
         self,
@@ -30,6 +31,7 @@ class SlotPool:
         owner: str,
         node: str,
         lease_ms: int,
+        alone: bool,
         clock: Clock,
         start: Callable[[Sequence[Job]], None],
         due: Callable[[int], None],
@@ -44,6 +46,9 @@ class SlotPool:
         self._start = start
         self._missed = missed
         self.due = due
+        self._alone = alone
+        #: True if the last claim left slots of each kind unused, and no job became ready since.
+        self._drained = False
         self._lock = threading.Lock()
         self._running: dict[str, Job] = {}
         self._ending: dict[str, Job] = {}
@@ -51,12 +56,13 @@ class SlotPool:
         self._overlapped = False
         self._closed: Callable[[], None] | None = None
 
-    def reserve(self, ended: Sequence[str]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
         with self._lock:
+            self._drained = self._drained and not more
             for job_id in ended:
                 if (job := self._running.pop(job_id, None)) is not None:
                     self._ending[job_id] = job
-            slots = self._free()
+            slots = Slots(0, 0, 0) if self._drained and self._alone else self._free()
             self._overlapped = self._overlapped or bool(self._reserved)
             self._reserved.append(slots)
             return slots
@@ -67,6 +73,8 @@ class SlotPool:
                 job = self._ending.pop(job_id, None)
                 if job is not None and jobs is None:
                     self._running[job_id] = job
+            if reserved:
+                self._drained = jobs is not None and _left_over(reserved, jobs)
             if jobs:
                 self._running.update((job.id, job) for job in jobs)
                 self._start(jobs)
@@ -126,3 +134,11 @@ class SlotPool:
             background=min(work, max(0, self._workers - 1 - background)),
             delivery=max(0, self._delivery_workers - deliveries),
         )
+
+
+def _left_over(reserved: Slots, jobs: Sequence[Job]) -> bool:
+    """Return whether a claim left slots of each kind unused."""
+    pools = Counter(job.pool for job in jobs)
+    work = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND]
+    background, deliveries = pools[Pool.BACKGROUND], pools[Pool.DELIVERY]
+    return work < reserved.work and background < reserved.background and deliveries < reserved.delivery

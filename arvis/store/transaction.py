@@ -102,7 +102,9 @@ def claim_and_commit(
         commit()
         return ()
     ended = tuple(notices.ended)
-    claim = Claim(claimer, ended, notices.due_at, claimer.reserve(ended) if notices.want_claim else None)
+    claim = Claim(
+        claimer, ended, notices.due_at, claimer.reserve(ended, more=notices.more) if notices.want_claim else None
+    )
     try:
         if claim.reserved:
             claim.jobs = jobs.claim(claim.reserved, *claimer.lease())

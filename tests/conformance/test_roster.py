@@ -154,7 +154,7 @@ async def test_texts_are_such_that_every_store_takes_them(store: Store) -> None:
 async def test_a_slug_that_is_none(store: Store, slug: str) -> None:
     with pytest.raises(Unprocessable, match="`slug`"):
         await made(store, Agent("", slug, "News"))
-    assert await store.read(lambda tx: tx.agents.all()) == []
+    assert await store.read(lambda tx: tx.agents.all()) == ()
 
 
 async def test_a_slug_is_given_once(store: Store) -> None:
@@ -180,7 +180,7 @@ async def test_an_agent_pauses_and_goes_on(store: Store) -> None:
 async def test_a_deleted_agent_leaves_its_channels_and_keeps_its_slug(store: Store) -> None:
     agent = await made(store, NEWS, HALL)
     await store.write(roster.archive, agent.id, by="bob", now=NOW)
-    assert await store.read(lambda tx: tx.agents.all()) == []
+    assert await store.read(lambda tx: tx.agents.all()) == ()
     other = await made(store, Agent("", "other", "Other"), HALL)
     assert await channels(store, other) == [HALL.channel]
     with pytest.raises(Conflict, match="deleted agent has the slug"):

@@ -81,7 +81,7 @@ class TakingClaimer:
         self.given: asyncio.Queue[list[str] | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
 
-    def reserve(self, ended: Sequence[str]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
         return Slots(9, 9, 9)
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:

@@ -226,7 +226,7 @@ class ToldClaimer:
         self.heard: list[tuple[Sequence[str], Sequence[str] | None]] = []
         self.due_at: list[int] = []
 
-    def reserve(self, ended: Sequence[str]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
         return Slots(1, 1, 1)
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:

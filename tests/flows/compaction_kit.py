@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 from uuid import uuid4
@@ -162,7 +162,7 @@ class Town:
     async def history(self) -> list[PastMessage]:
         return await self.store.read(lambda tx: tx.messages.history(self.conversation, ALL))
 
-    async def summaries(self) -> list[Compaction]:
+    async def summaries(self) -> Sequence[Compaction]:
         return await self.store.read(lambda tx: tx.compactions.summaries(self.conversation, ALL))
 
     async def facts(self) -> Mapping[str, list[str]]:

@@ -131,7 +131,7 @@ class Observer:
         self._server = server
         self._speaker = speaker
         self._seen = 0
-        self._before: list[Compaction] = []
+        self._before: Sequence[Compaction] = []
         self._turn_of: dict[str, int] = {}
         self.conversation = ""
         self.figures = Figures()
@@ -184,7 +184,7 @@ class Observer:
         large = sum(count_text(self._speaker.words[mark]) for mark in newest) > LARGE
         assert large or set(newest) <= set(marks), f"turn {number} without the one before it"
 
-    def _summaries(self, tx: Transaction) -> list[Compaction]:
+    def _summaries(self, tx: Transaction) -> Sequence[Compaction]:
         return tx.compactions.summaries(self.conversation, _ALL)
 
     async def end(self) -> Figures:

@@ -173,7 +173,7 @@ async def test_one_of_several_people_reads_that_a_share_of_the_budget_is_used_up
 
 def _use_up(tx: Transaction, user: str, micros: int, now: int) -> None:
     person = tx.principals.seen(PLATFORM, user, user.title(), None, now)
-    tx.spending.book(Pot(Budget.PRINCIPAL, day_of(now, "UTC"), person.id), Spent(micros, 1, 1))
+    tx.spending.book([Pot(Budget.PRINCIPAL, day_of(now, "UTC"), person.id)], Spent(micros, 1, 1))
 
 
 async def _last_notice(app: AppHarness) -> str | None:

@@ -113,7 +113,7 @@ async def test_what_waits_failed_and_was_spent(site: Site) -> None:
         for _ in range(3):
             tx.jobs.add(NewJob(JobKind.ADVANCE, 5, lane="same"), now - 7000)
         tx.jobs.add(NewJob.deliver(HALL, 5, delivery_id="d1", message_id="m1"), now)
-        tx.spending.book(Pot(Budget.DAY, day_of(now, "UTC"), ""), Spent(micros=420_000))
+        tx.spending.book([Pot(Budget.DAY, day_of(now, "UTC"), "")], Spent(micros=420_000))
         asked = _ask(tx, "2", now)
         for number in range(12):
             kind = WaitKind.APPROVAL if number else WaitKind.CHILD

@@ -68,6 +68,7 @@ class Kept:
             owner="boot",
             node="node",
             lease_ms=30_000,
+            alone=False,
             clock=SteppedClock(now=NOW),
             start=self.started.extend,
             due=lambda at: None,
@@ -78,7 +79,7 @@ class Kept:
         self.missed += 1
 
     def claim(self, *jobs: Job, ended: Sequence[str] = ()) -> Slots:
-        slots = self.keeper.reserve(ended)
+        slots = self.keeper.reserve(ended, more=True)
         self.keeper.deliver(slots, ended, jobs)
         return slots
 
@@ -94,7 +95,7 @@ def test_all_free_slots_are_offered_and_background_never_gets_the_last() -> None
 
 def test_two_claims_at_once_never_share_a_slot() -> None:
     keeper = Kept().keeper
-    first, second = keeper.reserve(()), keeper.reserve(())
+    first, second = keeper.reserve((), more=True), keeper.reserve((), more=True)
     assert (first, second) == (Slots(4, 3, 2), Slots(0, 0, 0))
 
 
@@ -102,14 +103,14 @@ def test_two_claims_at_once_leave_the_last_slot_to_interactive_work() -> None:
     """One claim ends an interactive job, while the other may be claiming background jobs into all other slots."""
     kept = Kept(workers=2)
     kept.claim(running_job("i", Pool.INTERACTIVE))
-    assert kept.keeper.reserve(()) == Slots(1, 1, 2)
-    assert kept.keeper.reserve(["i"]) == Slots(1, 0, 0)
+    assert kept.keeper.reserve((), more=True) == Slots(1, 1, 2)
+    assert kept.keeper.reserve(["i"], more=True) == Slots(1, 0, 0)
 
 
 def test_what_was_not_used_is_offered_again() -> None:
     kept = Kept()
-    first = kept.keeper.reserve(())
-    second = kept.keeper.reserve(())
+    first = kept.keeper.reserve((), more=True)
+    second = kept.keeper.reserve((), more=True)
     kept.keeper.deliver(first, (), [])
     assert kept.missed == 0
     kept.keeper.deliver(second, (), [])
@@ -122,7 +123,7 @@ def test_a_job_that_should_have_ended_counts_again_when_its_commit_failed() -> N
     kept = Kept()
     job = running_job("i", Pool.INTERACTIVE)
     kept.claim(job)
-    slots = kept.keeper.reserve(["i"])
+    slots = kept.keeper.reserve(["i"], more=True)
     assert slots.work == 4
     kept.keeper.deliver(slots, ["i"], None)
     assert kept.keeper.counts(job)
@@ -133,7 +134,7 @@ def test_a_task_that_ended_during_its_failing_commit_is_not_counted_for_ever() -
     kept = Kept()
     job = running_job("i", Pool.INTERACTIVE)
     kept.claim(job)
-    slots = kept.keeper.reserve(["i"])
+    slots = kept.keeper.reserve(["i"], more=True)
     assert not kept.keeper.release(job)
     kept.keeper.deliver(slots, ["i"], None)
     assert kept.claim().work == 4
@@ -155,7 +156,7 @@ def test_an_older_claim_does_not_free_the_slot_of_a_newer_one() -> None:
 def test_a_closed_keeper_offers_nothing_and_tells_when_claims_have_come_home() -> None:
     kept = Kept()
     quiet: list[bool] = []
-    on_its_way = kept.keeper.reserve(())
+    on_its_way = kept.keeper.reserve((), more=True)
     kept.keeper.close(lambda: quiet.append(True))
     assert kept.claim() == Slots(0, 0, 0)
     assert quiet == []
@@ -189,7 +190,7 @@ class SlotMachine(RuleBasedStateMachine):
     def reserve(self, ending: int) -> None:
         taken = {job_id for _, ended in self.on_the_way for job_id in ended}
         ended = tuple([job_id for job_id in self.live if job_id not in taken][:ending])
-        self.on_the_way.append((self.kept.keeper.reserve(ended), ended))
+        self.on_the_way.append((self.kept.keeper.reserve(ended, more=True), ended))
 
     @precondition(lambda self: self.on_the_way)
     @rule(which=st.integers(0, 9), used=st.integers(0, 6), fails=st.sampled_from([False, False, True]), data=st.data())

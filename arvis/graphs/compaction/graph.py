@@ -414,10 +414,10 @@ def _range(found: Backlog, plan: Plan) -> list[PastMessage] | None:
     return messages if messages and tuple(message.id for message in messages) == plan.ids else None
 
 
-def _leaving(found: Backlog) -> list[Compaction]:
-    """Return a list with the oldest summary if a new one would exceed the maximum number `SUMMARIES`, else an empty
-    list. The new summary must include the content of the oldest one, which then leaves the prompts."""
-    return found.summaries[:1] if len(found.summaries) >= SUMMARIES else []
+def _leaving(found: Backlog) -> Sequence[Compaction]:
+    """Return the oldest summary if a new one would exceed the maximum number `SUMMARIES`, else nothing. The new
+    summary must include the content of the oldest one, which then leaves the prompts."""
+    return found.summaries[:1] if len(found.summaries) >= SUMMARIES else ()
 
 
 def _facts(reply: str) -> tuple[tuple[str, str], ...]:

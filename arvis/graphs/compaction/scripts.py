@@ -173,9 +173,9 @@ class Backlog:
     size: Size
     newest: list[PastMessage]
     oldest: list[PastMessage]
-    summaries: list[Compaction]
-    accounts: list[Cooldown]
-    calibrations: list[Calibration]
+    summaries: Sequence[Compaction]
+    accounts: Sequence[Cooldown]
+    calibrations: Sequence[Calibration]
     spender: Spender
     #: True if compaction is postponed.
     rests: bool

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -20,6 +20,8 @@ from arvis.store.sql.session import IdMaker, Notices, PostgresDialect, Row, Snap
 from arvis.store.transaction import CommitUnknown
 
 CONNECTIONS = 2
+
+T = TypeVar("T")
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -146,6 +148,14 @@ class PostgresSession:
 
     def one(self, query: str, **parameters: Any) -> Row | None:
         return self._run(query, parameters).fetchone()
+
+    def execute_many(self, query: str, parameters: Sequence[Mapping[str, Any]]) -> None:
+        for each in parameters:
+            self._run(query, each)
+
+    def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
+        # Other processes change the tables, too, so nothing is held.
+        return make(self.rows(query, **parameters))
 
     def execute(self, query: str, **parameters: Any) -> int:
         return self._run(query, parameters).rowcount

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
 from arvis.domain.runs import Cooldown
-from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.session import Row, Session, dump, each
 from arvis.store.sql.unreadable import lenient, texts_of
 
 
@@ -67,8 +67,8 @@ class SqlCooldowns:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def all(self) -> list[Cooldown]:
-        return [cooldown_of(row) for row in self._session.rows("all_cooldowns")]
+    def all(self) -> Sequence[Cooldown]:
+        return self._session.held("all_cooldowns", _COOLDOWNS)
 
     def put(self, cooldown: Cooldown) -> None:
         self._session.execute("put_cooldown", **dataclasses.asdict(cooldown))
@@ -118,3 +118,6 @@ def _columns_of(account: StoredAccount) -> dict[str, object]:
         "priority": account.priority,
         "status": account.status,
     }
+
+
+_COOLDOWNS = each(cooldown_of)

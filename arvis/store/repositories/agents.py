@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding, Permission
 from arvis.domain.messages import Respond
 from arvis.store.repositories.messages import NOTHING
-from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.session import Row, Session, dump, each, first
 from arvis.store.sql.unreadable import lenient, texts_of
 
 #: The stored value of `allow_users` if everyone may use the agent.
@@ -119,6 +120,10 @@ def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
     return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)
 
 
+_AGENT, _AGENTS = first(agent_of), each(agent_of)
+_BINDING, _BINDINGS = first(binding_of), each(binding_of)
+
+
 class SqlAgents:
     """Implements the port `Agents` in one transaction."""
 
@@ -126,15 +131,13 @@ class SqlAgents:
         self._session = session
 
     def get(self, agent_id: str) -> Agent | None:
-        row = self._session.one("get_agent", id=agent_id)
-        return agent_of(row) if row else None
+        return self._session.held("get_agent", _AGENT, id=agent_id)
 
     def by_slug(self, slug: str) -> Agent | None:
-        row = self._session.one("agent_by_slug", slug=slug)
-        return agent_of(row) if row else None
+        return self._session.held("agent_by_slug", _AGENT, slug=slug)
 
-    def all(self) -> list[Agent]:
-        return [agent_of(row) for row in self._session.rows("all_agents")]
+    def all(self) -> Sequence[Agent]:
+        return self._session.held("all_agents", _AGENTS)
 
     def add(self, agent: Agent, now: int) -> None:
         self._session.execute("add_agent", **_columns_of(agent), now=now)
@@ -143,13 +146,12 @@ class SqlAgents:
         self._session.execute("update_agent", **_columns_of(agent), now=now)
 
     def binding_at(self, platform: str, channel: str) -> Binding | None:
-        row = self._session.one("binding_at", platform=platform, channel=channel)
-        return binding_of(row) if row else None
+        return self._session.held("binding_at", _BINDING, platform=platform, channel=channel)
 
-    def bindings(self, agent_id: str | None = None) -> list[Binding]:
+    def bindings(self, agent_id: str | None = None) -> Sequence[Binding]:
         if agent_id is None:
-            return [binding_of(row) for row in self._session.rows("bindings")]
-        return [binding_of(row) for row in self._session.rows("bindings_of_agent", agent_id=agent_id)]
+            return self._session.held("bindings", _BINDINGS)
+        return self._session.held("bindings_of_agent", _BINDINGS, agent_id=agent_id)
 
     def bind(self, binding: Binding, now: int) -> None:
         self._session.execute(

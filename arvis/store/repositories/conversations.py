@@ -13,7 +13,7 @@ from arvis.domain.messages import Address, PastMessage
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.conversations import Calibration, Size
 from arvis.store.repositories.messages import address_of, past_message_of, place
-from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.session import Row, Session, dump, each
 
 
 class SqlCalibrations:
@@ -22,8 +22,8 @@ class SqlCalibrations:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def all(self) -> list[Calibration]:
-        return [_calibration_of(row) for row in self._session.rows("all_calibrations")]
+    def all(self) -> Sequence[Calibration]:
+        return self._session.held("all_calibrations", _CALIBRATIONS)
 
     def get(self, model: str) -> Calibration | None:
         row = self._session.one("get_calibration", model=model)
@@ -44,6 +44,9 @@ def _calibration_of(row: Row) -> Calibration:
     return Calibration(row["model"], tuple(json.loads(row["weights"])), row["samples"], row["context_window"])
 
 
+_CALIBRATIONS = each(_calibration_of)
+
+
 def compaction_of(row: Row) -> Compaction:
     return Compaction(
         id=row["id"],
@@ -60,6 +63,9 @@ def compaction_of(row: Row) -> Compaction:
         status=CompactionStatus(row["status"]),
         created_at=row["created_at"],
     )
+
+
+_COMPACTIONS = each(compaction_of)
 
 
 class SqlCompactions:
@@ -106,9 +112,9 @@ class SqlCompactions:
         row = self._session.one("get_compaction", id=compaction_id)
         return compaction_of(row) if row else None
 
-    def summaries(self, conversation_id: str, limit: int) -> list[Compaction]:
-        rows = self._session.rows("newest_summaries", conversation_id=conversation_id, limit=limit)
-        return [compaction_of(row) for row in reversed(rows)]
+    def summaries(self, conversation_id: str, limit: int) -> Sequence[Compaction]:
+        newest = self._session.held("newest_summaries", _COMPACTIONS, conversation_id=conversation_id, limit=limit)
+        return newest[::-1]
 
     def restore(self, compaction_id: str, now: int) -> int | None:
         if not self._end(compaction_id, CompactionStatus.RESTORED, now):

@@ -20,7 +20,7 @@ from arvis.store.repositories.messages import (
     list_of,
     place,
 )
-from arvis.store.sql.session import Row, Session
+from arvis.store.sql.session import Row, Session, each
 
 
 class Mover:
@@ -209,6 +209,13 @@ class SqlChannelStatuses:
         self.put(ChannelStatus(old, "moved", f"it was replaced by {new_channel}", new_channel, now))
 
 
+def _incident_of(row: Row) -> Incident:
+    return Incident(row["id"], row["conversation_id"], row["text"], row["created_at"])
+
+
+_INCIDENTS = each(_incident_of)
+
+
 class SqlIncidents:
     """Implements the port `Incidents` in one transaction."""
 
@@ -221,8 +228,8 @@ class SqlIncidents:
         )
 
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
-        rows = self._session.rows("unreported_incidents", conversation_id=conversation_id, limit=limit)
-        return [Incident(row["id"], row["conversation_id"], row["text"], row["created_at"]) for row in reversed(rows)]
+        newest = self._session.held("unreported_incidents", _INCIDENTS, conversation_id=conversation_id, limit=limit)
+        return list(reversed(newest))
 
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
         self._session.execute(

@@ -19,7 +19,7 @@ from arvis.domain.executions import (
 )
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address
-from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.session import Row, Session, dump, each
 
 
 def execution_of(row: Row) -> Execution:
@@ -154,16 +154,18 @@ class SqlExecutions:
                 self._session.execute("delete_cursor", id=cursor_id)
 
     def add_steps(self, steps: Sequence[Step]) -> None:
-        for step in steps:
-            self._session.execute(
-                "add_step",
-                execution_id=step.execution_id,
-                number=step.number,
-                node=step.node,
-                decision=step.decision,
-                changes=dump(dict(step.changes)),
-                at=step.at,
-            )
+        columns = [
+            {
+                "execution_id": step.execution_id,
+                "number": step.number,
+                "node": step.node,
+                "decision": step.decision,
+                "changes": dump(dict(step.changes)),
+                "at": step.at,
+            }
+            for step in steps
+        ]
+        self._session.execute_many("add_step", columns)
 
     def effects(self, execution_id: str) -> list[Effect]:
         return [
@@ -215,6 +217,13 @@ _PARTS = (
 )
 
 
+_WAITS = each(wait_of)
+
+
+def _any(rows: Sequence[Row]) -> bool:
+    return bool(rows)
+
+
 class SqlWaits:
     """Implements the port `Waits` in one transaction."""
 
@@ -249,11 +258,10 @@ class SqlWaits:
         return {row["id"] for row in self._session.rows("answered_waits", execution_id=execution_id)}
 
     def any_open(self) -> bool:
-        return self._session.one("any_open_wait") is not None
+        return self._session.held("any_open_wait", _any)
 
     def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
-        rows = self._session.rows("open_waits_in_lane", lane=lane, kind=kind, other=other or kind)
-        return [wait_of(row) for row in rows]
+        return list(self._session.held("open_waits_in_lane", _WAITS, lane=lane, kind=kind, other=other or kind))
 
     def find_in(self, wait_id: str, lane: str) -> None:
         self._session.execute("find_wait_in", id=wait_id, lane=lane)

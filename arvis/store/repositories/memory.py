@@ -9,7 +9,7 @@ from typing import Any
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, words_of
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.memory import FactChange
-from arvis.store.sql.session import Row, Session
+from arvis.store.sql.session import Row, Session, each
 
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
@@ -72,9 +72,11 @@ class SqlFacts:
 
     def of(self, agent_id: str, scopes: Sequence[str], *, category: Category | None = None, limit: int) -> list[Fact]:
         found = [
-            fact_of(row)
+            fact
             for three in _threes(scopes)
-            for row in self._session.rows("facts_of_scopes", agent_id=agent_id, **three, category=category, limit=limit)
+            for fact in self._session.held(
+                "facts_of_scopes", _FACTS, agent_id=agent_id, **three, category=category, limit=limit
+            )
         ]
         return sorted(found, key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))[:limit]
 
@@ -197,9 +199,9 @@ class SqlStates:
 
     def of(self, agent_id: str, scopes: Sequence[str], limit: int) -> list[State]:
         found = [
-            state_of(row)
+            state
             for three in _threes(scopes)
-            for row in self._session.rows("states_of_scopes", agent_id=agent_id, **three, limit=limit)
+            for state in self._session.held("states_of_scopes", _STATES, agent_id=agent_id, **three, limit=limit)
         ]
         return sorted(found, key=lambda state: (state.key, state.scope))[:limit]
 
@@ -246,3 +248,6 @@ def _token(word: str) -> str:
 def _scope_key(agent_id: str, scope: str) -> str:
     digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
     return digest.hexdigest().translate(_AS_LETTERS)
+
+
+_FACTS, _STATES = each(fact_of), each(state_of)

@@ -21,7 +21,7 @@ from arvis.domain.money import (
 )
 from arvis.domain.runs import ModelCall
 from arvis.ports.insights import UsageSums
-from arvis.store.sql.session import LAST, Row, Session
+from arvis.store.sql.session import LAST, Row, Session, first
 
 
 class SqlUsage:
@@ -98,15 +98,16 @@ class SqlSpending:
         row = self._session.one("get_spending", **_key(pot))
         return _spent(row) if row else Spent()
 
-    def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
+    def hold(self, pots: Sequence[Pot], needed: Sequence[Pot] | None = None) -> Mapping[Pot, Spent]:
         if not self._session.locks_rows:
             # SQLite has a single writer, so the rows need not be locked, and missing rows need not be created.
-            return {pot: self.get(pot) for pot in pots}
+            return {pot: self.get(pot) for pot in (pots if needed is None else needed)}
         rows = {pot: self._session.one("hold_spending", **_key(pot)) for pot in pots}
         return {pot: _spent(row) if row else Spent() for pot, row in rows.items()}
 
-    def book(self, pot: Pot, more: Spent) -> None:
-        self._session.execute("book_spending", **_key(pot), micros=more.micros, calls=more.calls, turns=more.turns)
+    def book(self, pots: Sequence[Pot], more: Spent) -> None:
+        amounts = {"micros": more.micros, "calls": more.calls, "turns": more.turns}
+        self._session.execute_many("book_spending", [{**_key(pot), **amounts} for pot in pots])
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
         row = self._session.one("sum_reserved", **_key(pot), now=now, execution_id=but[0], visit=but[1])
@@ -214,8 +215,7 @@ class SqlClients:
         return client_of(row) if row else None
 
     def at(self, platform: str, channel: str) -> Client | None:
-        row = self._session.one("client_at", platform=platform, channel=channel)
-        return client_of(row) if row else None
+        return self._session.held("client_at", _CLIENT, platform=platform, channel=channel)
 
     def newest(self, limit: int) -> list[Client]:
         return [client_of(row) for row in self._session.rows("list_clients", before=LAST, limit=limit)]
@@ -318,3 +318,6 @@ def _key(pot: Pot) -> dict[str, object]:
 
 def _spent(row: Row) -> Spent:
     return Spent(row["micros"], row["calls"], row["turns"])
+
+
+_CLIENT = first(client_of)

@@ -10,7 +10,7 @@ from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.domain.users import StoredKey, User, UserRole
 from arvis.ports.people import Allowance, LoginSession
-from arvis.store.sql.session import LAST, Row, Session, dump
+from arvis.store.sql.session import LAST, Row, Session, dump, first
 from arvis.store.sql.unreadable import lenient, texts_of
 
 
@@ -112,6 +112,9 @@ def principal_of(row: Row) -> Principal:
     )
 
 
+_PRINCIPAL = first(principal_of)
+
+
 class SqlPrincipals:
     """Implements the port `Principals` in one transaction."""
 
@@ -119,12 +122,10 @@ class SqlPrincipals:
         self._session = session
 
     def find(self, platform: str, user_id: str) -> Principal | None:
-        row = self._session.one("find_principal", platform=platform, user_id=user_id)
-        return principal_of(row) if row else None
+        return self._session.held("find_principal", _PRINCIPAL, platform=platform, user_id=user_id)
 
     def get(self, principal_id: str) -> Principal | None:
-        row = self._session.one("get_principal", id=principal_id)
-        return principal_of(row) if row else None
+        return self._session.held("get_principal", _PRINCIPAL, id=principal_id)
 
     def with_rights(self) -> list[Principal]:
         return [principal_of(row) for row in self._session.rows("people_with_rights")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.ports.repositories import RoleLease
-from arvis.store.sql.session import Row, Session
+from arvis.store.sql.session import Row, Session, first
 
 
 class SqlRoleLeases:
@@ -54,6 +54,14 @@ class SqlSettings:
         self._session.execute("put_setting", key=key, value=value, now=now)
 
 
+def _value_of(row: Row) -> str:
+    value: str = row["value"]
+    return value
+
+
+_VALUE = first(_value_of)
+
+
 class SqlKeyValues:
     """Implements the port `KeyValues` in one transaction."""
 
@@ -61,8 +69,7 @@ class SqlKeyValues:
         self._session = session
 
     def get(self, key: str) -> str | None:
-        row = self._session.one("get_key_value", key=key)
-        return row["value"] if row else None
+        return self._session.held("get_key_value", _VALUE, key=key)
 
     def put(self, key: str, value: str, now: int) -> None:
         self._session.execute("put_key_value", key=key, value=value, now=now)

@@ -10,7 +10,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.ids import first_id_at
 from arvis.domain.workflows import PREFIX, LogEntry, Trigger, Workflow, WorkflowRun, WorkflowVersion
 from arvis.store.repositories.executions import execution_of
-from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.session import Row, Session, dump, each
 from arvis.store.sql.unreadable import lenient, object_of
 
 
@@ -57,9 +57,9 @@ class SqlWorkflows:
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
         found = [
-            trigger_of(row)
+            trigger
             for kind in kinds
-            for row in self._session.rows("workflow_triggers_of_kind", kind=kind, limit=limit)
+            for trigger in self._session.held("workflow_triggers_of_kind", _TRIGGERS, kind=kind, limit=limit)
         ]
         return sorted(found, key=lambda each: (each.workflow_id, each.node_id))[:limit]
 
@@ -161,3 +161,6 @@ def run_of(row: Row) -> WorkflowRun:
 
 def entry_of(row: Row) -> LogEntry:
     return LogEntry(**{name: row[name] for name in LogEntry.__slots__})
+
+
+_TRIGGERS = each(trigger_of)

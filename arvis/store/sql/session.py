@@ -15,6 +15,8 @@ from typing import Any, Protocol, TypeVar
 from arvis.domain.dataclass import dataclass
 from arvis.ports.pages import Page
 
+T = TypeVar("T")
+
 
 class Row(Protocol):
     """A row of either database, with values by column name."""
@@ -92,8 +94,13 @@ class Notices:
     due_at: int | None = None
 
     @property
+    def more(self) -> bool:
+        """True if jobs may have become ready."""
+        return self.look or self.heads > 0
+
+    @property
     def want_claim(self) -> bool:
-        return self.look or self.heads > 0 or bool(self.ended)
+        return self.more or bool(self.ended)
 
     def due(self, at: int) -> None:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
@@ -123,9 +130,26 @@ class Session(Protocol):
         """Run a statement that returns no rows. Return the number of rows that it inserted, changed or deleted."""
         ...
 
+    def execute_many(self, query: str, parameters: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement that returns no rows once with each of these parameters."""
+        ...
+
+    def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
+        """Return `make(rows)` for a query that only reads tables of `reference_cache.TABLES`. The result may be held in
+        memory for later transactions. So it must be immutable, and `make` must be a function of a module."""
+        ...
+
     notices: Notices
 
     def new_id(self) -> str: ...
+
+
+def each(make: Callable[[Row], T]) -> Callable[[Sequence[Row]], tuple[T, ...]]:
+    return lambda rows: tuple(map(make, rows))
+
+
+def first(make: Callable[[Row], T]) -> Callable[[Sequence[Row]], T | None]:
+    return lambda rows: make(rows[0]) if rows else None
 
 
 def dump(value: Any) -> str:
@@ -138,8 +162,6 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 IdMaker = Callable[[], str]
 
-
-T = TypeVar("T")
 
 #: A text that sorts after every id in every collation. It is the cursor of the first page of a list whose newest item
 #: comes first.

@@ -7,10 +7,11 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from arvis.store.sql.reference_cache import MISSING, TABLES, ReferenceCache, read_tables, written_tables
 from arvis.store.sql.session import IdMaker, Notices, Row
 from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
@@ -50,19 +51,38 @@ def close_abandoned(connection: sqlite3.Connection) -> None:
         connection.close()
 
 
+T = TypeVar("T")
+
 #: Rows with at least this many columns are converted to dictionaries. A `sqlite3.Row` searches all column names for
 #: each value, which takes longer in total than making a dictionary.
 WIDE = 8
 
 
 class SqliteSession:
-    """The session of one connection. `notices` belongs to the group of scripts that is running."""
+    """The session of one connection. `notices` belongs to the group of scripts that is running. All connections of the
+    process share `cache`; without one, no results are held."""
 
     locks_rows = False
 
-    def __init__(self, *, connection: sqlite3.Connection, queries: Mapping[str, str], new_id: IdMaker) -> None:
+    def __init__(
+        self,
+        *,
+        connection: sqlite3.Connection,
+        queries: Mapping[str, str],
+        new_id: IdMaker,
+        cache: ReferenceCache | None = None,
+    ) -> None:
         self._connection = connection
         self._queries = queries
+        self._cache = ReferenceCache() if cache is None else cache
+        self._holds = cache is not None
+        #: The version of the cache at the beginning of the transaction.
+        self._seen = 0
+        #: The tables of the cache that the transaction has changed.
+        self._changed: set[str] = set()
+        self._written = written_tables(queries)
+        self._read: dict[str, frozenset[str]] = {}
+        self._others = 0
         self.new_id = new_id
         self.notices = Notices()
         self._columns: dict[str, list[str]] = {}
@@ -70,6 +90,8 @@ class SqliteSession:
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
         """Run a query and fetch all its rows. If rows were left, the statement would keep the transaction's snapshot
         open."""
+        if query in self._written:
+            self._changed |= self._written[query]
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
         if not found:
@@ -84,7 +106,53 @@ class SqliteSession:
         return rows[0] if rows else None
 
     def execute(self, query: str, **parameters: Any) -> int:
+        if query in self._written:
+            self._changed |= self._written[query]
         return self._connection.execute(self._queries[query], parameters).rowcount
+
+    def execute_many(self, query: str, parameters: Sequence[Mapping[str, Any]]) -> None:
+        if query in self._written:
+            self._changed |= self._written[query]
+        self._connection.executemany(self._queries[query], parameters)
+
+    def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
+        tables = self._read.get(query)
+        if tables is None:
+            tables = self._read[query] = read_tables(self._queries[query])
+        if not self._holds or (self._changed and not self._changed.isdisjoint(tables)):
+            return make(self.rows(query, **parameters))
+        key = (query, make, *parameters.values())
+        value = self._cache.get(key, tables, self._seen)
+        if value is MISSING:
+            value = make(self.rows(query, **parameters))
+            self._cache.put(key, self._seen, value)
+        found: T = value
+        return found
+
+    def begin_read(self) -> None:
+        self._seen = self._cache.version
+        self._connection.execute("BEGIN")
+
+    def begin_write(self) -> None:
+        """Begin a transaction that holds the lock of the database. If another program has changed the database, drop
+        the results in memory."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        others = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        if others != self._others:
+            self._others = others
+            self._cache.change(TABLES)
+        self._seen = self._cache.version
+        self._changed.clear()
+
+    def commit(self) -> None:
+        if not self._changed:
+            self._connection.execute("COMMIT")
+            return
+        self._cache.change(self._changed)
+        try:
+            self._connection.execute("COMMIT")
+        finally:
+            self._cache.change(self._changed)
 
 
 @contextlib.contextmanager

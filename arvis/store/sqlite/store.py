@@ -17,7 +17,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field
-from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -29,6 +28,7 @@ from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
+from arvis.store.sql.reference_cache import ReferenceCache
 from arvis.store.sql.session import IdMaker, Notices, Row, Snapshot, SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing
 from arvis.store.sqlite.errors import Emergency, as_store_error, is_fatal, is_full, is_locked, store_lost
@@ -119,7 +119,6 @@ class Writer(threading.Thread):
         self._sealing = sealing
         self._emergency = emergency
         self._transaction = SqlTransaction(session)
-        self._commit = partial(connection.execute, "COMMIT")
         self._claimer: Claimer | None = None
         self._changes_at_checkpoint = 0
         self._stopping = threading.Event()
@@ -190,7 +189,7 @@ class Writer(threading.Thread):
                 break
             group.append(following)
             self._run_in_savepoint(following)
-        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._commit)
+        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._session.commit)
 
     def _run_in_savepoint(self, submission: Submission) -> None:
         mark = self._session.notices.mark()
@@ -213,7 +212,7 @@ class Writer(threading.Thread):
             try:
                 self._begin()
                 submission.result = run_script(submission.script, self._transaction)
-                claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._commit)
+                claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._session.commit)
             except BaseException as error:  # a script's error goes to its caller, unless it is fatal
                 if is_fatal(error):
                     raise
@@ -226,7 +225,7 @@ class Writer(threading.Thread):
         since, said = time.monotonic(), False
         while True:
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._session.begin_write()
                 break
             except sqlite3.OperationalError as error:
                 if not is_locked(error) or self._stopping.is_set():
@@ -317,11 +316,12 @@ class SqliteStore:
 
     def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker, emergency: Emergency) -> None:
         queries = load_queries(SqliteDialect())
+        cache = ReferenceCache()
         connection = connect(path, writing=True)
         self._writes: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
         self._writer = Writer(
             connection=connection,
-            session=SqliteSession(connection=connection, queries=queries, new_id=new_id),
+            session=SqliteSession(connection=connection, queries=queries, new_id=new_id, cache=cache),
             work=self._writes,
             sealing=Sealing(connection=connection, file=path),
             emergency=emergency,
@@ -330,7 +330,7 @@ class SqliteStore:
         self._readers = [
             Reader(
                 connection=reading,
-                session=SqliteSession(connection=reading, queries=queries, new_id=new_id),
+                session=SqliteSession(connection=reading, queries=queries, new_id=new_id, cache=cache),
                 work=self._reads,
                 emergency=emergency,
             )
@@ -401,6 +401,7 @@ class Reader(threading.Thread):
     ) -> None:
         super().__init__(name="arvis-reader", daemon=True)
         self._connection = connection
+        self._session = session
         self._transaction = SqlTransaction(session)
         self._work = work
         self._emergency = emergency
@@ -422,7 +423,7 @@ class Reader(threading.Thread):
 
     def _serve(self, submission: Submission) -> None:
         try:
-            self._connection.execute("BEGIN")
+            self._session.begin_read()
             submission.result = run_script(submission.script, self._transaction)
         except BaseException as error:  # a script's error goes to its caller, and the reader continues
             if is_fatal(error):

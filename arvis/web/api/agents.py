@@ -313,5 +313,5 @@ class AgentRoutes(Routes):
         return answer(AgentDetailView.of(agent, await self._store.read(_bindings_of, agent.id)), status)
 
 
-def _bindings_of(tx: Transaction, agent_id: str) -> list[Binding]:
+def _bindings_of(tx: Transaction, agent_id: str) -> Sequence[Binding]:
     return tx.agents.bindings(agent_id)

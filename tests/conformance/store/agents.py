@@ -29,7 +29,7 @@ class AgentCases(TransactionCases):
         assert not await store.write(lambda tx: tx.agents.unbind("web", "other"))
         assert await store.write(lambda tx: tx.agents.unbind("web", "hall"))
         assert not await store.write(lambda tx: tx.agents.unbind("web", "hall"))
-        assert await store.read(lambda tx: tx.agents.bindings()) == []
+        assert await store.read(lambda tx: tx.agents.bindings()) == ()
 
     async def test_versions_come_back_as_they_were_kept_the_newest_first(self, store: Store) -> None:
         await store.write(add_agent)

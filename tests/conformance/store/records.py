@@ -163,7 +163,7 @@ class RecordCases(TransactionCases):
             await store.write(script)
         assert await store.read(lambda tx: (tx.agents.binding_at("web", "hall"), tx.agents.bindings())) == (
             binding,
-            [binding],
+            (binding,),
         )
 
     # -- deliveries ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ VARIANT = Variant(
             "        if early := [job for job in claim.jobs if job.delivery is not None]:\n"
             "            claimer.deliver(claim.reserved, claim.ended, early)\n"
             "            __import__('time').sleep(0.05)\n"
-            "            claim.ended, claim.reserved = (), claimer.reserve(())\n"
+            "            claim.ended, claim.reserved = (), claimer.reserve((), more=True)\n"
             "            claim.jobs = [job for job in claim.jobs if job.delivery is None]\n"
             "        commit()\n",
         ),

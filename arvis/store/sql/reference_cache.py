@@ -1,0 +1,91 @@
+"""Results of queries on tables that seldom change, held in memory while they are valid.
+
+A result is valid for a transaction if none of its tables has changed since the result was read, and none changes
+between the beginning of the transaction and the use of the result. Each commit that changes one of these tables raises
+the version of the table twice: before and after the commit. So a result that was read during the commit is not used
+afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any
+
+#: The tables whose results may be held.
+TABLES = frozenset(
+    {
+        "account_cooldowns",
+        "agent_state",
+        "agents",
+        "bindings",
+        "client_channels",
+        "clients",
+        "compactions",
+        "delivery_incidents",
+        "facts",
+        "kv",
+        "principals",
+        "token_calibrations",
+        "waits",
+        "workflow_triggers",
+    }
+)
+#: The maximum number of results. The oldest result is dropped first.
+MOST_RESULTS = 20_000
+#: The answer of `get` if there is no valid result.
+MISSING = object()
+
+_WRITTEN = re.compile(r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
+
+
+def written_tables(queries: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    """Return the tables of `TABLES` that each query changes, without the queries that change none."""
+    found = {name: TABLES.intersection(_WRITTEN.findall(text)) for name, text in queries.items()}
+    return {name: tables for name, tables in found.items() if tables}
+
+
+def read_tables(text: str) -> frozenset[str]:
+    """Return the tables that a query reads. Raise `ValueError` if its results may not be held."""
+    tables = frozenset(_READ.findall(text))
+    if not tables or tables - TABLES or _WRITTEN.search(text):
+        raise ValueError(f"the results of this query may not be held: {text}")
+    return tables
+
+
+class ReferenceCache:
+    """The results of one database, for all its connections in this process."""
+
+    def __init__(self) -> None:
+        #: The number of changes so far. A transaction uses the version at its beginning.
+        self.version = 0
+        self._changed = dict.fromkeys(TABLES, 0)
+        self._results: dict[Hashable, tuple[int, Any]] = {}
+        self._lock = threading.Lock()
+
+    def change(self, tables: Collection[str]) -> None:
+        """Note that a commit changes these tables. The writer calls it before and after the commit."""
+        self.version += 1
+        for table in tables:
+            self._changed[table] = self.version
+
+    def get(self, key: Hashable, tables: Collection[str], seen: int) -> Any:
+        """Return the result for a transaction that began at the version `seen`, or `MISSING`."""
+        result = self._results.get(key)
+        if result is None:
+            return MISSING
+        read, value = result
+        changed = self._changed
+        for table in tables:
+            if changed[table] > read or changed[table] > seen:
+                return MISSING
+        return value
+
+    def put(self, key: Hashable, seen: int, value: Any) -> None:
+        """Hold a result that a transaction has read which began at the version `seen`."""
+        with self._lock:
+            if len(self._results) >= MOST_RESULTS and key not in self._results:
+                del self._results[next(iter(self._results))]
+            self._results[key] = seen, value

@@ -1,0 +1,121 @@
+"""Results that the store holds in memory are never older than the transaction that uses them."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from arvis.ports.store import Store, Transaction
+from arvis.store.open import Database
+from arvis.store.sql.reference_cache import MISSING, ReferenceCache, read_tables, written_tables
+from arvis.store.sql.session import PostgresDialect, SqliteDialect, load_queries
+from tests.conformance.databases import opened
+from tests.conformance.store.scripts import AGENT, NOW, add_agent
+
+REPOSITORIES = Path(__file__).parents[2] / "arvis" / "store" / "repositories"
+HELD = re.compile(r'\.held\(\s*"(\w+)"')
+
+
+@pytest_asyncio.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with opened(Database(tmp_path / "arvis.db", None, tmp_path)) as store:
+        await store.write(add_agent)
+        yield store
+
+
+def names(tx: Transaction) -> list[str]:
+    return [agent.name for agent in tx.agents.all()]
+
+
+def rename(tx: Transaction, name: str) -> list[str]:
+    tx.agents.update(replace(AGENT, name=name), NOW)
+    return names(tx)
+
+
+async def test_a_change_is_seen_by_its_own_script_and_after_its_commit(store: Store) -> None:
+    assert await store.read(names) == [AGENT.name]
+    assert await store.write(rename, "Ann") == ["Ann"]
+    assert (await store.read(names), await store.write(names)) == (["Ann"], ["Ann"])
+
+
+async def test_a_change_that_was_rolled_back_is_not_seen(store: Store) -> None:
+    def fail(tx: Transaction) -> None:
+        assert rename(tx, "Ann") == ["Ann"]
+        raise ValueError
+
+    assert await store.write(names) == [AGENT.name]
+    with pytest.raises(ValueError, match=r"^$"):
+        await store.write(fail)
+    assert (await store.read(names), await store.write(names)) == ([AGENT.name], [AGENT.name])
+
+
+async def test_a_change_by_another_program_is_seen_after_the_next_write(store: Store, tmp_path: Path) -> None:
+    assert await store.read(names) == [AGENT.name]
+    with closing(sqlite3.connect(tmp_path / "arvis.db", isolation_level=None)) as other:
+        other.execute("UPDATE agents SET name = 'Ann'")
+    assert await store.write(names) == ["Ann"]
+    assert await store.read(names) == ["Ann"]
+
+
+async def test_a_held_result_needs_no_query(store: Store) -> None:
+    first = await store.read(lambda tx: tx.agents.get(AGENT.id))
+    assert await store.write(lambda tx: tx.agents.get(AGENT.id)) is first
+
+
+def test_a_result_is_valid_only_if_its_tables_have_not_changed() -> None:
+    cache, tables = ReferenceCache(), frozenset({"agents", "bindings"})
+    before = cache.version
+    cache.put("key", before, "old")
+    assert cache.get("key", tables, before) == "old"
+    cache.change({"facts"})
+    assert cache.get("key", tables, before) == "old"
+    cache.change({"bindings"})
+    during = cache.version
+    assert cache.get("key", tables, during) is MISSING
+    # A transaction that begins during the commit reads the old rows.
+    cache.put("key", during, "old")
+    cache.change({"bindings"})
+    assert cache.get("key", tables, cache.version) is MISSING
+    cache.put("key", cache.version, "new")
+    assert cache.get("key", tables, cache.version) == "new"
+    # The snapshot of a transaction that began before the commit has the old rows.
+    assert cache.get("key", tables, before) is MISSING
+
+
+def test_the_oldest_results_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arvis.store.sql.reference_cache.MOST_RESULTS", 2)
+    cache = ReferenceCache()
+    for key in "abc":
+        cache.put(key, 0, key)
+    assert [cache.get(key, frozenset({"agents"}), 0) for key in "abc"] == [MISSING, "b", "c"]
+
+
+@pytest.mark.parametrize("dialect", [SqliteDialect(), PostgresDialect()], ids=lambda dialect: dialect.name)
+def test_every_held_query_reads_only_tables_that_are_watched(dialect: SqliteDialect | PostgresDialect) -> None:
+    queries = load_queries(dialect)
+    held = {name for file in REPOSITORIES.glob("*.py") for name in HELD.findall(file.read_text("utf-8"))}
+    assert len(held) >= 12
+    for name in held:
+        assert read_tables(queries[name]), name
+
+
+def test_the_tables_that_a_query_changes_are_found() -> None:
+    texts = {
+        "insert": "INSERT INTO agents (id) VALUES (:id) ON CONFLICT (id) DO UPDATE SET name = 1",
+        "replace": "INSERT OR REPLACE INTO kv VALUES (1)",
+        "update": "WITH old AS (SELECT 1) UPDATE facts SET status = 'x' RETURNING id",
+        "delete": "DELETE FROM waits WHERE id IN (SELECT id FROM agents)",
+        "read": "SELECT * FROM agents",
+        "other": "UPDATE jobs SET ready = 1",
+    }
+    assert written_tables(texts) == {"insert": {"agents"}, "replace": {"kv"}, "update": {"facts"}, "delete": {"waits"}}
+    for text in (texts["update"], "SELECT * FROM jobs JOIN agents", "SELECT 1"):
+        with pytest.raises(ValueError, match="may not be held"):
+            read_tables(text)
