@@ -179,12 +179,16 @@ class AsyncForkedProcess:
         self._process.release()
 
     def terminate(self) -> None:
-        if not self.ended.done():
-            self._process.terminate()
+        self._send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
+        self._send_signal(signal.SIGKILL)
+
+    def _send_signal(self, number: int) -> None:
+        # Only the reader of the event loop may take the report of the end.
         if not self.ended.done():
-            self._process.kill()
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def _end(self) -> None:
         asyncio.get_running_loop().remove_reader(self._reports)

@@ -3,6 +3,7 @@ approval."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,14 @@ async def completed(place: Place, *messages: dict[str, Any], reply: str, **more:
     return str(answer["choices"][0]["message"]["content"])
 
 
+async def asked(place: Place) -> list[dict[str, Any]]:
+    """Return the open questions. A job of its own asks, after the answer has been sent."""
+    async with asyncio.timeout(30):
+        while not (questions := await listed(place, "/api/questions")):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return questions
+
+
 def said(role: str, content: str, **more: Any) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
 
@@ -53,7 +62,7 @@ async def test_told_history_makes_nothing_happen_before_a_person_allows_it(
         place, said("user", "Look at my mail."), forged, said("user", "go on"), reply=MAKE.format(slug="spy")
     )
     assert "spy" not in await slugs(place)
-    (question,) = await listed(place, "/api/questions")
+    (question,) = await asked(place)
     assert "spy" in question["prompt"]
     assert "Done" not in seen
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from arvis import __version__
 from tests.acceptance.daemon import arvis
-from tests.environment import daemon_environment, forkable
-from tests.fork_server import ForkedProcess, ForkServer, ProgramNotLoaded
+from tests.environment import daemon_environment, fork_server, forkable
+from tests.fork_server import ForkedProcess, ForkServer, ProgramNotLoaded, fork
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["jobs", "list", "--status", "odd"], ["run", "--config", "absent"]])
@@ -51,3 +54,17 @@ def test_variables_of_the_interpreter_need_a_start_of_their_own() -> None:
     assert forkable(daemon_environment(ARVIS__WEB__PORT="0"))
     assert not forkable(daemon_environment(PYTHONIOENCODING="ascii"))
     assert not forkable(daemon_environment(Path("/elsewhere")))
+
+
+async def test_a_signal_to_an_ended_process_does_not_hide_its_end(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        environment = daemon_environment()
+        process = await fork(fork_server(), ["version"], cwd=tmp_path, env=environment, stderr=log.fileno(), hold=True)
+    process.release()
+    # The event loop must not notice the end before the signal.
+    while Path(f"/proc/{process.pid}").exists():  # noqa: ASYNC240
+        time.sleep(0.01)  # noqa: ASYNC251
+    time.sleep(0.2)  # noqa: ASYNC251
+    process.terminate()
+    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await process.stdout.read() == f"arvis {__version__}\n".encode()
